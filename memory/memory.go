@@ -61,6 +61,7 @@ type Memory struct {
 	// SaidByNick and SubjectNick come from the log for display and are never stored; empty if unknown.
 	SaidByNick  string
 	SubjectNick string
+	Withheld    sessions.Withheld // models that refuse it
 }
 
 // Private reports whether the memory was said in a private chat.

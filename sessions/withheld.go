@@ -199,10 +199,12 @@ func (w Withholding) Mark(parts ...WithheldPart) Refusal {
 	return Refusal{Parts: parts, Class: w.Class, At: w.At}
 }
 
-// WithheldCount counts a session's events that a model refuses.
+// WithheldCount counts what a model refuses of a session.
 type WithheldCount struct {
-	Events int
-	// Newest is the newest of them: its place, author and time, without text. Zero for none.
+	Events    int // refused whole, or in part
+	Summaries int // of the view
+	Facts     int // in force, said in the session
+	// Newest is the newest of the events: its place, author and time, without text. Zero for none.
 	Newest Event
 }
 
@@ -212,7 +214,7 @@ type Withholder interface {
 	// memory again if facts are marked.
 	Withhold(ctx context.Context, l Lease, w Withholding) error
 
-	// CountWithheld counts the events of the session's generation with a body that the model refuses. Without a model it counts
-	// those with any mark.
+	// CountWithheld counts the events of the session's generation, summaries and facts that the model refuses. Without a model it counts
+	// all with a mark.
 	CountWithheld(ctx context.Context, key Key, model ModelID) (WithheldCount, error)
 }

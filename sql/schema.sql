@@ -254,6 +254,8 @@ CREATE TABLE session_summaries (
 CREATE UNIQUE INDEX session_summaries_active ON session_summaries (session_key, start_seq) WHERE status = 'active';
 CREATE UNIQUE INDEX session_summaries_active_end ON session_summaries (session_key, end_seq) WHERE status = 'active';
 
+CREATE INDEX session_summaries_withheld ON session_summaries (session_key) WHERE withheld IS NOT NULL;
+
 -- Bodies that were moved out of a view, by the hash of their text. The log has them too: nothing is lost with a row.
 CREATE TABLE blobs (
     session_key text NOT NULL,
@@ -377,6 +379,7 @@ CREATE INDEX memories_promoted_by ON memories (promoted_by, id) WHERE promoted_b
 CREATE INDEX memories_consolidated ON memories (scope, scope_id, created_at) WHERE consolidated;
 CREATE INDEX memories_expiring ON memories (expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX memories_by_last_seen ON memories (last_seen_at);
+CREATE INDEX memories_withheld ON memories (source_session) WHERE withheld IS NOT NULL;
 CREATE INDEX memories_terms ON memories USING gin (terms) WITH (fastupdate = off);
 CREATE INDEX memories_unindexed ON memories (scope, scope_id, id) WHERE terms IS NULL;
 CREATE INDEX memories_outdated_terms ON memories (scope, scope_id, id) WHERE terms_version < 2 AND terms IS NOT NULL;

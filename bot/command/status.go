@@ -40,8 +40,12 @@ func (r reporting) plain(ctx context.Context) string {
 	if _, err := h.memory.Owed(ctx, t.Key); err == nil {
 		line(wording.StatusOwed)
 	}
-	if c := r.withheld(ctx); c.Events > 0 {
+	c := r.withheld(ctx)
+	if c.Events > 0 {
 		line(wording.StatusWithheld, c.Events, r.newest(c))
+	}
+	if c.Summaries+c.Facts > 0 {
+		line(wording.StatusWithheldMemory, c.Summaries, c.Facts)
 	}
 	if h.cfg.Current.WithoutTools(h.views.Model(s)) {
 		line(wording.StatusNoTools)
@@ -101,8 +105,12 @@ func (r reporting) figures(ctx context.Context) string {
 	if n, err := h.store.GivenUpCards(ctx); err == nil && n > 0 {
 		rows = append(rows, row("没能结束的卡片", "cards without an end", "%d", n))
 	}
-	if c := r.withheld(ctx); c.Events > 0 {
+	c := r.withheld(ctx)
+	if c.Events > 0 {
 		rows = append(rows, row("不发给模型的消息（服务商拒绝）", "messages kept from the model (refused by its provider)", "%s", wording.Say(wording.WithheldCount, t.Lang, c.Events, r.newest(c))))
+	}
+	if c.Summaries+c.Facts > 0 {
+		rows = append(rows, row("不发给模型的摘要和记忆（服务商拒绝）", "memory kept from the model (refused by its provider)", "%s", wording.Say(wording.WithheldMemory, t.Lang, c.Summaries, c.Facts)))
 	}
 	if h.cfg.Current.WithoutTools(h.views.Model(s)) {
 		rows = append(rows, row("模型", "model", "%s", wording.Say(wording.StatusNoTools, t.Lang)))
@@ -130,7 +138,7 @@ func (r reporting) figures(ctx context.Context) string {
 	return out.String()
 }
 
-// withheld counts the messages that the conversation's model refuses.
+// withheld counts what the conversation's model refuses.
 func (r reporting) withheld(ctx context.Context) sessions.WithheldCount {
 	c, err := r.store.CountWithheld(ctx, r.Key, r.views.Reads(r.View.Session))
 	if err != nil {

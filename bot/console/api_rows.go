@@ -60,7 +60,7 @@ type eventJSON struct {
 	Withheld  []withheldJSON      `json:"withheld,omitempty"`
 }
 
-// withheldJSON is a model that requests with the event's parts leave out.
+// withheldJSON is a model whose requests leave out parts of the row.
 type withheldJSON struct {
 	Model sessions.ModelID        `json:"model"`
 	Parts []sessions.WithheldPart `json:"parts"`
@@ -125,12 +125,14 @@ type memoryJSON struct {
 	SupersededBy int64           `json:"superseded_by,omitempty"`
 	ExpiresAt    time.Time       `json:"expires_at,omitzero"`
 	CreatedAt    time.Time       `json:"created_at"`
+	Withheld     []withheldJSON  `json:"withheld,omitempty"`
 }
 
 func viewMemory(m memory.Memory) memoryJSON {
 	return memoryJSON{
 		ID: m.ID, Scope: m.Scope, ScopeID: m.ScopeID, Kind: m.Kind, Content: m.Content, Subject: m.SubjectID, SaidBy: m.SaidBy,
 		Session: m.SourceSession, StartSeq: m.StartSeq, EndSeq: m.EndSeq, SupersededBy: m.SupersededBy, ExpiresAt: m.ExpiresAt, CreatedAt: m.CreatedAt,
+		Withheld: viewWithheld(m.Withheld),
 	}
 }
 

@@ -88,6 +88,7 @@ type sessionView struct {
 	Undoable  int64 // id of the compaction that an undo takes back; 0 for none
 	Private   bool
 	Work      workView
+	Kept      pages.Counts // from models that refuse it
 }
 
 // Failed reports whether the last compaction failed. An undo leaves a word in the place of a reason.
@@ -161,6 +162,9 @@ func (v *sessionView) read(ctx context.Context, r *request, lists pages.Lists, k
 		for _, one := range l.Cuts {
 			v.Cuts = append(v.Cuts, one.ID)
 		}
+	}
+	if v.Kept, err = lists.Counts(ctx, []sessions.Key{key}); err != nil {
+		return err
 	}
 	if v.Undoable, err = lists.Undoable(ctx, key); err != nil {
 		return err

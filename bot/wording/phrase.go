@@ -214,8 +214,10 @@ const (
 	StatusFacts
 	StatusOwed
 	StatusWithheld
+	StatusWithheldMemory
 	StatusNoTools
 	WithheldCount
+	WithheldMemory
 	WithheldMember
 	WithheldTool
 	WithheldBot

@@ -76,7 +76,7 @@ func (c sessionsShowCmd) Run(ctx context.Context, app *App) error {
 			{"generation", fmt.Sprintf("%d, from event %d", s.Gen, s.BaseSeq+1)},
 			{"compacted through", fmt.Sprint(s.CompactedSeq)},
 			{"flushed through", fmt.Sprint(s.FlushedSeq)},
-			{"kept from a model", fmt.Sprint(withheld.Events)},
+			{"kept from a model", fmt.Sprintf("%d events, %d summaries, %d facts", withheld.Events, withheld.Summaries, withheld.Facts)},
 			{"compactions", fmt.Sprint(s.CompactionCount)},
 			{"last compaction", at.full(s.CompactedAt)},
 			{"compaction error", s.CompactError},

@@ -290,28 +290,29 @@ func rawOrNone(text string) json.RawMessage {
 }
 
 type memoryView struct {
-	ID            int64           `json:"id"`
-	Scope         memory.Scope    `json:"scope"`
-	ScopeID       string          `json:"scope_id"`
-	Kind          memory.Kind     `json:"kind"`
-	Content       string          `json:"content"`
-	Key           string          `json:"fact_key,omitzero"`
-	SubjectID     sessions.UserID `json:"subject_id,omitzero"`
-	SaidBy        sessions.UserID `json:"said_by,omitzero"`
-	SaidAt        time.Time       `json:"said_at,omitzero"`
-	SourceGroup   string          `json:"source_group,omitzero"`
-	SourceSession sessions.Key    `json:"source_session"`
-	StartSeq      int64           `json:"start_seq"`
-	EndSeq        int64           `json:"end_seq"`
-	SupersededBy  int64           `json:"superseded_by,omitzero"`
-	SupersededAt  time.Time       `json:"superseded_at,omitzero"`
-	ExpiresAt     time.Time       `json:"expires_at,omitzero"`
-	LastSeenAt    time.Time       `json:"last_seen_at"`
-	Seen          int             `json:"seen"`
-	PromotedBy    sessions.UserID `json:"promoted_by,omitzero"`
-	CreatedAt     time.Time       `json:"created_at"`
-	SaidByNick    string          `json:"said_by_nick,omitzero"` // newest nick in the conversation
-	SubjectNick   string          `json:"subject_nick,omitzero"`
+	ID            int64             `json:"id"`
+	Scope         memory.Scope      `json:"scope"`
+	ScopeID       string            `json:"scope_id"`
+	Kind          memory.Kind       `json:"kind"`
+	Content       string            `json:"content"`
+	Key           string            `json:"fact_key,omitzero"`
+	SubjectID     sessions.UserID   `json:"subject_id,omitzero"`
+	SaidBy        sessions.UserID   `json:"said_by,omitzero"`
+	SaidAt        time.Time         `json:"said_at,omitzero"`
+	SourceGroup   string            `json:"source_group,omitzero"`
+	SourceSession sessions.Key      `json:"source_session"`
+	StartSeq      int64             `json:"start_seq"`
+	EndSeq        int64             `json:"end_seq"`
+	SupersededBy  int64             `json:"superseded_by,omitzero"`
+	SupersededAt  time.Time         `json:"superseded_at,omitzero"`
+	ExpiresAt     time.Time         `json:"expires_at,omitzero"`
+	LastSeenAt    time.Time         `json:"last_seen_at"`
+	Seen          int               `json:"seen"`
+	PromotedBy    sessions.UserID   `json:"promoted_by,omitzero"`
+	CreatedAt     time.Time         `json:"created_at"`
+	SaidByNick    string            `json:"said_by_nick,omitzero"` // newest nick in the conversation
+	SubjectNick   string            `json:"subject_nick,omitzero"`
+	Withheld      sessions.Withheld `json:"withheld,omitempty"` // models that refuse it
 }
 
 func viewMemory(m memory.Memory) memoryView { return memoryView(m) }

@@ -220,6 +220,8 @@ type Replica struct {
 type Counts struct {
 	Sessions, Waiting, Dead, Debts int
 	Withheld                       int // events that a model refuses
+	WithheldSummaries              int // of views
+	WithheldFacts                  int // in force
 	Compacted, Failed              int // attempts of the last 24 hours
 }
 

@@ -38,7 +38,7 @@ func replaced(old sessions.Withheld, model sessions.ModelID, r sessions.Refusal)
 	return all
 }
 
-// CountWithheld implements sessions.Withholder.
+// CountWithheld implements sessions.Withholder. Facts are kept elsewhere.
 func (m *Store) CountWithheld(_ context.Context, key sessions.Key, model sessions.ModelID) (sessions.WithheldCount, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -48,12 +48,22 @@ func (m *Store) CountWithheld(_ context.Context, key sessions.Key, model session
 		return c, nil
 	}
 	for _, e := range s.events {
-		if counts := e.Withheld.From(model, sessions.WithheldBody) || model == "" && len(e.Withheld) > 0; e.Seq <= s.state.BaseSeq || !counts {
+		if e.Seq <= s.state.BaseSeq || !marked(e.Withheld, model) {
 			continue
 		}
 		if c.Events++; e.Seq > c.Newest.Seq {
 			c.Newest = sessions.Event{Key: key, Seq: e.Seq, Role: e.Role, SenderID: e.SenderID, SenderNick: e.SenderNick, CreatedAt: e.CreatedAt}
 		}
 	}
+	for _, sum := range s.summaries {
+		if sum.Status == sessions.Active && marked(sum.Withheld, model) {
+			c.Summaries++
+		}
+	}
 	return c, nil
+}
+
+func marked(w sessions.Withheld, model sessions.ModelID) bool {
+	_, refused := w[model]
+	return refused || model == "" && len(w) > 0
 }

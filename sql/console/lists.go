@@ -279,7 +279,8 @@ func (s *Store) Counts(ctx context.Context, only []sessions.Key) (pages.Counts, 
 		return pages.Counts{}, fmt.Errorf("counting open work: %w", err)
 	}
 	return pages.Counts{
-		Sessions: int(r.Sessions), Waiting: int(r.Waiting), Dead: int(r.Dead), Withheld: int(r.Withheld), Debts: int(r.Debts), Compacted: int(r.Compacted), Failed: int(r.Failed),
+		Sessions: int(r.Sessions), Waiting: int(r.Waiting), Dead: int(r.Dead), Withheld: int(r.Withheld), WithheldSummaries: int(r.WithheldSummaries), WithheldFacts: int(r.WithheldFacts),
+		Debts: int(r.Debts), Compacted: int(r.Compacted), Failed: int(r.Failed),
 	}, nil
 }
 

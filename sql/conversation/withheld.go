@@ -60,7 +60,15 @@ func (s *Store) CountWithheld(ctx context.Context, key sessions.Key, model sessi
 	if err != nil {
 		return sessions.WithheldCount{}, fmt.Errorf("counting events that a model refuses: %w", err)
 	}
-	c := sessions.WithheldCount{Events: row.Events}
+	summaries, err := s.Q.SummariesWithheld(ctx, s.Pool, &dbsqlc.SummariesWithheldParams{SessionKey: key, Model: string(model)})
+	if err != nil {
+		return sessions.WithheldCount{}, fmt.Errorf("counting summaries that a model refuses: %w", err)
+	}
+	facts, err := s.Q.MemoriesWithheld(ctx, s.Pool, &dbsqlc.MemoriesWithheldParams{SessionKey: string(key), Model: string(model)})
+	if err != nil {
+		return sessions.WithheldCount{}, fmt.Errorf("counting facts that a model refuses: %w", err)
+	}
+	c := sessions.WithheldCount{Events: row.Events, Summaries: summaries, Facts: facts}
 	if row.Events > 0 {
 		c.Newest = sessions.Event{
 			Key: key, Seq: row.Seq, Role: sessions.Role(row.Role), SenderID: sessions.UserID(row.SenderID), SenderNick: row.SenderNick, CreatedAt: row.CreatedAt,

@@ -160,8 +160,10 @@ func LogEntry(r *dbsqlc.CompactionLog) sessions.LogEntry {
 
 // Memory converts a row of a fact. Queries for whole facts select its columns, most of them in this order.
 func Memory(r *dbsqlc.MemoriesReadableRow) memory.Memory {
+	refused, _ := Withheld(r.Withheld) // unreadable marks are none
 	return memory.Memory{
-		ID: r.ID, Scope: r.Scope, ScopeID: r.ScopeID, Kind: r.Kind, Content: r.Content, Key: r.FactKey,
+		Withheld: refused,
+		ID:       r.ID, Scope: r.Scope, ScopeID: r.ScopeID, Kind: r.Kind, Content: r.Content, Key: r.FactKey,
 		SubjectID: r.SubjectID, SaidBy: r.SaidBy, SaidAt: pg.OrZero(r.SaidAt), SourceGroup: r.SourceGroup,
 		SourceSession: r.SourceSession, StartSeq: r.StartSeq, EndSeq: r.EndSeq,
 		SupersededBy: pg.OrZero(r.SupersededBy), SupersededAt: pg.OrZero(r.SupersededAt), ExpiresAt: pg.OrZero(r.ExpiresAt),

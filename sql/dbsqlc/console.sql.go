@@ -286,6 +286,10 @@ SELECT (SELECT count(*) FROM dingtalk_sessions s WHERE $1::text[] IS NULL OR s.s
         WHERE e.state = 'dead' AND e.content <> $2::text AND ($1::text[] IS NULL OR e.session_key = ANY($1::text[])))::bigint AS dead,
     (SELECT count(*) FROM dingtalk_session_events e
         WHERE e.withheld IS NOT NULL AND ($1::text[] IS NULL OR e.session_key = ANY($1::text[])))::bigint AS withheld,
+    (SELECT count(*) FROM session_summaries a
+        WHERE a.withheld IS NOT NULL AND a.status = 'active' AND ($1::text[] IS NULL OR a.session_key = ANY($1::text[])))::bigint AS withheld_summaries,
+    (SELECT count(*) FROM memories m
+        WHERE m.withheld IS NOT NULL AND m.superseded_by IS NULL AND ($1::text[] IS NULL OR m.source_session = ANY($1::text[])))::bigint AS withheld_facts,
     (SELECT count(*) FROM flush_debts d WHERE $1::text[] IS NULL OR d.session_key = ANY($1::text[]))::bigint AS debts,
     (SELECT count(*) FROM compaction_log c WHERE c.created_at > now() - interval '1 day' AND c.outcome = 'committed' AND c.trigger NOT IN ('undo', 'rewrite')
         AND ($1::text[] IS NULL OR c.session_key = ANY($1::text[])))::bigint AS compacted,
@@ -299,16 +303,18 @@ type PageCountsParams struct {
 }
 
 type PageCountsRow struct {
-	Sessions  int64
-	Waiting   int64
-	Dead      int64
-	Withheld  int64
-	Debts     int64
-	Compacted int64
-	Failed    int64
+	Sessions          int64
+	Waiting           int64
+	Dead              int64
+	Withheld          int64
+	WithheldSummaries int64
+	WithheldFacts     int64
+	Debts             int64
+	Compacted         int64
+	Failed            int64
 }
 
-// PageCounts counts the open work of sessions, and the compactions of a day. Undos and rewritten summaries have rows in the log
+// PageCounts counts the open work of sessions, what a model refuses of them (summaries in use, facts in force), and the compactions of a day. Undos and rewritten summaries have rows in the log
 // and are none.
 func (q *Queries) PageCounts(ctx context.Context, db DBTX, arg *PageCountsParams) (PageCountsRow, error) {
 	row := db.QueryRow(ctx, pageCounts, arg.OnlyKeys, arg.Erased)
@@ -318,6 +324,8 @@ func (q *Queries) PageCounts(ctx context.Context, db DBTX, arg *PageCountsParams
 		&i.Waiting,
 		&i.Dead,
 		&i.Withheld,
+		&i.WithheldSummaries,
+		&i.WithheldFacts,
 		&i.Debts,
 		&i.Compacted,
 		&i.Failed,
@@ -468,7 +476,7 @@ func (q *Queries) PageGroupSessions(ctx context.Context, db DBTX, conversations 
 const pageMemories = `-- name: PageMemories :many
 SELECT m.id, m.scope, m.scope_id, m.kind, m.content, m.fact_key, m.subject_id, m.said_by, m.said_at, m.source_group,
     m.source_session, m.start_seq, m.end_seq, m.superseded_by, m.superseded_at, m.expires_at, m.last_seen_at, m.seen,
-    m.promoted_by, m.created_at, '{}'::bigint[] AS terms
+    m.promoted_by, m.created_at, '{}'::bigint[] AS terms, m.withheld
 FROM memories m
 WHERE m.id < $1::bigint
   AND ($2::text = '' OR m.scope = $2::text)
@@ -515,6 +523,7 @@ type PageMemoriesRow struct {
 	PromotedBy    sessions.UserID
 	CreatedAt     time.Time
 	Terms         []int64
+	Withheld      []byte
 }
 
 // PageMemories lists memories in force, or with every also superseded and expired ones, the newest first. All words must be
@@ -560,6 +569,7 @@ func (q *Queries) PageMemories(ctx context.Context, db DBTX, arg *PageMemoriesPa
 			&i.PromotedBy,
 			&i.CreatedAt,
 			&i.Terms,
+			&i.Withheld,
 		); err != nil {
 			return nil, err
 		}

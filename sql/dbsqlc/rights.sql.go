@@ -510,7 +510,7 @@ func (q *Queries) MemoriesDrawn(ctx context.Context, db DBTX, arg *MemoriesDrawn
 const memoriesFind = `-- name: MemoriesFind :many
 SELECT m.id, m.scope, m.scope_id, m.kind, m.content, m.subject_id, m.source_session, m.start_seq, m.end_seq,
     m.superseded_by, m.created_at, m.fact_key, m.said_by, m.said_at, m.source_group, m.expires_at, m.last_seen_at, m.seen,
-    m.superseded_at, m.promoted_by, count(*) OVER () AS total
+    m.superseded_at, m.promoted_by, m.withheld, count(*) OVER () AS total
 FROM memories m
 WHERE ($1::bigint = 0 OR m.id = $1::bigint)
   AND m.id > $2::bigint
@@ -576,6 +576,7 @@ type MemoriesFindRow struct {
 	Seen          int
 	SupersededAt  *time.Time
 	PromotedBy    sessions.UserID
+	Withheld      []byte
 	Total         int64
 }
 
@@ -633,6 +634,7 @@ func (q *Queries) MemoriesFind(ctx context.Context, db DBTX, arg *MemoriesFindPa
 			&i.Seen,
 			&i.SupersededAt,
 			&i.PromotedBy,
+			&i.Withheld,
 			&i.Total,
 		); err != nil {
 			return nil, err

@@ -294,7 +294,7 @@ func (q *Queries) MemoriesBacklog(ctx context.Context, db DBTX, maxRows int) ([]
 const memoriesReadable = `-- name: MemoriesReadable :many
 SELECT m.id, m.scope, m.scope_id, m.kind, m.content, m.fact_key, m.subject_id, m.said_by, m.said_at, m.source_group,
     m.source_session, m.start_seq, m.end_seq, m.superseded_by, m.superseded_at, m.expires_at, m.last_seen_at, m.seen,
-    m.promoted_by, m.created_at, (CASE WHEN $1::boolean THEN coalesce(m.terms, '{}') ELSE '{}' END)::bigint[] AS terms
+    m.promoted_by, m.created_at, (CASE WHEN $1::boolean THEN coalesce(m.terms, '{}') ELSE '{}' END)::bigint[] AS terms, m.withheld
 FROM memories m
 WHERE (m.superseded_by IS NULL OR (m.scope = 'user' AND NOT $2::boolean AND EXISTS (SELECT FROM memories n
     WHERE n.scope = 'user' AND n.scope_id = m.scope_id AND n.id = m.superseded_by AND n.source_group <> m.source_group)))
@@ -354,6 +354,7 @@ type MemoriesReadableRow struct {
 	PromotedBy    sessions.UserID
 	CreatedAt     time.Time
 	Terms         []int64
+	Withheld      []byte
 }
 
 // MemoriesReadable lists memories in force that a reader may see, newest first. It is the only place that decides about
@@ -411,6 +412,7 @@ func (q *Queries) MemoriesReadable(ctx context.Context, db DBTX, arg *MemoriesRe
 			&i.PromotedBy,
 			&i.CreatedAt,
 			&i.Terms,
+			&i.Withheld,
 		); err != nil {
 			return nil, err
 		}

@@ -21,7 +21,7 @@ SELECT count(*)::int AS events,
     coalesce(max(e.created_at), now())::timestamptz AS created_at
 FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.state = 'done' AND e.withheld IS NOT NULL AND e.seq IS NOT NULL
-  AND ($2::text = '' OR jsonb_extract_path(e.withheld, $2::text, 'parts') @> '["body"]')
+  AND ($2::text = '' OR jsonb_exists(e.withheld, $2::text))
   AND e.seq > (SELECT s.base_seq FROM dingtalk_sessions s WHERE s.session_key = $1)
 `
 
@@ -39,8 +39,8 @@ type EventsWithheldRow struct {
 	CreatedAt  time.Time
 }
 
-// EventsWithheld counts the events of a session's generation whose body a model refuses, and reads the newest one. An empty model
-// stands for any, and for any part.
+// EventsWithheld counts the events of a session's generation that a model refuses, whole or in part, and reads the newest one. An empty
+// model stands for any.
 func (q *Queries) EventsWithheld(ctx context.Context, db DBTX, arg *EventsWithheldParams) (EventsWithheldRow, error) {
 	row := db.QueryRow(ctx, eventsWithheld, arg.SessionKey, arg.Model)
 	var i EventsWithheldRow
@@ -53,6 +53,25 @@ func (q *Queries) EventsWithheld(ctx context.Context, db DBTX, arg *EventsWithhe
 		&i.CreatedAt,
 	)
 	return i, err
+}
+
+const memoriesWithheld = `-- name: MemoriesWithheld :one
+SELECT count(*)::int FROM memories m
+WHERE m.source_session = $1::text AND m.superseded_by IS NULL AND m.withheld IS NOT NULL
+  AND ($2::text = '' OR jsonb_exists(m.withheld, $2::text))
+`
+
+type MemoriesWithheldParams struct {
+	SessionKey string
+	Model      string
+}
+
+// MemoriesWithheld counts the facts in force from a session that a model refuses. An empty model stands for any.
+func (q *Queries) MemoriesWithheld(ctx context.Context, db DBTX, arg *MemoriesWithheldParams) (int, error) {
+	row := db.QueryRow(ctx, memoriesWithheld, arg.SessionKey, arg.Model)
+	var column_1 int
+	err := row.Scan(&column_1)
+	return column_1, err
 }
 
 const memoriesWithhold = `-- name: MemoriesWithhold :exec
@@ -68,6 +87,25 @@ type MemoriesWithholdParams struct {
 func (q *Queries) MemoriesWithhold(ctx context.Context, db DBTX, arg *MemoriesWithholdParams) error {
 	_, err := db.Exec(ctx, memoriesWithhold, arg.Mark, arg.Ids)
 	return err
+}
+
+const summariesWithheld = `-- name: SummariesWithheld :one
+SELECT count(*)::int FROM session_summaries a
+WHERE a.session_key = $1 AND a.status = 'active' AND a.withheld IS NOT NULL
+  AND ($2::text = '' OR jsonb_exists(a.withheld, $2::text))
+`
+
+type SummariesWithheldParams struct {
+	SessionKey sessions.Key
+	Model      string
+}
+
+// SummariesWithheld counts the summaries of a session's view that a model refuses. An empty model stands for any.
+func (q *Queries) SummariesWithheld(ctx context.Context, db DBTX, arg *SummariesWithheldParams) (int, error) {
+	row := db.QueryRow(ctx, summariesWithheld, arg.SessionKey, arg.Model)
+	var column_1 int
+	err := row.Scan(&column_1)
+	return column_1, err
 }
 
 const withhold = `-- name: Withhold :one

@@ -69,7 +69,7 @@ func (s *Store) find(ctx context.Context, p *dbsqlc.MemoriesFindParams) ([]memor
 			ID: r.ID, Scope: r.Scope, ScopeID: r.ScopeID, Kind: r.Kind, Content: r.Content, SubjectID: r.SubjectID,
 			SourceSession: r.SourceSession, StartSeq: r.StartSeq, EndSeq: r.EndSeq, SupersededBy: r.SupersededBy,
 			CreatedAt: r.CreatedAt, FactKey: r.FactKey, SaidBy: r.SaidBy, SaidAt: r.SaidAt, SourceGroup: r.SourceGroup,
-			ExpiresAt: r.ExpiresAt, LastSeenAt: r.LastSeenAt, Seen: r.Seen, SupersededAt: r.SupersededAt, PromotedBy: r.PromotedBy,
+			ExpiresAt: r.ExpiresAt, LastSeenAt: r.LastSeenAt, Seen: r.Seen, SupersededAt: r.SupersededAt, PromotedBy: r.PromotedBy, Withheld: r.Withheld,
 		}))
 	}
 	return list, total, nil

@@ -151,7 +151,7 @@ LEFT JOIN (SELECT s.lease_owner, count(*) AS leases FROM dingtalk_sessions s WHE
 ORDER BY r.started_at DESC, r.id;
 
 -- name: PageCounts :one
--- PageCounts counts the open work of sessions, and the compactions of a day. Undos and rewritten summaries have rows in the log
+-- PageCounts counts the open work of sessions, what a model refuses of them (summaries in use, facts in force), and the compactions of a day. Undos and rewritten summaries have rows in the log
 -- and are none.
 SELECT (SELECT count(*) FROM dingtalk_sessions s WHERE sqlc.narg('only_keys')::text[] IS NULL OR s.session_key = ANY(sqlc.narg('only_keys')::text[]))::bigint AS sessions,
     (SELECT count(*) FROM dingtalk_session_events e
@@ -160,6 +160,10 @@ SELECT (SELECT count(*) FROM dingtalk_sessions s WHERE sqlc.narg('only_keys')::t
         WHERE e.state = 'dead' AND e.content <> @erased::text AND (sqlc.narg('only_keys')::text[] IS NULL OR e.session_key = ANY(sqlc.narg('only_keys')::text[])))::bigint AS dead,
     (SELECT count(*) FROM dingtalk_session_events e
         WHERE e.withheld IS NOT NULL AND (sqlc.narg('only_keys')::text[] IS NULL OR e.session_key = ANY(sqlc.narg('only_keys')::text[])))::bigint AS withheld,
+    (SELECT count(*) FROM session_summaries a
+        WHERE a.withheld IS NOT NULL AND a.status = 'active' AND (sqlc.narg('only_keys')::text[] IS NULL OR a.session_key = ANY(sqlc.narg('only_keys')::text[])))::bigint AS withheld_summaries,
+    (SELECT count(*) FROM memories m
+        WHERE m.withheld IS NOT NULL AND m.superseded_by IS NULL AND (sqlc.narg('only_keys')::text[] IS NULL OR m.source_session = ANY(sqlc.narg('only_keys')::text[])))::bigint AS withheld_facts,
     (SELECT count(*) FROM flush_debts d WHERE sqlc.narg('only_keys')::text[] IS NULL OR d.session_key = ANY(sqlc.narg('only_keys')::text[]))::bigint AS debts,
     (SELECT count(*) FROM compaction_log c WHERE c.created_at > now() - interval '1 day' AND c.outcome = 'committed' AND c.trigger NOT IN ('undo', 'rewrite')
         AND (sqlc.narg('only_keys')::text[] IS NULL OR c.session_key = ANY(sqlc.narg('only_keys')::text[])))::bigint AS compacted,
@@ -210,7 +214,7 @@ ORDER BY a.id DESC LIMIT @max_rows::int;
 -- MemoriesReadable.
 SELECT m.id, m.scope, m.scope_id, m.kind, m.content, m.fact_key, m.subject_id, m.said_by, m.said_at, m.source_group,
     m.source_session, m.start_seq, m.end_seq, m.superseded_by, m.superseded_at, m.expires_at, m.last_seen_at, m.seen,
-    m.promoted_by, m.created_at, '{}'::bigint[] AS terms
+    m.promoted_by, m.created_at, '{}'::bigint[] AS terms, m.withheld
 FROM memories m
 WHERE m.id < @before_id::bigint
   AND (@scope::text = '' OR m.scope = @scope::text)

@@ -7,7 +7,7 @@
 -- same id is someone else.
 SELECT m.id, m.scope, m.scope_id, m.kind, m.content, m.subject_id, m.source_session, m.start_seq, m.end_seq,
     m.superseded_by, m.created_at, m.fact_key, m.said_by, m.said_at, m.source_group, m.expires_at, m.last_seen_at, m.seen,
-    m.superseded_at, m.promoted_by, count(*) OVER () AS total
+    m.superseded_at, m.promoted_by, m.withheld, count(*) OVER () AS total
 FROM memories m
 WHERE (@id::bigint = 0 OR m.id = @id::bigint)
   AND m.id > @after_id::bigint

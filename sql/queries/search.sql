@@ -93,7 +93,7 @@ WHERE m.scope = @scope AND m.scope_id = @scope_id AND m.id = @id AND m.content =
 -- other.
 SELECT m.id, m.scope, m.scope_id, m.kind, m.content, m.fact_key, m.subject_id, m.said_by, m.said_at, m.source_group,
     m.source_session, m.start_seq, m.end_seq, m.superseded_by, m.superseded_at, m.expires_at, m.last_seen_at, m.seen,
-    m.promoted_by, m.created_at, (CASE WHEN @search::boolean THEN coalesce(m.terms, '{}') ELSE '{}' END)::bigint[] AS terms
+    m.promoted_by, m.created_at, (CASE WHEN @search::boolean THEN coalesce(m.terms, '{}') ELSE '{}' END)::bigint[] AS terms, m.withheld
 FROM memories m
 WHERE (m.superseded_by IS NULL OR (m.scope = 'user' AND NOT @private::boolean AND EXISTS (SELECT FROM memories n
     WHERE n.scope = 'user' AND n.scope_id = m.scope_id AND n.id = m.superseded_by AND n.source_group <> m.source_group)))

@@ -23,8 +23,8 @@ SELECT held.session_key FROM held;
 UPDATE memories m SET withheld = coalesce(m.withheld, '{}') || @mark::jsonb WHERE m.id = ANY(@ids::bigint[]);
 
 -- name: EventsWithheld :one
--- EventsWithheld counts the events of a session's generation whose body a model refuses, and reads the newest one. An empty model
--- stands for any, and for any part.
+-- EventsWithheld counts the events of a session's generation that a model refuses, whole or in part, and reads the newest one. An empty
+-- model stands for any.
 SELECT count(*)::int AS events,
     coalesce((array_agg(e.seq ORDER BY e.seq DESC))[1], 0)::bigint AS seq,
     coalesce((array_agg(e.sender_id ORDER BY e.seq DESC))[1], '')::text AS sender_id,
@@ -33,5 +33,17 @@ SELECT count(*)::int AS events,
     coalesce(max(e.created_at), now())::timestamptz AS created_at
 FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.state = 'done' AND e.withheld IS NOT NULL AND e.seq IS NOT NULL
-  AND (@model::text = '' OR jsonb_extract_path(e.withheld, @model::text, 'parts') @> '["body"]')
+  AND (@model::text = '' OR jsonb_exists(e.withheld, @model::text))
   AND e.seq > (SELECT s.base_seq FROM dingtalk_sessions s WHERE s.session_key = @session_key);
+
+-- name: SummariesWithheld :one
+-- SummariesWithheld counts the summaries of a session's view that a model refuses. An empty model stands for any.
+SELECT count(*)::int FROM session_summaries a
+WHERE a.session_key = @session_key AND a.status = 'active' AND a.withheld IS NOT NULL
+  AND (@model::text = '' OR jsonb_exists(a.withheld, @model::text));
+
+-- name: MemoriesWithheld :one
+-- MemoriesWithheld counts the facts in force from a session that a model refuses. An empty model stands for any.
+SELECT count(*)::int FROM memories m
+WHERE m.source_session = @session_key::text AND m.superseded_by IS NULL AND m.withheld IS NOT NULL
+  AND (@model::text = '' OR jsonb_exists(m.withheld, @model::text));
