@@ -205,9 +205,6 @@ func (l *Holder) ReleaseIdle(ctx context.Context, rest, unflushed time.Duration,
 	n := 0
 	for batch := range slices.Chunk(slices.DeleteFunc(idle, busy), restBatch) {
 		freed, err := l.store.Rest(ctx, l.owner, batch, rest, unflushed)
-		if err != nil {
-			return n, err
-		}
 		l.mu.Lock()
 		for _, key := range freed {
 			if !l.held[key].used.After(since) { // otherwise the next write fails with ErrLeaseLost
@@ -215,7 +212,9 @@ func (l *Holder) ReleaseIdle(ctx context.Context, rest, unflushed time.Duration,
 			}
 		}
 		l.mu.Unlock()
-		n += len(freed)
+		if n += len(freed); err != nil {
+			return n, err
+		}
 	}
 	return n, nil
 }

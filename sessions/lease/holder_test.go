@@ -357,3 +357,22 @@ func TestDoBeginsAgainUnderTheCurrentLease(t *testing.T) {
 		t.Errorf("with another owner work ran %d times with %v", len(terms), err)
 	}
 }
+
+// breaking frees the first lease of a list, and fails then.
+type breaking struct{ *memstore.Store }
+
+func (b breaking) Rest(_ context.Context, _ sessions.ReplicaID, keys []sessions.Key, _, _ time.Duration) ([]sessions.Key, error) {
+	return keys[:1], errPassing
+}
+
+// Leases that rested before an error of the storage are forgotten: another replica may have them.
+func TestLeasesThatRestedBeforeAnErrorAreForgotten(t *testing.T) {
+	t.Parallel()
+	l := lease.NewHolder(breaking{memstore.New(ttl)}, "a", ttl)
+	l.Learn(sessions.Lease{Key: "k1", Owner: "a", Term: 1})
+	l.Learn(sessions.Lease{Key: "k2", Owner: "a", Term: 1})
+	n, err := l.ReleaseIdle(t.Context(), 0, 0, func(sessions.Key) bool { return false })
+	if n != 1 || l.Count() != 1 || !errors.Is(err, errPassing) {
+		t.Errorf("%d leases rested and %d are left, after %v", n, l.Count(), err)
+	}
+}

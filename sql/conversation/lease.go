@@ -107,9 +107,9 @@ func (s *Store) Release(ctx context.Context, l sessions.Lease) error {
 func (s *Store) Rest(ctx context.Context, owner sessions.ReplicaID, keys []sessions.Key, rest, unflushed time.Duration) ([]sessions.Key, error) {
 	gone, err := restLeases(ctx, s, owner, keys, rest, unflushed)
 	if err != nil {
-		return nil, fmt.Errorf("releasing the idle leases of replica %s: %w", owner, err)
+		err = fmt.Errorf("releasing the idle leases of replica %s: %w", owner, err)
 	}
-	return gone, nil
+	return gone, err // those that rested before an error are free
 }
 
 func restLeases(ctx context.Context, s *Store, owner sessions.ReplicaID, keys []sessions.Key, rest, unflushed time.Duration) ([]sessions.Key, error) {
@@ -122,6 +122,8 @@ func restLeases(ctx context.Context, s *Store, owner sessions.ReplicaID, keys []
 	held := map[sessions.Key]bool{}
 	for _, row := range rows {
 		held[row.SessionKey] = true
+	}
+	for _, row := range rows {
 		if !row.Rests {
 			continue
 		}
@@ -131,20 +133,21 @@ func restLeases(ctx context.Context, s *Store, owner sessions.ReplicaID, keys []
 		freed := s.Q.LeaseRest(ctx, p, []*dbsqlc.LeaseRestParams{{
 			SessionKey: row.SessionKey, Owner: string(owner), Term: row.Term, RestSeconds: rest.Seconds(),
 		}})
-		err := p.Send(ctx)
+		err = p.Send(ctx)
 		if pg.IsCode(pg.Done(seized.Exec), pg.LockNotAvailable) {
+			err = nil
 			continue
 		}
-		if err != nil {
-			return nil, err
+		var some []sessions.Key
+		if err == nil {
+			some, err = pg.Found(freed.QueryRow)
 		}
-		some, err := pg.Found(freed.QueryRow)
 		if err != nil {
-			return nil, err
+			break
 		}
 		held[row.SessionKey] = len(some) == 0
 	}
-	return slices.DeleteFunc(slices.Clone(keys), func(k sessions.Key) bool { return held[k] }), nil
+	return slices.DeleteFunc(slices.Clone(keys), func(k sessions.Key) bool { return held[k] }), err
 }
 
 // Resign implements sessions.Leaser. It notifies every other replica. A replica that dies between the statements has a heartbeat for the
