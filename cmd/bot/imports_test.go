@@ -87,7 +87,7 @@ var importRules = []struct {
 	{"sql/convert", []string{"sessions", "memory", "sql/dbsqlc", "sql/pg"}},
 	{"sql/index", []string{"sessions", "memory", "memory/*", "sql/dbsqlc", "sql/pg"}},
 	{"sql/identity", []string{"sessions", "memory", "sql/dbsqlc", "sql/pg"}},
-	{"sql/calls", []string{"sessions", "sql/dbsqlc", "sql/pg"}},
+	{"sql/calls", []string{"sessions", "sql/dbsqlc", "sql/limits", "sql/pg"}},
 	{"sql/spend", []string{"sessions", "sql/dbsqlc", "sql/pg"}},
 	{"sql/retention", []string{"sessions", "sql/dbsqlc", "sql/identity", "sql/index", "sql/pg"}},
 	{"sql/limits", []string{"sessions", "sql/dbsqlc", "sql/pg"}},

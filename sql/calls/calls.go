@@ -2,6 +2,7 @@ package calls
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
+	"ebb/sql/limits"
 	"ebb/sql/pg"
 )
 
@@ -107,7 +109,11 @@ func (s *Store) ReportCallLevel(ctx context.Context, month string, level int) (b
 
 // PersonCalls implements calls.Store.
 func (s *Store) PersonCalls(ctx context.Context, month string, person sessions.UserID) (int64, error) {
-	n, err := s.Q.CallsOfPerson(ctx, s.Pool, ofPerson(month, person))
+	subject, err := s.ofPerson(ctx, month, person)
+	if err != nil {
+		return 0, err
+	}
+	n, err := s.Q.CallsOfPerson(ctx, s.Pool, subject)
 	if err != nil {
 		return 0, fmt.Errorf("reading a person's calls of %s: %w", month, err)
 	}
@@ -116,16 +122,30 @@ func (s *Store) PersonCalls(ctx context.Context, month string, person sessions.U
 
 // CountPersonCall implements calls.Store.
 func (s *Store) CountPersonCall(ctx context.Context, month string, person sessions.UserID, until time.Time) error {
-	if err := s.Q.CallsCountPerson(ctx, s.Pool, &dbsqlc.CallsCountPersonParams{Subject: ofPerson(month, person), EndsAt: until}); err != nil {
+	subject, err := s.ofPerson(ctx, month, person)
+	if err != nil {
+		return err
+	}
+	if err := s.Q.CallsCountPerson(ctx, s.Pool, &dbsqlc.CallsCountPersonParams{Subject: subject, EndsAt: until}); err != nil {
 		return fmt.Errorf("counting a person's call of %s: %w", month, err)
 	}
 	return nil
 }
 
-// The key of a count is a hash, so that it names no person: the count outlives the deletion of their data.
-func ofPerson(month string, person sessions.UserID) []byte {
-	sum := sha256.Sum256([]byte("calls\x00" + month + "\x00" + string(person)))
-	return sum[:]
+// The key of a count is a hash, so that it names no person: the count outlives the deletion of their data. The hash has the key of the
+// month's last day, which is deleted after that day.
+func (s *Store) ofPerson(ctx context.Context, month string, person sessions.UserID) ([]byte, error) {
+	first, err := time.Parse("2006-01", month)
+	if err != nil {
+		return nil, fmt.Errorf("reading the month of a call: %w", err)
+	}
+	key, err := limits.KeyOf(ctx, s.DB, first.AddDate(0, 1, -1))
+	if err != nil {
+		return nil, err
+	}
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte("calls\x00" + month + "\x00" + string(person)))
+	return h.Sum(nil), nil
 }
 
 // ExhaustCalls implements calls.Store.

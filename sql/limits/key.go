@@ -66,6 +66,15 @@ func (d *dayKeys) today(ctx context.Context) (dayKey, error) {
 	return k, nil
 }
 
+// KeyOf is the key of a day in UTC, which is deleted after it.
+func KeyOf(ctx context.Context, db *pg.DB, day time.Time) ([]byte, error) {
+	k := dayKey{day: day}
+	if err := (&dayKeys{db: db}).read(ctx, &k); err != nil {
+		return nil, fmt.Errorf("reading the key of a day: %w", err)
+	}
+	return k.key, nil
+}
+
 // read makes the key where no replica has.
 func (d *dayKeys) read(ctx context.Context, k *dayKey) error {
 	date := pgtype.Date{Time: k.day, Valid: true}
