@@ -227,7 +227,7 @@ type directory struct {
 	named  string // the only name under which they are found; empty: any
 }
 
-func (d *directory) People(_ context.Context, _ sessions.RobotCode, name string) ([]memory.Person, error) {
+func (d *directory) People(_ context.Context, _ sessions.RobotCode, _ sessions.Key, name string) ([]memory.Person, error) {
 	if d.named != "" && name != d.named {
 		return nil, nil
 	}

@@ -51,7 +51,7 @@ func (c *cabinet) Promote(context.Context, int64, sessions.UserID) (memory.Memor
 	return memory.Memory{}, errors.New("must not be asked")
 }
 
-func (c *cabinet) People(context.Context, sessions.RobotCode, string) ([]memory.Person, error) {
+func (c *cabinet) People(context.Context, sessions.RobotCode, sessions.Key, string) ([]memory.Person, error) {
 	return nil, nil
 }
 

@@ -45,8 +45,8 @@ type Rights interface {
 	Promote(ctx context.Context, id int64, by sessions.UserID) (Memory, error)
 
 	// People finds people who spoke to a robot, or to any if empty, by staff id or nick, the last seen first. A person
-	// with memories only is found by id.
-	People(ctx context.Context, robot sessions.RobotCode, name string) ([]Person, error)
+	// with memories only is found by id. With the key of a group only its sessions count.
+	People(ctx context.Context, robot sessions.RobotCode, group sessions.Key, name string) ([]Person, error)
 
 	// ForgetPerson wipes everything of a person; see [Forget]. After a failure it returns the work so far; a
 	// repetition does the rest. Beyond [MaxErasures] a day it fails with [ErrTooOften].
@@ -184,6 +184,9 @@ type Forget struct {
 	Robot  sessions.RobotCode // empty: every robot
 	Person sessions.UserID
 	Self   bool // the person asks: their later messages stay
+	// Group restricts the erasure to the sessions of a group, by its key: messages, answers, memories from there and reminders. Facts
+	// that the team or another conversation has too stay, and so do ids and sums. Empty for all.
+	Group sessions.Key
 	// From is the turn that asked. Its message is wiped, but pending until the turn's commit.
 	From Asking
 }

@@ -88,6 +88,7 @@ var overAllSessions = map[string]string{
 	"PersonRecords":     "a person's rights: usage, promotions and actions anywhere, by indexes on the person",
 	"SchedulesForget":   "a person's rights: the reminders that they set, by an index on the person",
 	"AuditOfMembers":    "a person's rights: actions on their sessions, by an index on the person",
+	"AuditForget":       "a person's rights: actions that concerned them, by an index on the person",
 	"PersonLogs":        "a person's rights: where they spoke or are quoted, by an index on the person",
 	"PersonNicks":       "a person's rights: their names anywhere, by an index on the person",
 	"AuditEnd":          "for admins: the end of an action by its number, by an index on it",

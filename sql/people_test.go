@@ -94,7 +94,7 @@ func TestPersonWithTwoIDs(t *testing.T) {
 	check("by another robot's frame", 0, 1, 0, 0)
 	c.introduce(robot, zhangID, zhangOut)
 	check("by a frame with both ids", 1, 4, 1, 1)
-	people := must[[]memory.Person](t)(s.People(t.Context(), robot, zhangNick))
+	people := must[[]memory.Person](t)(s.People(t.Context(), robot, "", zhangNick))
 	if len(people) != 1 || people[0].ID != zhangID {
 		t.Errorf("people of the nick are %+v, want one, by the staff id", people)
 	}
@@ -145,7 +145,7 @@ func TestNickBeforeAClick(t *testing.T) {
 	c.speak("m1", zhangID, zhangNick, "你好", nil)
 	c.speak("m2", zhangID, "", "/stop", nil)
 	for _, name := range []string{string(zhangID), zhangNick} {
-		if got := must[[]memory.Person](t)(s.People(t.Context(), robot, name)); len(got) != 1 || got[0].Nick != zhangNick {
+		if got := must[[]memory.Person](t)(s.People(t.Context(), robot, "", name)); len(got) != 1 || got[0].Nick != zhangNick {
 			t.Errorf("%q is found as %+v", name, got)
 		}
 	}
@@ -161,7 +161,7 @@ func TestPersonOfWhomMemoriesAreLeft(t *testing.T) {
 	d.SaidBy = zhangID
 	c.save(d)
 	find := func(robot sessions.RobotCode, name string) []memory.Person {
-		return must[[]memory.Person](t)(s.People(t.Context(), robot, name))
+		return must[[]memory.Person](t)(s.People(t.Context(), robot, "", name))
 	}
 	if got := find(robot, string(zhangID)); len(got) != 1 || got[0].Nick == "" {
 		t.Errorf("a person who spoke is found as %+v", got)

@@ -94,6 +94,7 @@ var personColumns = map[string]cover{
 	"console_logins.actor":                ofLogins,
 	"console_logins.nick":                 ofLogins,
 	"audit.session_key":                   {preview: func(p memory.Preview) int { return p.Messages }, exported: "the actions of others"},
+	"audit.person":                        {preview: func(p memory.Preview) int { return p.Messages }, exported: "the actions of others"},
 	"audit.actor":                         {preview: func(p memory.Preview) int { return p.Actions }, exported: "action", stays: "an account of actions needs who acted"},
 }
 
@@ -135,6 +136,7 @@ func fullLife(t *testing.T, s *sql.Store, pool *pgxpool.Pool) {
 	execute(t, pool, `INSERT INTO outbox (session_key, target, body, state, sender) VALUES ('robot/cid', jsonb_build_object('staff_id', $1::text), '好', 'waiting', 'a')`, zhangID)
 	execute(t, pool, `INSERT INTO console_logins (token_hash, role, actor, nick, expires_at) VALUES ('\x01', 'person', $1, $2, now() + interval '1 hour')`, zhangID, zhangNick)
 	execute(t, pool, `INSERT INTO audit (session_key, actor, action) VALUES ('', $1, 'undo'), ($2, 'cli:root', 'view_private')`, zhangID, key)
+	execute(t, pool, `INSERT INTO audit (session_key, actor, action, person) VALUES ('', 'cli:root', 'export_person', $1)`, zhangID)
 }
 
 // holding lists the columns of text in which one of some words stands, and all of them.

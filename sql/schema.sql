@@ -718,6 +718,7 @@ CREATE TABLE audit (
     action      text NOT NULL,
     detail      text NOT NULL DEFAULT '',
     outcome     text NOT NULL DEFAULT '',
+    person      text NOT NULL DEFAULT '', -- id of the person whom the action concerned; empty: none, or erased
 
     PRIMARY KEY (session_key, id)
 );
@@ -725,5 +726,6 @@ CREATE TABLE audit (
 CREATE INDEX audit_id ON audit (id);
 CREATE INDEX audit_by_time ON audit (at);
 CREATE INDEX audit_by_actor ON audit (actor, at);
+CREATE INDEX audit_by_person ON audit (person) WHERE person <> '';
 -- The third part of a session's key is the member whose session it is.
 CREATE INDEX audit_of_members ON audit ((split_part(session_key, '/', 3))) WHERE split_part(session_key, '/', 3) <> '';

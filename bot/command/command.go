@@ -100,7 +100,7 @@ func (h *Handler) Command(ctx context.Context, t *view.Exchange) string {
 	case c.Use == nil:
 		return c.Command.usage(t.Lang)
 	case !h.may(asked, h.right(c.Command, c.Use)):
-		return wording.Say(c.Use.denied(c.Arg), t.Lang)
+		return wording.Say(c.Use.denied(c.Arg, h.isAdmin(asked)), t.Lang)
 	case !c.Use.takes(c.Arg):
 		return c.Command.usage(t.Lang) // so that nothing is done by mistake
 	}
@@ -116,8 +116,12 @@ func (h *Handler) Work(e sessions.Event) sessions.Work {
 	return c.Use.Work
 }
 
-func (u *Use) denied(arg string) wording.Phrase {
-	if u.Denied == nil {
+// denied is the answer to a sender without the right. A use that an administrator of the group lacks is for those of the installation.
+func (u *Use) denied(arg string, admin bool) wording.Phrase {
+	switch {
+	case admin:
+		return wording.NotInstallation
+	case u.Denied == nil:
 		return wording.NotAdmin
 	}
 	return u.Denied(arg)
@@ -137,22 +141,32 @@ func (h *Handler) may(e sessions.Event, right Right) bool {
 		return e.Message != nil && e.Message.ConversationType == sessions.Private || h.isAdmin(e)
 	case Admin:
 		return h.isAdmin(e)
+	case Installation:
+		return h.role(e) == manage.Admin
 	}
 	return true
 }
 
 func (h *Handler) actor(t *view.Exchange) manage.Actor {
 	asked := t.Asked[0]
-	a := manage.Actor{
-		Person: asked.SenderID, Reader: t.Reader(), Asking: memory.Asking{Lease: t.Lease, Event: asked.ID, Language: t.Lang},
+	return manage.Actor{
+		Role: h.role(asked), Person: asked.SenderID, Reader: t.Reader(),
+		Asking: memory.Asking{Lease: t.Lease, Event: asked.ID, Language: t.Lang},
 	}
-	if h.isAdmin(asked) {
-		a.Role = manage.Admin
-	}
-	return a
 }
 
-func (h *Handler) isAdmin(e sessions.Event) bool {
-	m := e.Message
-	return m != nil && m.StaffID != "" && !m.External && (m.Admin || slices.Contains(h.cfg.Current.Get().Admins, m.StaffID))
+// isAdmin reports whether a message's sender administers its group, or the installation.
+func (h *Handler) isAdmin(e sessions.Event) bool { return h.role(e) >= manage.GroupAdmin }
+
+// role follows from the message. The platform's mark of an administrator counts in the group of the message alone.
+func (h *Handler) role(e sessions.Event) manage.Role {
+	switch m := e.Message; {
+	case m == nil || m.StaffID == "" || m.External:
+		return manage.Member
+	case slices.Contains(h.cfg.Current.Get().Admins, m.StaffID):
+		return manage.Admin
+	case m.Admin && m.ConversationType == sessions.Group:
+		return manage.GroupAdmin
+	}
+	return manage.Member
 }

@@ -121,7 +121,12 @@ const maxTitles = 5
 // forgetPreview asks for confirmation. In a group the preview has numbers only, and not the other groups of a person.
 func (h *Handler) forgetPreview(ctx context.Context, t *view.Exchange, p memory.Person, who string) string {
 	self := p.ID == t.Asked[0].SenderID
-	found, err := h.manage.PreviewPerson(ctx, h.actor(t), p.ID)
+	a := h.actor(t)
+	everywhere := a.Role == manage.Admin && watched(t, p.ID)
+	if everywhere { // the group reads no figures of their other conversations
+		a.Role = manage.GroupAdmin
+	}
+	found, err := h.manage.PreviewPerson(ctx, a, p.ID)
 	switch {
 	case errors.Is(err, memory.ErrTooOften):
 		return wording.Say(wording.ForgetOften, t.Lang, memory.MaxErasures)
@@ -133,15 +138,27 @@ func (h *Handler) forgetPreview(ctx context.Context, t *view.Exchange, p memory.
 	what := previewInWords(found, t.Lang)
 	if what == "" {
 		what = wording.Say(wording.ForgetLittle, t.Lang)
-	} else {
+	} else if !watched(t, p.ID) {
 		what += groupsInWords(found.Groups, t.View.Session.ConversationType == sessions.Private && self, t.Lang)
 	}
 	if self {
 		return wording.Say(wording.ForgetMe, t.Lang, what)
 	}
 	t.Kept = wording.Say(wording.ForgetAsked, t.Lang) // a name must not stay in the log of another conversation
+	if watched(t, p.ID) {
+		phrase := wording.ForgetHere
+		if everywhere {
+			phrase = wording.ForgetEverywhere
+		}
+		return wording.Say(phrase, t.Lang, sessions.Speaker(p.Nick, p.ID), what, strings.TrimPrefix(who, "@"))
+	}
 	return wording.Say(wording.ForgetWho, t.Lang, sessions.Speaker(p.Nick, p.ID), p.Last.In(h.cfg.Location).Format("2006-01-02 15:04"), what,
 		strings.TrimPrefix(who, "@"))
+}
+
+// watched reports whether a group reads an answer about another person.
+func watched(t *view.Exchange, who sessions.UserID) bool {
+	return t.View.Session.ConversationType != sessions.Private && who != t.Asked[0].SenderID
 }
 
 func groupsInWords(groups []string, named bool, lang string) string {
@@ -347,7 +364,8 @@ func (h *Handler) personNamed(ctx context.Context, t *view.Exchange, name string
 // forgetPerson writes no name into a person's own receipt, because a reply is stored too.
 func (h *Handler) forgetPerson(ctx context.Context, t *view.Exchange, who sessions.UserID) string {
 	self := who == t.Asked[0].SenderID
-	done, err := h.manage.ForgetPerson(ctx, h.actor(t), who)
+	a, here := h.actor(t), watched(t, who)
+	done, err := h.manage.ForgetPerson(ctx, a, who)
 	if errors.Is(err, memory.ErrTooOften) {
 		return wording.Say(wording.ForgetOften, t.Lang, memory.MaxErasures)
 	}
@@ -364,10 +382,14 @@ func (h *Handler) forgetPerson(ctx context.Context, t *view.Exchange, who sessio
 		t.View.Pending[0] = nameless(t.View.Pending[0], t.Lang)
 	}
 	h.resumeTurn(ctx, t, done.Lease)
-	if what := receiptOfPerson(done, t.Lang); what != "" {
-		return wording.Say(wording.PersonForgotten, t.Lang, what)
+	what := receiptOfPerson(done, t.Lang)
+	switch {
+	case here && a.Role == manage.GroupAdmin:
+		return wording.Say(wording.ForgottenHere, t.Lang)
+	case here || what == "":
+		return wording.Say(wording.ForgotBefore, t.Lang)
 	}
-	return wording.Say(wording.ForgotBefore, t.Lang)
+	return wording.Say(wording.PersonForgotten, t.Lang, what)
 }
 
 // nameless keeps only the destination of the answer.

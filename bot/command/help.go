@@ -134,7 +134,7 @@ func (c *Command) usage(lang string) string {
 	parts := make([]string, len(c.Uses))
 	for i, u := range c.Uses {
 		parts[i] = "`" + u.Usage.In(lang) + "`"
-		if u.Who == Admin {
+		if u.Who >= Admin {
 			parts[i] += wording.Say(wording.UsageAdmins, lang)
 		}
 	}

@@ -33,8 +33,8 @@ func narrow(text string) string {
 	}, text))
 }
 
-func (h *Handler) asker(t *view.Exchange) memory.Asker {
-	return memory.Asker{Reader: t.Reader(), Person: t.Asked[0].SenderID, Admin: h.isAdmin(t.Asked[0])}
+func askerOf(t *view.Exchange, admin bool) memory.Asker {
+	return memory.Asker{Reader: t.Reader(), Person: t.Asked[0].SenderID, Admin: admin}
 }
 
 // listMemories shows one memory for "/memory #12", else a page of them.
@@ -48,7 +48,7 @@ func (h *Handler) listMemories(ctx context.Context, t *view.Exchange, c Call) st
 	case h.cfg.Rights == nil:
 		return wording.Say(wording.NoRights, t.Lang)
 	}
-	a := h.asker(t)
+	a := askerOf(t, h.isAdmin(t.Asked[0]))
 	skip := (page - 1) * listedMemories
 	list, total, err := h.cfg.Rights.Known(ctx, a, skip, listedMemories)
 	if err != nil {

@@ -226,7 +226,7 @@ func (r reporting) known(ctx context.Context) string {
 	if r.cfg.Rights == nil {
 		return "?"
 	}
-	_, total, err := r.cfg.Rights.Known(ctx, r.asker(r.Exchange), 0, 1)
+	_, total, err := r.cfg.Rights.Known(ctx, askerOf(r.Exchange, r.isAdmin(r.Asked[0])), 0, 1)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to count memory")
 		return "?"

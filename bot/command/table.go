@@ -64,9 +64,10 @@ type Right int
 
 // The rights. A group belongs to its administrators, a private chat to its person.
 const (
-	Anyone Right = iota
-	Owner        // owner of the conversation
-	Admin
+	Anyone       Right = iota
+	Owner              // owner of the conversation
+	Admin              // administrator of the group, or of the installation
+	Installation       // administrator of the installation: the use affects other conversations
 )
 
 const digits = "#＃0123456789０１２３４５６７８９"
@@ -193,7 +194,7 @@ var Commands = Table{
 		Does:    wording.Text{"删掉一条", "delete one of them"}, Run: (*Handler).forgetMemory,
 	}, {
 		ZH: []string{"团队"}, EN: []string{"promote"},
-		Args: Number, Who: Admin, Usage: wording.Text{"/记忆 团队 编号", "/memory promote N"},
+		Args: Number, Who: Installation, Usage: wording.Text{"/记忆 团队 编号", "/memory promote N"},
 		Example: wording.Text{"/记忆 团队 3", "/memory promote 3"},
 		Does:    wording.Text{"把群里的一条给全团队用", "share one of this group with the team"}, Run: (*Handler).promote,
 	}}},

@@ -188,15 +188,19 @@ func TestHelpListsWhatTheAskerMayDo(t *testing.T) {
 	for _, c := range []struct {
 		who     sessions.UserID
 		place   sessions.ConversationType
+		admin   bool // by the platform's mark
 		allowed func(Right) bool
 	}{
-		{"alice", sessions.Group, func(w Right) bool { return w == Anyone }},
-		{"alice", sessions.Private, func(w Right) bool { return w != Admin }},
-		{"root", sessions.Group, func(Right) bool { return true }},
-		{"root", sessions.Private, func(Right) bool { return true }},
+		{"alice", sessions.Group, false, func(w Right) bool { return w == Anyone }},
+		{"alice", sessions.Private, false, func(w Right) bool { return w < Admin }},
+		{"lead", sessions.Group, true, func(w Right) bool { return w < Installation }},
+		{"lead", sessions.Private, true, func(w Right) bool { return w < Admin }},
+		{"lead", sessions.Unknown, true, func(w Right) bool { return w == Anyone }},
+		{"root", sessions.Group, false, func(Right) bool { return true }},
+		{"root", sessions.Private, false, func(Right) bool { return true }},
 	} {
 		for _, lang := range []string{"zh", "en"} {
-			x := &view.Exchange{Lang: lang, Asked: []sessions.Event{{SenderID: c.who, Message: &sessions.Message{StaffID: c.who, ConversationType: c.place}}}}
+			x := &view.Exchange{Lang: lang, Asked: []sessions.Event{{SenderID: c.who, Message: &sessions.Message{StaffID: c.who, Admin: c.admin, ConversationType: c.place}}}}
 			got := h.help(t.Context(), x, Call{Arg: "all"})
 			for _, command := range Commands {
 				for _, u := range command.Uses {

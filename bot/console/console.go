@@ -23,7 +23,7 @@ type Config struct {
 	// Search finds memories and events as the bot does; see [memory.ReadStore].
 	Search func(context.Context, memory.Reader, memory.Query) ([]memory.Hit, error)
 	Manage *manage.Manager
-	// Reads previews and exports people, over connections for which no message waits.
+	// Reads previews and exports people, with the exports in the audit, over connections for which no message waits.
 	Reads *manage.Manager
 	// Policy returns the compaction settings in force for a session.
 	Policy func(sessions.Session) compaction.Settings

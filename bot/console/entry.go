@@ -333,7 +333,12 @@ func (e *entry) opened(r *request, private bool, key sessions.Key, detail string
 }
 
 func (e *entry) audited(r *request, action string, key sessions.Key, detail string, do func(context.Context) error) error {
-	return manage.Audited(r.Context(), e.cfg.Audit, pages.Action{Actor: r.login.Actor, Action: action, Key: key, Detail: detail}, outcomeOf, do)
+	return e.auditedAs(r, pages.Action{Action: action, Key: key, Detail: detail}, do)
+}
+
+func (e *entry) auditedAs(r *request, what pages.Action, do func(context.Context) error) error {
+	what.Actor = r.login.Actor
+	return manage.Audited(r.Context(), e.cfg.Audit, what, outcomeOf, do)
 }
 
 func outcomeOf(err error) string {

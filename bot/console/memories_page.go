@@ -123,7 +123,7 @@ func (c *Console) forgetPerson(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	id := sessions.UserID(person)
-	err = c.audited(r, "forget_person", "", "", func(ctx context.Context) error {
+	err = c.auditedAs(r, pages.Action{Action: manage.ForgotPerson, Person: id}, func(ctx context.Context) error {
 		_, err := c.cfg.Manage.ForgetPerson(ctx, operator, id)
 		if errors.Is(err, memory.ErrTooOften) {
 			return badRequest{code: "error.too_often"}
@@ -162,12 +162,10 @@ func (c *Console) exportPerson(w http.ResponseWriter, r *request) error {
 		}
 		return out.Encode(row)
 	}
-	err = c.audited(r, "export_person", "", "", func(ctx context.Context) error {
-		return c.cfg.Reads.Export(ctx, operator, id, manage.Reader{
-			Fact:    func(m memory.Memory) error { return write(viewMemory(m)) },
-			Message: func(m memory.PersonMessage) error { return write(viewEvent(m.Event)) },
-			Record:  func(r memory.Record) error { return write(r) },
-		})
+	err = c.cfg.Reads.Export(r.Context(), r.operator(), id, manage.Reader{
+		Fact:    func(m memory.Memory) error { return write(viewMemory(m)) },
+		Message: func(m memory.PersonMessage) error { return write(viewEvent(m.Event)) },
+		Record:  func(r memory.Record) error { return write(r) },
 	})
 	if err != nil && begun {
 		zerolog.Ctx(r.Context()).Error().Err(err).Msg("Export of a person failed")

@@ -115,7 +115,7 @@ func (w *world) serve(change func(*console.Config)) string {
 		return compaction.Settings{Window: compaction.Window{Context: 8000, Threshold: 4000, FlushRatio: 0.9}}
 	}
 	cfg := console.Config{
-		Lists: lists, Logins: lists, Audit: lists, Records: lists, Requests: reads, Search: reads.Search, Reads: manage.New(manage.Config{Rights: reads}), Policy: policy, Location: time.UTC, Token: adminToken, ViewerToken: viewerToken, ShowCode: func(string) {},
+		Lists: lists, Logins: lists, Audit: lists, Records: lists, Requests: reads, Search: reads.Search, Reads: manage.New(manage.Config{Audit: lists, Rights: reads}), Policy: policy, Location: time.UTC, Token: adminToken, ViewerToken: viewerToken, ShowCode: func(string) {},
 		Manage: manage.New(manage.Config{Rights: w.store, Operators: w.store, Schedules: w.store, Settings: policy}),
 		Privacy: func() console.Privacy {
 			return console.Privacy{

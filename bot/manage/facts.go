@@ -2,10 +2,12 @@ package manage
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
 	"ebb/memory"
+	"ebb/memory/pages"
 	"ebb/sessions"
 )
 
@@ -28,16 +30,27 @@ func (m *Manager) ForgetFact(ctx context.Context, a Actor, id int64) (memory.Kno
 	if err != nil {
 		return f, memory.Forgotten{}, err
 	}
-	from := a.Asking
-	if a.Role < Admin {
-		// A private chat belongs to its person, but team facts belong to no single member.
-		if theirs := f.Own || a.Reader.Private && f.Scope == memory.ScopeSession; !theirs {
-			return f, memory.Forgotten{}, NotTheirs
-		}
+	// A private chat belongs to its person, but team facts belong to no single member.
+	from, own := a.Asking, f.Own || a.Reader.Private && f.Scope == memory.ScopeSession
+	switch {
+	case a.Role >= Admin:
+	case own:
 		from.Only = a.Person
+	case a.Role == GroupAdmin && f.Scope != memory.ScopeTeam && a.administers(f.SourceSession):
+		from.GroupOnly = true
+	default:
+		return f, memory.Forgotten{}, NotTheirs
 	}
-	done, err := recorded(ctx, m, a, Forgot, f.SourceSession, memoryDetail(id), func(ctx context.Context) (memory.Forgotten, error) {
-		return m.cfg.Rights.ForgetMemory(ctx, id, from)
+	what := pages.Action{Action: Forgot, Key: f.SourceSession, Detail: memoryDetail(id)}
+	if !own {
+		what.Person = f.SaidBy
+	}
+	done, err := recorded(ctx, m, a, own, what, func(ctx context.Context) (memory.Forgotten, error) {
+		done, err := m.cfg.Rights.ForgetMemory(ctx, id, from)
+		if errors.Is(err, memory.ErrOthersKnow) && a.Role == GroupAdmin {
+			err = NotTheirs
+		}
+		return done, err
 	})
 	return f, done, err
 }
@@ -55,7 +68,7 @@ func (m *Manager) Promote(ctx context.Context, a Actor, id int64) (memory.Memory
 	if why := unshareable(f.Memory, time.Now()); why != "" {
 		return f.Memory, why
 	}
-	return recorded(ctx, m, a, Promoted, f.SourceSession, memoryDetail(id), func(ctx context.Context) (memory.Memory, error) {
+	return recorded(ctx, m, a, false, pages.Action{Action: Promoted, Key: f.SourceSession, Detail: memoryDetail(id)}, func(ctx context.Context) (memory.Memory, error) {
 		return m.cfg.Rights.Promote(ctx, id, sessions.UserID(a.requester()))
 	})
 }

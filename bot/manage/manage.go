@@ -18,9 +18,10 @@ type Role int
 
 // The roles.
 const (
-	Member   Role = iota
-	Admin         // an administrator of groups
-	Operator      // operator of the installation, in no conversation
+	Member     Role = iota
+	GroupAdmin      // an administrator of the group of the request, and of nothing else
+	Admin           // an administrator of the installation
+	Operator        // operator of the installation, in no conversation
 )
 
 // Actor is the person who asks for an action.
@@ -33,7 +34,11 @@ type Actor struct {
 }
 
 func (a Actor) owns(key sessions.Key) bool {
-	return a.Role >= Admin || a.Reader.Private && a.Reader.Key == key
+	return a.administers(key) || a.Reader.Private && a.Reader.Key == key
+}
+
+func (a Actor) administers(key sessions.Key) bool {
+	return a.Role >= Admin || a.Role == GroupAdmin && !a.Reader.Private && a.Reader.Key.Group() == key.Group()
 }
 
 func (a Actor) actsIn(key sessions.Key) error {
@@ -54,7 +59,7 @@ func (a Actor) requester() string {
 }
 
 func (a Actor) asker() memory.Asker {
-	return memory.Asker{Reader: a.Reader, Person: a.Person, Admin: a.Role >= Admin}
+	return memory.Asker{Reader: a.Reader, Person: a.Person, Admin: a.Role >= GroupAdmin}
 }
 
 // Refusal is why an action was refused, and nothing changed.
@@ -148,7 +153,7 @@ type Config struct {
 	Upkeep    Upkeep
 	Operators Operators
 	Schedules sessions.Schedules // nil without schedules
-	Audit     pages.Audit        // keeps operators' actions, and ends of reminders that others set; nil: the caller keeps them
+	Audit     pages.Audit        // keeps actions of operators, and in chats those on others and on a group; nil: the caller keeps them
 	// FlushDeadline bounds the flush before a new context.
 	FlushDeadline time.Duration
 	// Settings returns the settings in force for a session, and Resolve those that its own settings would make.

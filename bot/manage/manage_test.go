@@ -43,7 +43,11 @@ func (s *storage) MemoryByID(ctx context.Context, id int64) (memory.Memory, []me
 }
 
 func (s *storage) ForgetMemory(_ context.Context, id int64, from memory.Asking) (memory.Forgotten, error) {
-	s.did("forget %d only %q", id, from.Only)
+	within := ""
+	if from.GroupOnly {
+		within = " in the group"
+	}
+	s.did("forget %d only %q%s", id, from.Only, within)
 	return memory.Forgotten{Memories: 1}, nil
 }
 
@@ -52,17 +56,20 @@ func (s *storage) Promote(_ context.Context, id int64, by sessions.UserID) (memo
 	return memory.Memory{ID: id + 1}, nil
 }
 
-func (s *storage) People(context.Context, sessions.RobotCode, string) ([]memory.Person, error) {
+func (s *storage) People(_ context.Context, robot sessions.RobotCode, group sessions.Key, name string) ([]memory.Person, error) {
+	if group != "" {
+		s.did("find %s of %q in %s", name, robot, group)
+	}
 	return s.people, nil
 }
 
 func (s *storage) PreviewForget(_ context.Context, f memory.Forget) (memory.Preview, error) {
-	s.did("preview %s of %q self %v", f.Person, f.Robot, f.Self)
+	s.did("preview %s of %q self %v%s", f.Person, f.Robot, f.Self, in(f.Group))
 	return memory.Preview{Messages: 2}, nil
 }
 
 func (s *storage) ForgetPerson(_ context.Context, f memory.Forget) (memory.Forgotten, error) {
-	s.did("forget %s of %q self %v", f.Person, f.Robot, f.Self)
+	s.did("forget %s of %q self %v%s", f.Person, f.Robot, f.Self, in(f.Group))
 	return memory.Forgotten{Messages: 2}, nil
 }
 
@@ -70,7 +77,7 @@ func (s *storage) FactsOf(_ context.Context, _ sessions.RobotCode, who sessions.
 	if who != "bob" || after > 0 {
 		return nil, nil
 	}
-	return []memory.Memory{{ID: 7}}, nil
+	return []memory.Memory{{ID: 7, SourceSession: "r/p1"}}, nil
 }
 
 func (s *storage) MessagesOf(_ context.Context, _ sessions.RobotCode, who sessions.UserID, after int64, limit int) ([]memory.PersonMessage, error) {
@@ -167,6 +174,13 @@ func (s *storage) ResumeCalls(_ context.Context, month string) (sessions.Resumed
 func (s *storage) RetryDeadLetter(_ context.Context, id int64) (sessions.Key, error) {
 	s.did("retry %d", id)
 	return "s", nil
+}
+
+func in(group sessions.Key) string {
+	if group == "" {
+		return ""
+	}
+	return " in " + string(group)
 }
 
 func newTestManager(s *storage) *Manager {

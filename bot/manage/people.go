@@ -7,19 +7,21 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/memory"
+	"ebb/memory/pages"
 	"ebb/sessions"
 )
 
-// FindPerson looks among those who spoke to the robot of the actor's conversation, by staff id or nick. It returns
+// FindPerson looks among those who spoke to the robot of the actor's conversation, by staff id or nick. A group's administrator finds
+// those who spoke in the group. It returns
 // [sessions.ErrNotFound] for none and [Ambiguous] for several.
 func (m *Manager) FindPerson(ctx context.Context, a Actor, name string) (memory.Person, error) {
 	switch {
-	case a.Role < Admin:
+	case a.Role < GroupAdmin:
 		return memory.Person{}, NotAllowed
 	case m.cfg.Rights == nil:
 		return memory.Person{}, ErrUnavailable
 	}
-	people, err := m.cfg.Rights.People(ctx, a.Reader.Robot, name)
+	people, err := m.cfg.Rights.People(ctx, a.Reader.Robot, a.group(), name)
 	switch {
 	case err != nil:
 		return memory.Person{}, err
@@ -29,6 +31,14 @@ func (m *Manager) FindPerson(ctx context.Context, a Actor, name string) (memory.
 		return memory.Person{}, &Ambiguous{People: people}
 	}
 	return people[0], nil
+}
+
+// group is the key of the only group in which the actor has rights over others; empty: in all.
+func (a Actor) group() sessions.Key {
+	if a.Role == GroupAdmin {
+		return a.Reader.Key.Group()
+	}
+	return ""
 }
 
 // IsKept returns [sessions.ErrNotFound] for a person of whom nothing is kept. Only operators may ask.
@@ -51,7 +61,8 @@ func (m *Manager) IsKept(ctx context.Context, a Actor, who sessions.UserID) erro
 	return err
 }
 
-// erasure lets members erase themselves only. An operator erases the person at every robot.
+// erasure lets members erase themselves only, and a group's administrator another person in the group. An operator erases the person at
+// every robot.
 func (m *Manager) erasure(ctx context.Context, a Actor, who sessions.UserID) (memory.Forget, error) {
 	f := memory.Forget{Robot: a.Reader.Robot, Person: who, Self: who == a.Person, From: a.Asking}
 	switch {
@@ -61,8 +72,10 @@ func (m *Manager) erasure(ctx context.Context, a Actor, who sessions.UserID) (me
 		return f, sessions.ErrNotFound
 	case a.Role == Operator:
 		return f, m.IsKept(ctx, a, who)
-	case a.Role < Admin && !f.Self:
+	case !f.Self && (a.Role < GroupAdmin || a.Role == GroupAdmin && a.Reader.Private):
 		return f, NotAllowed
+	case !f.Self:
+		f.Group = a.group()
 	}
 	return f, nil
 }
@@ -83,7 +96,9 @@ func (m *Manager) ForgetPerson(ctx context.Context, a Actor, who sessions.UserID
 	if err != nil {
 		return memory.Forgotten{}, err
 	}
-	done, err := recorded(ctx, m, a, ForgotPerson, "", "", func(ctx context.Context) (memory.Forgotten, error) {
+	// The erasure takes the person's id from the row, too: one that failed shows whom it was for.
+	what := pages.Action{Action: ForgotPerson, Key: a.Reader.Key, Person: who}
+	done, err := recorded(ctx, m, a, f.Self, what, func(ctx context.Context) (memory.Forgotten, error) {
 		return m.cfg.Rights.ForgetPerson(ctx, f)
 	})
 	switch {
@@ -115,7 +130,28 @@ func (m *Manager) Export(ctx context.Context, a Actor, who sessions.UserID, to R
 	case a.Role < Operator && who != a.Person:
 		return NotAllowed
 	}
-	return m.Record(ctx, a, Exported, "", "", func(ctx context.Context) error { return m.export(ctx, a.Reader.Robot, who, to) })
+	what := pages.Action{Action: Exported, Key: a.Reader.Key, Person: who}
+	return m.record(ctx, a, who == a.Person, what, func(ctx context.Context) error { return m.export(ctx, a.Reader.Robot, who, m.viewing(ctx, a, who, to)) })
+}
+
+// viewing records each private chat before its first row goes to the reader of another person's data.
+func (m *Manager) viewing(ctx context.Context, a Actor, who sessions.UserID, to Reader) Reader {
+	fact, message, seen := to.Fact, to.Message, map[sessions.Key]bool{}
+	record := func(key sessions.Key, private bool, read func() error) error {
+		if !private || seen[key] {
+			return read()
+		}
+		seen[key] = true
+		what := pages.Action{Action: ViewedPrivate, Key: key, Detail: "export", Person: who}
+		return m.record(ctx, a, who == a.Person, what, func(context.Context) error { return read() })
+	}
+	to.Fact = func(f memory.Memory) error {
+		return record(f.SourceSession, f.Private(), func() error { return fact(f) })
+	}
+	to.Message = func(s memory.PersonMessage) error {
+		return record(s.Event.Key, s.Private, func() error { return message(s) })
+	}
+	return to
 }
 
 func (m *Manager) export(ctx context.Context, robot sessions.RobotCode, who sessions.UserID, to Reader) error {

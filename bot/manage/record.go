@@ -26,6 +26,9 @@ const (
 	ViewedPrivate  = "view_private"
 	ResumedCalls   = "resume_calls"
 	Unscheduled    = "cancel_schedule"
+	Configured     = "configure"
+	ChoseScope     = "scope"
+	Renewed        = "new_context"
 	outcomeDone    = "done"
 	outcomeFailed  = "failed"
 	outcomeMissing = "nothing found"
@@ -34,12 +37,19 @@ const (
 )
 
 // Record stores an operator's action in the audit, executes it and stores its outcome. Nothing is done without the row.
-// detail has ids and counts, and no text or id of a person. Commands in a chat are in the log of their conversation.
+// detail has ids and counts, and no text or id of a person.
 func (m *Manager) Record(ctx context.Context, a Actor, action string, key sessions.Key, detail string, do func(context.Context) error) error {
-	if a.Role != Operator {
+	return m.record(ctx, a, false, pages.Action{Action: action, Key: key, Detail: detail}, do)
+}
+
+// record is [Manager.Record] for every actor. own says that the action concerns nothing but the person who acts and their private chat:
+// then the log of the conversation is enough.
+func (m *Manager) record(ctx context.Context, a Actor, own bool, what pages.Action, do func(context.Context) error) error {
+	if own && a.Role != Operator {
 		return do(ctx)
 	}
-	return m.audited(ctx, pages.Action{Actor: a.Name, Action: action, Key: key, Detail: detail}, do)
+	what.Actor = a.requester()
+	return m.audited(ctx, what, do)
 }
 
 func (m *Manager) audited(ctx context.Context, a pages.Action, do func(context.Context) error) error {
@@ -61,9 +71,9 @@ func Audited(ctx context.Context, to pages.Audit, a pages.Action, outcome func(e
 	return done
 }
 
-func recorded[T any](ctx context.Context, m *Manager, a Actor, action string, key sessions.Key, detail string, do func(context.Context) (T, error)) (T, error) {
+func recorded[T any](ctx context.Context, m *Manager, a Actor, own bool, what pages.Action, do func(context.Context) (T, error)) (T, error) {
 	var result T
-	err := m.Record(ctx, a, action, key, detail, func(ctx context.Context) error {
+	err := m.record(ctx, a, own, what, func(ctx context.Context) error {
 		var err error
 		result, err = do(ctx)
 		return err

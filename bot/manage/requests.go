@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ebb/compaction"
+	"ebb/memory/pages"
 	"ebb/sessions"
 )
 
@@ -65,7 +66,7 @@ func (m *Manager) ResumeCalls(ctx context.Context, a Actor, month string) (sessi
 	if a.Role < Operator {
 		return sessions.ResumedCalls{}, NotAllowed
 	}
-	return recorded(ctx, m, a, ResumedCalls, "", month, func(ctx context.Context) (sessions.ResumedCalls, error) {
+	return recorded(ctx, m, a, false, pages.Action{Action: ResumedCalls, Detail: month}, func(ctx context.Context) (sessions.ResumedCalls, error) {
 		return m.cfg.Operators.ResumeCalls(ctx, month)
 	})
 }

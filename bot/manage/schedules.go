@@ -21,11 +21,12 @@ func (m *Manager) CancelSchedule(ctx context.Context, a Actor, key sessions.Key,
 		s, err = m.cfg.Schedules.CancelSchedule(ctx, s.Key, id)
 		return err
 	}
-	if a.Role != Operator && (a.Reader.Private || a.set(s)) {
-		err = cancel(ctx)
-		return s, err
+	own := a.Reader.Private || a.set(s)
+	what := pages.Action{Action: Unscheduled, Key: s.Key, Detail: scheduleDetail(id)}
+	if !own {
+		what.Person = s.Creator.SenderID
 	}
-	err = m.audited(ctx, pages.Action{Actor: a.requester(), Action: Unscheduled, Key: s.Key, Detail: scheduleDetail(id)}, cancel)
+	err = m.record(ctx, a, own, what, cancel)
 	return s, err
 }
 
@@ -48,7 +49,7 @@ func (a Actor) set(s sessions.Schedule) bool {
 // SeesSchedule reports whether the actor may read a schedule of the conversation they ask in: those of the same session, those that
 // they set, and for administrators all.
 func (a Actor) SeesSchedule(s sessions.Schedule) bool {
-	return a.Role >= Admin || a.Reader.Key == s.Key || a.set(s)
+	return a.Role >= GroupAdmin || a.Reader.Key == s.Key || a.set(s)
 }
 
 // OwnSchedule returns an active schedule that the actor may change or end, with the errors of [Manager.CancelSchedule].

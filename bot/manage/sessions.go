@@ -9,6 +9,7 @@ import (
 
 	"ebb/bot/upkeep"
 	"ebb/memory"
+	"ebb/memory/pages"
 	"ebb/sessions"
 )
 
@@ -38,7 +39,9 @@ func (m *Manager) NewContext(ctx context.Context, a Actor, s sessions.Session) (
 			owed = true
 		}
 	}
-	return owed, m.cfg.Turns.Renew(ctx, a.Asking.Lease)
+	return owed, m.record(ctx, a, a.Reader.Private, pages.Action{Action: Renewed, Key: s.Key}, func(ctx context.Context) error {
+		return m.cfg.Turns.Renew(ctx, a.Asking.Lease)
+	})
 }
 
 // View reads a conversation for an operator. A private chat is recorded in the audit before.
@@ -72,7 +75,9 @@ func (m *Manager) Undo(ctx context.Context, a Actor, s sessions.Session) (sessio
 		return sessions.LogEntry{}, err
 	}
 	defer unlock()
-	return m.cfg.Turns.Undo(ctx, a.Asking.Lease, a.Asking.Event, m.restAfterUndo(s))
+	return recorded(ctx, m, a, a.Reader.Private, pages.Action{Action: Undone, Key: s.Key}, func(ctx context.Context) (sessions.LogEntry, error) {
+		return m.cfg.Turns.Undo(ctx, a.Asking.Lease, a.Asking.Event, m.restAfterUndo(s))
+	})
 }
 
 // UndoCompaction is an operator's [Manager.Undo] of the compaction with an id, or of the newest one if id is 0. It
@@ -81,7 +86,7 @@ func (m *Manager) UndoCompaction(ctx context.Context, a Actor, s sessions.Sessio
 	if a.Role < Operator {
 		return sessions.LogEntry{}, NotAllowed
 	}
-	return recorded(ctx, m, a, Undone, s.Key, "", func(ctx context.Context) (sessions.LogEntry, error) {
+	return recorded(ctx, m, a, false, pages.Action{Action: Undone, Key: s.Key}, func(ctx context.Context) (sessions.LogEntry, error) {
 		return m.cfg.Operators.UndoCompaction(ctx, s.Key, id, a.requester(), m.restAfterUndo(s))
 	})
 }
@@ -116,7 +121,7 @@ func (m *Manager) ForgetSession(ctx context.Context, a Actor, key sessions.Key) 
 	if err := m.operates(ctx, a, key); err != nil {
 		return memory.Forgotten{}, err
 	}
-	return recorded(ctx, m, a, ForgotSession, key, "", func(ctx context.Context) (memory.Forgotten, error) {
+	return recorded(ctx, m, a, false, pages.Action{Action: ForgotSession, Key: key}, func(ctx context.Context) (memory.Forgotten, error) {
 		return m.cfg.Operators.ForgetSession(ctx, key)
 	})
 }
@@ -126,7 +131,7 @@ func (m *Manager) EraseEvents(ctx context.Context, a Actor, key sessions.Key, se
 	if a.Role < Operator {
 		return sessions.Erased{}, NotAllowed
 	}
-	return recorded(ctx, m, a, Erased, key, fmt.Sprintf("%d events", len(seqs)+len(ids)), func(ctx context.Context) (sessions.Erased, error) {
+	return recorded(ctx, m, a, false, pages.Action{Action: Erased, Key: key, Detail: fmt.Sprintf("%d events", len(seqs)+len(ids))}, func(ctx context.Context) (sessions.Erased, error) {
 		return m.cfg.Operators.EraseEvents(ctx, key, seqs, ids)
 	})
 }
@@ -136,7 +141,7 @@ func (m *Manager) DeleteSession(ctx context.Context, a Actor, key sessions.Key) 
 	if a.Role < Operator {
 		return sessions.Deleted{}, NotAllowed
 	}
-	return recorded(ctx, m, a, Deleted, key, "", func(ctx context.Context) (sessions.Deleted, error) {
+	return recorded(ctx, m, a, false, pages.Action{Action: Deleted, Key: key}, func(ctx context.Context) (sessions.Deleted, error) {
 		return m.cfg.Operators.Delete(ctx, key)
 	})
 }
@@ -155,7 +160,7 @@ func (m *Manager) RetryDeadLetter(ctx context.Context, a Actor, key sessions.Key
 	if a.Role < Operator {
 		return "", NotAllowed
 	}
-	return recorded(ctx, m, a, Retried, key, "message "+strconv.FormatInt(id, 10), func(ctx context.Context) (sessions.Key, error) {
+	return recorded(ctx, m, a, false, pages.Action{Action: Retried, Key: key, Detail: "message " + strconv.FormatInt(id, 10)}, func(ctx context.Context) (sessions.Key, error) {
 		return m.cfg.Operators.RetryDeadLetter(ctx, id)
 	})
 }

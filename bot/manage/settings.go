@@ -1,15 +1,18 @@
 package manage
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/rs/zerolog"
 
 	"ebb/compaction"
+	"ebb/memory/pages"
 	"ebb/sessions"
 )
 
@@ -103,11 +106,22 @@ func (m *Manager) Configure(ctx context.Context, a Actor, s sessions.Session, ke
 			return s.Settings, err
 		}
 	}
-	if err := m.cfg.Turns.Configure(ctx, a.Asking.Lease, settings); err != nil {
+	if err := m.configure(ctx, a, s, key, value, settings); err != nil {
 		return s.Settings, err
 	}
 	zerolog.Ctx(ctx).Info().Str("key", key).Msg("Setting of a conversation changed")
 	return settings, nil
+}
+
+// plainValue matches values that may stand in the audit: names of policies, modes and models, and numbers.
+var plainValue = regexp.MustCompile(`^[\w.:/-]{1,64}$`)
+
+func (m *Manager) configure(ctx context.Context, a Actor, s sessions.Session, key, value, settings string) error {
+	if !plainValue.MatchString(value) {
+		value = "…"
+	}
+	what := pages.Action{Action: Configured, Key: s.Key, Detail: key + " " + value}
+	return m.record(ctx, a, a.Reader.Private, what, func(ctx context.Context) error { return m.cfg.Turns.Configure(ctx, a.Asking.Lease, settings) })
 }
 
 // ChooseModel is [Manager.Configure] for the answering model. The caller has checked the name.
@@ -116,7 +130,7 @@ func (m *Manager) ChooseModel(ctx context.Context, a Actor, s sessions.Session, 
 		return s.Settings, NotAllowed
 	}
 	settings := WithSetting(s.Settings, modelKey, name)
-	if err := m.cfg.Turns.Configure(ctx, a.Asking.Lease, settings); err != nil {
+	if err := m.configure(ctx, a, s, modelKey, name, settings); err != nil {
 		return s.Settings, err
 	}
 	zerolog.Ctx(ctx).Info().Str("model", name).Msg("Model of a conversation changed")
@@ -129,12 +143,14 @@ func (m *Manager) ChooseScope(ctx context.Context, a Actor, s sessions.Session, 
 	switch {
 	case s.ConversationType == sessions.Private:
 		return GroupsOnly
-	case a.Role < Admin:
-		return NotAllowed
 	case a.Role == Operator:
 		return NoTurn
+	case !a.administers(s.Key):
+		return NotAllowed
 	}
-	if err := m.cfg.Turns.ChooseScope(ctx, a.Asking.Lease, scope); err != nil {
+	what := pages.Action{Action: ChoseScope, Key: s.Key, Detail: cmp.Or(string(scope), "default")}
+	err := m.record(ctx, a, false, what, func(ctx context.Context) error { return m.cfg.Turns.ChooseScope(ctx, a.Asking.Lease, scope) })
+	if err != nil {
 		return err
 	}
 	zerolog.Ctx(ctx).Info().Str("scope", string(scope)).Msg("Scope of a group changed")

@@ -25,6 +25,7 @@ const (
 	Stale
 	OverQuota
 	NotAdmin
+	NotInstallation
 	LimitPersonTurns
 	LimitGroupTurns
 	LimitUnidentified
@@ -120,6 +121,9 @@ const (
 	NoCommandNear
 	ForgetMe
 	ForgetWho
+	ForgetHere
+	ForgetEverywhere
+	ForgottenHere
 	ForgetAsked
 	UnknownPerson
 	Which

@@ -257,7 +257,8 @@ type Action struct {
 	Action  string
 	Key     sessions.Key // empty for no one session
 	Detail  string
-	Outcome string // "done" or the failure's reason; empty while the action runs
+	Person  sessions.UserID // whom the action concerned; empty for none, and after an erasure of the person
+	Outcome string          // "done" or the failure's reason; empty while the action runs
 }
 
 // Login is an authenticated user of the console.

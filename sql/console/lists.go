@@ -37,7 +37,7 @@ type Lists interface {
 	DeadLetters(ctx context.Context, only []sessions.Key, limit int) ([]sessions.Event, error)
 	Debts(ctx context.Context, only []sessions.Key, limit int) ([]admin.Debt, error)
 	MemoryByID(ctx context.Context, id int64) (m memory.Memory, chain []memory.Memory, err error)
-	People(ctx context.Context, robot sessions.RobotCode, name string) ([]memory.Person, error)
+	People(ctx context.Context, robot sessions.RobotCode, group sessions.Key, name string) ([]memory.Person, error)
 	Session(ctx context.Context, key sessions.Key) (sessions.Session, error)
 	Summary(ctx context.Context, key sessions.Key, id int64) (sessions.Summary, error)
 }

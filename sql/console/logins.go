@@ -51,7 +51,7 @@ func (s *Store) UseState(ctx context.Context, hash []byte, next string, ttl time
 
 // Begin implements pages.Audit.
 func (s *Store) Begin(ctx context.Context, a pages.Action) (int64, error) {
-	id, err := s.db.Q.AuditInsert(ctx, s.db.Pool, &dbsqlc.AuditInsertParams{SessionKey: a.Key, Actor: pg.Clean(a.Actor), Action: pg.Clean(a.Action), Detail: pg.Clean(a.Detail)})
+	id, err := s.db.Q.AuditInsert(ctx, s.db.Pool, &dbsqlc.AuditInsertParams{SessionKey: a.Key, Actor: pg.Clean(a.Actor), Action: pg.Clean(a.Action), Detail: pg.Clean(a.Detail), Person: pg.Clean(string(a.Person))})
 	if err != nil {
 		return 0, fmt.Errorf("recording the action %s: %w", a.Action, err)
 	}
@@ -86,7 +86,7 @@ func (s *Store) Actions(ctx context.Context, only []sessions.Key, p pages.Page) 
 	rows, next := cut(pages.ListActions, rows, p.Limit, func(r dbsqlc.Audit) pages.Place { return pages.Place{ID: r.ID} })
 	list := make([]pages.Action, len(rows))
 	for i, r := range rows {
-		list[i] = pages.Action{ID: r.ID, At: r.At, Actor: r.Actor, Action: r.Action, Key: r.SessionKey, Detail: r.Detail, Outcome: r.Outcome}
+		list[i] = pages.Action{ID: r.ID, At: r.At, Actor: r.Actor, Action: r.Action, Key: r.SessionKey, Detail: r.Detail, Person: sessions.UserID(r.Person), Outcome: r.Outcome}
 	}
 	return list, next, nil
 }

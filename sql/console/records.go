@@ -117,7 +117,7 @@ func (s *Store) nameUsers(ctx context.Context, list []pages.Usage, known nicks) 
 			known[u.Person], people = "", append(people, u.Person)
 		}
 	}
-	last, err := s.names.LastSeen(ctx, "", people)
+	last, err := s.names.LastSeen(ctx, "", "", people)
 	for who, seen := range last {
 		known[who] = seen.Nick
 	}
@@ -265,7 +265,7 @@ func (s *Store) nameSpeakers(ctx context.Context, list []pages.Speaker) error {
 	for i, one := range list {
 		people[i] = one.ID
 	}
-	last, err := s.names.LastSeen(ctx, "", people)
+	last, err := s.names.LastSeen(ctx, "", "", people)
 	for i := range list {
 		if seen, spoke := last[list[i].ID]; spoke && list[i].Nick == "" {
 			list[i].Nick, list[i].Last = seen.Nick, seen.At
@@ -292,7 +292,7 @@ func (s *Store) peopleLike(ctx context.Context, part string, p pages.Page) ([]pa
 		}
 	}
 	if p.Cursor == "" {
-		found, err := s.lists.People(ctx, "", pg.Clean(part))
+		found, err := s.lists.People(ctx, "", "", pg.Clean(part))
 		if err != nil {
 			return nil, "", err
 		}

@@ -32,7 +32,7 @@ func (q *Queries) AuditEnd(ctx context.Context, db DBTX, arg *AuditEndParams) (i
 }
 
 const auditInsert = `-- name: AuditInsert :one
-INSERT INTO audit (session_key, actor, action, detail) VALUES ($1, $2, $3, $4) RETURNING id
+INSERT INTO audit (session_key, actor, action, detail, person) VALUES ($1, $2, $3, $4, $5) RETURNING id
 `
 
 type AuditInsertParams struct {
@@ -40,6 +40,7 @@ type AuditInsertParams struct {
 	Actor      string
 	Action     string
 	Detail     string
+	Person     string
 }
 
 func (q *Queries) AuditInsert(ctx context.Context, db DBTX, arg *AuditInsertParams) (int64, error) {
@@ -48,6 +49,7 @@ func (q *Queries) AuditInsert(ctx context.Context, db DBTX, arg *AuditInsertPara
 		arg.Actor,
 		arg.Action,
 		arg.Detail,
+		arg.Person,
 	)
 	var id int64
 	err := row.Scan(&id)
@@ -138,7 +140,7 @@ func (q *Queries) LoginsExpire(ctx context.Context, db DBTX) error {
 }
 
 const pageAudit = `-- name: PageAudit :many
-SELECT a.session_key, a.id, a.at, a.actor, a.action, a.detail, a.outcome FROM audit a
+SELECT a.session_key, a.id, a.at, a.actor, a.action, a.detail, a.outcome, a.person FROM audit a
 WHERE a.id < $1::bigint AND ($2::text[] IS NULL OR a.session_key IN (SELECT unnest($2::text[])))
 ORDER BY a.id DESC LIMIT $3::int
 `
@@ -166,6 +168,7 @@ func (q *Queries) PageAudit(ctx context.Context, db DBTX, arg *PageAuditParams) 
 			&i.Action,
 			&i.Detail,
 			&i.Outcome,
+			&i.Person,
 		); err != nil {
 			return nil, err
 		}

@@ -40,6 +40,7 @@ type Audit struct {
 	Action     string
 	Detail     string
 	Outcome    string
+	Person     string
 }
 
 type Blob struct {

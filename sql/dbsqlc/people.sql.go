@@ -241,6 +241,7 @@ SELECT n.person, max(n.seen_at)::timestamptz AS seen_at FROM (
     SELECT c.scope_id, c.created_at, c.source_session FROM memories c WHERE c.scope = 'user' AND c.scope_id = $1::text
 ) n
 WHERE starts_with(n.session_key, $2::text)
+  AND ($3::text = '' OR n.session_key = $3::text OR starts_with(n.session_key, $3::text || '/'))
 GROUP BY n.person
 ORDER BY seen_at DESC, n.person
 LIMIT 20
@@ -249,6 +250,7 @@ LIMIT 20
 type PeopleNamedParams struct {
 	Name          string
 	RobotSessions string
+	GroupKey      string
 }
 
 type PeopleNamedRow struct {
@@ -257,8 +259,9 @@ type PeopleNamedRow struct {
 }
 
 // PeopleNamed finds people who spoke, by id or by a name that they went by, and people of whom only memories are left, by id.
+// With a group only its sessions count.
 func (q *Queries) PeopleNamed(ctx context.Context, db DBTX, arg *PeopleNamedParams) ([]PeopleNamedRow, error) {
-	rows, err := db.Query(ctx, peopleNamed, arg.Name, arg.RobotSessions)
+	rows, err := db.Query(ctx, peopleNamed, arg.Name, arg.RobotSessions, arg.GroupKey)
 	if err != nil {
 		return nil, err
 	}
@@ -286,12 +289,14 @@ SELECT n.person, n.nick, max(n.seen_at)::timestamptz AS seen_at FROM (
     WHERE (e.state = 'pending' OR e.state = 'dead') AND e.sender_id = ANY($1::text[]) AND e.sender_id <> ''
 ) n
 WHERE starts_with(n.session_key, $2::text)
+  AND ($3::text = '' OR n.session_key = $3::text OR starts_with(n.session_key, $3::text || '/'))
 GROUP BY n.person, n.nick
 `
 
 type PeopleNamesParams struct {
 	People        []string
 	RobotSessions string
+	GroupKey      string
 }
 
 type PeopleNamesRow struct {
@@ -300,9 +305,10 @@ type PeopleNamesRow struct {
 	SeenAt time.Time
 }
 
-// PeopleNames lists the names under which people spoke in sessions with a prefix, with the time when each was last seen.
+// PeopleNames lists the names under which people spoke in sessions with a prefix, or in those of a group, with the time when each was
+// last seen.
 func (q *Queries) PeopleNames(ctx context.Context, db DBTX, arg *PeopleNamesParams) ([]PeopleNamesRow, error) {
-	rows, err := db.Query(ctx, peopleNames, arg.People, arg.RobotSessions)
+	rows, err := db.Query(ctx, peopleNames, arg.People, arg.RobotSessions, arg.GroupKey)
 	if err != nil {
 		return nil, err
 	}

@@ -88,6 +88,22 @@ func (q *Queries) AskingUnname(ctx context.Context, db DBTX, arg *AskingUnnamePa
 	return err
 }
 
+const auditForget = `-- name: AuditForget :exec
+UPDATE audit a SET person = ''
+WHERE a.person = ANY($1::text[]) AND a.person <> '' AND (a.session_key = '' OR starts_with(a.session_key, $2::text))
+`
+
+type AuditForgetParams struct {
+	People        []string
+	RobotSessions string
+}
+
+// AuditForget takes a person's id from the actions that concerned them, at a robot those on its sessions and on none.
+func (q *Queries) AuditForget(ctx context.Context, db DBTX, arg *AuditForgetParams) error {
+	_, err := db.Exec(ctx, auditForget, arg.People, arg.RobotSessions)
+	return err
+}
+
 const auditMembers = `-- name: AuditMembers :many
 SELECT DISTINCT a.session_key FROM audit a
 WHERE a.session_key > $1::text AND split_part(a.session_key, '/', 3) <> ''
@@ -155,10 +171,10 @@ func (q *Queries) AuditOfMembers(ctx context.Context, db DBTX, arg *AuditOfMembe
 const auditUnname = `-- name: AuditUnname :exec
 WITH moved AS (
     DELETE FROM audit a WHERE a.session_key = ANY($1::text[])
-    RETURNING a.session_key, a.id, a.at, a.actor, a.action, a.detail, a.outcome
+    RETURNING a.session_key, a.id, a.at, a.actor, a.action, a.detail, a.outcome, a.person
 )
-INSERT INTO audit (session_key, id, at, actor, action, detail, outcome) OVERRIDING SYSTEM VALUE
-SELECT split_part(m.session_key, '/', 1) || '/' || split_part(m.session_key, '/', 2), m.id, m.at, m.actor, m.action, m.detail, m.outcome
+INSERT INTO audit (session_key, id, at, actor, action, detail, outcome, person) OVERRIDING SYSTEM VALUE
+SELECT split_part(m.session_key, '/', 1) || '/' || split_part(m.session_key, '/', 2), m.id, m.at, m.actor, m.action, m.detail, m.outcome, m.person
 FROM moved m
 `
 
@@ -453,7 +469,7 @@ func (q *Queries) MemoriesBeside(ctx context.Context, db DBTX, arg *MemoriesBesi
 
 const memoriesDrawn = `-- name: MemoriesDrawn :many
 SELECT m.id, m.kind, m.content, m.subject_id, m.said_by, (m.scope = 'user' AND m.scope_id = ANY($1::text[]))::boolean AS theirs,
-    m.start_seq, m.end_seq, m.turn, m.created_at
+    m.scope, m.start_seq, m.end_seq, m.turn, m.created_at
 FROM memories m WHERE m.source_session = $2
 `
 
@@ -469,6 +485,7 @@ type MemoriesDrawnRow struct {
 	SubjectID sessions.UserID
 	SaidBy    sessions.UserID
 	Theirs    bool
+	Scope     memory.Scope
 	StartSeq  int64
 	EndSeq    int64
 	Turn      *int64
@@ -492,6 +509,7 @@ func (q *Queries) MemoriesDrawn(ctx context.Context, db DBTX, arg *MemoriesDrawn
 			&i.SubjectID,
 			&i.SaidBy,
 			&i.Theirs,
+			&i.Scope,
 			&i.StartSeq,
 			&i.EndSeq,
 			&i.Turn,
@@ -678,7 +696,7 @@ func (q *Queries) MemoriesForget(ctx context.Context, db DBTX, ids []int64) ([]M
 }
 
 const memoriesOfPerson = `-- name: MemoriesOfPerson :many
-SELECT m.id, m.kind, m.content, least(m.said_at, m.created_at)::timestamptz AS since FROM (
+SELECT m.id, m.kind, m.content, least(m.said_at, m.created_at)::timestamptz AS since, m.scope, m.source_session FROM (
     SELECT a.id, a.scope, a.kind, a.content, a.said_at, a.created_at, a.source_session FROM memories a
     WHERE a.subject_id = ANY($1::text[]) AND a.subject_id <> ''
     UNION
@@ -698,10 +716,12 @@ type MemoriesOfPersonParams struct {
 }
 
 type MemoriesOfPersonRow struct {
-	ID      int64
-	Kind    memory.Kind
-	Content string
-	Since   time.Time
+	ID            int64
+	Kind          memory.Kind
+	Content       string
+	Since         time.Time
+	Scope         memory.Scope
+	SourceSession sessions.Key
 }
 
 // MemoriesOfPerson lists the memories about or by a person, superseded ones too. A key prefix limits it to one robot,
@@ -721,6 +741,8 @@ func (q *Queries) MemoriesOfPerson(ctx context.Context, db DBTX, arg *MemoriesOf
 			&i.Kind,
 			&i.Content,
 			&i.Since,
+			&i.Scope,
+			&i.SourceSession,
 		); err != nil {
 			return nil, err
 		}
@@ -1687,16 +1709,18 @@ func (q *Queries) SaidBy(ctx context.Context, db DBTX, arg *SaidByParams) ([]Sai
 const schedulesForget = `-- name: SchedulesForget :exec
 DELETE FROM schedules t
 WHERE t.created_by = ANY($1::text[]) AND t.created_by <> '' AND starts_with(t.session_key, $2::text)
+  AND ($3::text = '' OR t.session_key = $3::text OR starts_with(t.session_key, $3::text || '/'))
 `
 
 type SchedulesForgetParams struct {
 	People        []string
 	RobotSessions string
+	GroupKey      string
 }
 
-// SchedulesForget deletes the schedules that a person set.
+// SchedulesForget deletes the schedules that a person set, or those in the sessions of a group.
 func (q *Queries) SchedulesForget(ctx context.Context, db DBTX, arg *SchedulesForgetParams) error {
-	_, err := db.Exec(ctx, schedulesForget, arg.People, arg.RobotSessions)
+	_, err := db.Exec(ctx, schedulesForget, arg.People, arg.RobotSessions, arg.GroupKey)
 	return err
 }
 

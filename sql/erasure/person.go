@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"unicode/utf8"
 
@@ -92,6 +91,8 @@ func (g *forgetting) identify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	outside := func(key string) bool { return !g.covers(sessions.Key(key)) }
+	spoken, quoted = slices.DeleteFunc(spoken, outside), slices.DeleteFunc(quoted, outside)
 	var logs []sessions.Key
 	for _, key := range slices.Concat(spoken, quoted) {
 		logs = append(logs, sessions.Key(key))
@@ -108,7 +109,11 @@ func (g *forgetting) identify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	g.facts, err = g.Q.MemoriesOfPerson(ctx, g.Pool, g.theirs())
+	if err != nil {
+		return err
+	}
+	g.rows = slices.DeleteFunc(g.rows, func(r dbsqlc.PersonSessionsRow) bool { return !g.covers(r.SessionKey) })
+	g.facts, err = g.factsThere(ctx, g.Pool)
 	for _, m := range g.facts {
 		if m.Kind != memory.KindDigest && len(g.compared) < maxCompared && utf8.RuneCountInString(m.Content) >= similarity.MinPhrase {
 			g.compared = append(g.compared, m)
@@ -235,7 +240,7 @@ func (g *forgetting) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, as
 	for i, m := range drawn {
 		ids[i] = m.ID
 	}
-	if err := g.forgetFacts(ctx, tx, ids, key, g.done); err != nil {
+	if err := g.forgetThere(ctx, tx, ids, key); err != nil {
 		return err
 	}
 	answers, err := g.answersAfter(ctx, tx, key, asked, repeats)
@@ -303,6 +308,9 @@ func (g *forgetting) session(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session
 // A fact is the person's when it is about them, said by them, or a repeat of them without a known author. Others'
 // statements stay.
 func (g *forgetting) ofThem(m *dbsqlc.MemoriesDrawnRow, sv *survey) bool {
+	if g.f.Group != "" && m.Scope == memory.ScopeTeam {
+		return false
+	}
 	return m.Theirs || g.who.is(m.SubjectID) || g.who.is(m.SaidBy) ||
 		sv != nil && (sv.traits.labelled(m.Content) || m.SaidBy == "" && own(sv.traits.said(m.Content)))
 }
@@ -324,7 +332,7 @@ func (g *forgetting) factsOf(ctx context.Context, tx pgx.Tx, key sessions.Key, s
 			ids = append(ids, m.ID)
 		}
 	}
-	if err := g.forgetFacts(ctx, tx, ids, g.f.From.Lease.Key, g.done); err != nil || len(digests) == 0 {
+	if err := g.forgetThere(ctx, tx, ids, g.f.From.Lease.Key); err != nil || len(digests) == 0 {
 		return err
 	}
 	return g.digests(ctx, tx, digests, sv.traits.repeats)
@@ -445,7 +453,7 @@ func (g *forgetting) remake(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session)
 }
 
 func (g *forgetting) memory(ctx context.Context, tx pgx.Tx) error {
-	rows, err := g.Q.MemoriesOfPerson(ctx, tx, g.theirs())
+	rows, err := g.factsThere(ctx, tx)
 	if err != nil {
 		return err
 	}
@@ -453,8 +461,11 @@ func (g *forgetting) memory(ctx context.Context, tx pgx.Tx) error {
 	for i, r := range rows {
 		ids[i] = r.ID
 	}
-	if err := g.forgetFacts(ctx, tx, ids, g.f.From.Lease.Key, g.done); err != nil {
+	if err := g.forgetThere(ctx, tx, ids, g.f.From.Lease.Key); err != nil {
 		return err
+	}
+	if g.f.Group != "" {
+		return g.schedules(ctx, tx)
 	}
 	if g.f.Self {
 		if err := g.Q.PersonErasureCount(ctx, tx, g.hashes()); err != nil {
@@ -468,33 +479,4 @@ func (g *forgetting) memory(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 	return g.Q.MemoriesUnpromote(ctx, tx, &dbsqlc.MemoriesUnpromoteParams{People: g.who.ids, RobotSessions: g.robotSessions()})
-}
-
-func (g *forgetting) schedules(ctx context.Context, db dbsqlc.DBTX) error {
-	return g.Q.SchedulesForget(ctx, db, &dbsqlc.SchedulesForgetParams{People: g.who.ids, RobotSessions: g.robotSessions()})
-}
-
-// All rows but schedules and logins stay without the name.
-func (g *forgetting) records(ctx context.Context, tx pgx.Tx) error {
-	if err := g.schedules(ctx, tx); err != nil {
-		return err
-	}
-	if err := g.Q.UsageUnname(ctx, tx, &dbsqlc.UsageUnnameParams{People: g.who.ids, RobotSessions: g.robotSessions()}); err != nil {
-		return err
-	}
-	if err := g.Q.CompactionsUnname(ctx, tx, &dbsqlc.CompactionsUnnameParams{People: g.who.ids, RobotSessions: g.robotSessions()}); err != nil {
-		return err
-	}
-	members := make([]string, len(g.who.ids))
-	for i, id := range g.who.ids {
-		members[i] = url.PathEscape(id)
-	}
-	keys, err := g.Q.AuditOfMembers(ctx, tx, &dbsqlc.AuditOfMembersParams{People: members, RobotSessions: g.robotSessions()})
-	if err != nil {
-		return err
-	}
-	if err := g.Q.AuditUnname(ctx, tx, keys); err != nil {
-		return err
-	}
-	return g.Q.LoginsForget(ctx, tx, g.who.ids)
 }

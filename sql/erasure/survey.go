@@ -125,6 +125,9 @@ func (g *forgetting) preview(ctx context.Context) (p memory.Preview, err error) 
 			p.Facts++
 		}
 	}
+	if g.f.Group != "" {
+		return p, nil
+	}
 	return p, g.previewRecords(ctx, &p)
 }
 

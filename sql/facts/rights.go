@@ -210,9 +210,9 @@ func (s *Store) promote(ctx context.Context, tx pgx.Tx, robot sessions.RobotCode
 }
 
 // People implements memory.Rights.
-func (s *Store) People(ctx context.Context, robot sessions.RobotCode, name string) ([]memory.Person, error) {
+func (s *Store) People(ctx context.Context, robot sessions.RobotCode, group sessions.Key, name string) ([]memory.Person, error) {
 	rows, err := s.Q.PeopleNamed(ctx, s.Pool, &dbsqlc.PeopleNamedParams{
-		RobotSessions: pg.RobotSessions(robot), Name: pg.Clean(name),
+		RobotSessions: pg.RobotSessions(robot), GroupKey: string(group), Name: pg.Clean(name),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("looking for a person: %w", err)
@@ -222,7 +222,7 @@ func (s *Store) People(ctx context.Context, robot sessions.RobotCode, name strin
 	for i, r := range rows {
 		people[i], ids[i] = memory.Person{ID: r.Person, Last: r.SeenAt}, r.Person
 	}
-	last, err := s.identities.LastSeen(ctx, robot, ids)
+	last, err := s.identities.LastSeen(ctx, robot, group, ids)
 	if err != nil {
 		return nil, fmt.Errorf("looking for a person: %w", err)
 	}
@@ -289,7 +289,7 @@ func (s *Store) MessagesOf(
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, memory.PersonMessage{Event: e, Title: r.Title, Private: r.ConversationType == sessions.Private})
+			list = append(list, memory.PersonMessage{Event: e, Title: r.Title, Private: r.ConversationType != sessions.Group})
 		}
 	}
 	slices.SortFunc(list, func(a, b memory.PersonMessage) int { return cmp.Compare(a.Event.ID, b.Event.ID) })

@@ -15,10 +15,11 @@ type LastSeen struct {
 	At   time.Time
 }
 
-// LastSeen reads when and under which name people last spoke, to a robot or to any if empty. A person who never spoke is missing.
-func (s *Store) LastSeen(ctx context.Context, robot sessions.RobotCode, people []sessions.UserID) (map[sessions.UserID]LastSeen, error) {
+// LastSeen reads when and under which name people last spoke, to a robot or to any if empty, and in a group if given. A
+// person who never spoke there is missing.
+func (s *Store) LastSeen(ctx context.Context, robot sessions.RobotCode, group sessions.Key, people []sessions.UserID) (map[sessions.UserID]LastSeen, error) {
 	last := map[sessions.UserID]LastSeen{}
-	p := &dbsqlc.PeopleNamesParams{RobotSessions: pg.RobotSessions(robot)}
+	p := &dbsqlc.PeopleNamesParams{RobotSessions: pg.RobotSessions(robot), GroupKey: string(group)}
 	for _, id := range people {
 		if id != "" {
 			p.People = append(p.People, string(id))

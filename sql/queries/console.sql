@@ -197,7 +197,7 @@ INSERT INTO console_login_states (state_hash, next, expires_at) VALUES (@state_h
 ON CONFLICT (state_hash) DO NOTHING;
 
 -- name: AuditInsert :one
-INSERT INTO audit (session_key, actor, action, detail) VALUES (@session_key, @actor, @action, @detail) RETURNING id;
+INSERT INTO audit (session_key, actor, action, detail, person) VALUES (@session_key, @actor, @action, @detail, @person) RETURNING id;
 
 -- name: AuditEnd :execrows
 -- AuditEnd finds the row by its id alone, since an erasure may have moved it to another session.

@@ -29,7 +29,8 @@ WHERE p.session_key = @session_key AND p.seen_at < @seen_before AND NOT EXISTS (
     ) l WHERE l.person = p.person AND l.nick = p.nick AND l.spoke = p.spoke);
 
 -- name: PeopleNames :many
--- PeopleNames lists the names under which people spoke in sessions with a prefix, with the time when each was last seen.
+-- PeopleNames lists the names under which people spoke in sessions with a prefix, or in those of a group, with the time when each was
+-- last seen.
 SELECT n.person, n.nick, max(n.seen_at)::timestamptz AS seen_at FROM (
     SELECT p.person, p.nick, p.seen_at, p.session_key FROM people p
     WHERE p.person = ANY(@people::text[]) AND p.spoke
@@ -38,10 +39,12 @@ SELECT n.person, n.nick, max(n.seen_at)::timestamptz AS seen_at FROM (
     WHERE (e.state = 'pending' OR e.state = 'dead') AND e.sender_id = ANY(@people::text[]) AND e.sender_id <> ''
 ) n
 WHERE starts_with(n.session_key, @robot_sessions::text)
+  AND (@group_key::text = '' OR n.session_key = @group_key::text OR starts_with(n.session_key, @group_key::text || '/'))
 GROUP BY n.person, n.nick;
 
 -- name: PeopleNamed :many
 -- PeopleNamed finds people who spoke, by id or by a name that they went by, and people of whom only memories are left, by id.
+-- With a group only its sessions count.
 SELECT n.person, max(n.seen_at)::timestamptz AS seen_at FROM (
     SELECT p.person, p.seen_at, p.session_key FROM people p WHERE p.person = @name::text AND p.spoke
     UNION ALL
@@ -57,6 +60,7 @@ SELECT n.person, max(n.seen_at)::timestamptz AS seen_at FROM (
     SELECT c.scope_id, c.created_at, c.source_session FROM memories c WHERE c.scope = 'user' AND c.scope_id = @name::text
 ) n
 WHERE starts_with(n.session_key, @robot_sessions::text)
+  AND (@group_key::text = '' OR n.session_key = @group_key::text OR starts_with(n.session_key, @group_key::text || '/'))
 GROUP BY n.person
 ORDER BY seen_at DESC, n.person
 LIMIT 20;

@@ -151,14 +151,14 @@ LIMIT @max_rows::int;
 -- name: MemoriesDrawn :many
 -- MemoriesDrawn lists the memories from a session.
 SELECT m.id, m.kind, m.content, m.subject_id, m.said_by, (m.scope = 'user' AND m.scope_id = ANY(@people::text[]))::boolean AS theirs,
-    m.start_seq, m.end_seq, m.turn, m.created_at
+    m.scope, m.start_seq, m.end_seq, m.turn, m.created_at
 FROM memories m WHERE m.source_session = @session_key;
 
 -- name: MemoriesOfPerson :many
 -- MemoriesOfPerson lists the memories about or by a person, superseded ones too. A key prefix limits it to one robot,
 -- since another robot's person of the same id is someone else. The team's come first, since most conversations may read
 -- them. since is the time of the message.
-SELECT m.id, m.kind, m.content, least(m.said_at, m.created_at)::timestamptz AS since FROM (
+SELECT m.id, m.kind, m.content, least(m.said_at, m.created_at)::timestamptz AS since, m.scope, m.source_session FROM (
     SELECT a.id, a.scope, a.kind, a.content, a.said_at, a.created_at, a.source_session FROM memories a
     WHERE a.subject_id = ANY(@people::text[]) AND a.subject_id <> ''
     UNION
@@ -177,9 +177,10 @@ UPDATE memories m SET promoted_by = ''
 WHERE m.promoted_by = ANY(@people::text[]) AND m.promoted_by <> '' AND starts_with(m.source_session, @robot_sessions::text);
 
 -- name: SchedulesForget :exec
--- SchedulesForget deletes the schedules that a person set.
+-- SchedulesForget deletes the schedules that a person set, or those in the sessions of a group.
 DELETE FROM schedules t
-WHERE t.created_by = ANY(@people::text[]) AND t.created_by <> '' AND starts_with(t.session_key, @robot_sessions::text);
+WHERE t.created_by = ANY(@people::text[]) AND t.created_by <> '' AND starts_with(t.session_key, @robot_sessions::text)
+  AND (@group_key::text = '' OR t.session_key = @group_key::text OR starts_with(t.session_key, @group_key::text || '/'));
 
 -- name: PersonWaiting :execrows
 -- PersonWaiting wipes a person's messages without a place in the view, waiting ones and dead letters, which then get no
@@ -594,8 +595,13 @@ WHERE e.session_key = ANY(@session_keys::text[]) AND (e.state = 'pending' OR e.s
 -- spread them by session_key refuse to change it.
 WITH moved AS (
     DELETE FROM audit a WHERE a.session_key = ANY(@session_keys::text[])
-    RETURNING a.session_key, a.id, a.at, a.actor, a.action, a.detail, a.outcome
+    RETURNING a.session_key, a.id, a.at, a.actor, a.action, a.detail, a.outcome, a.person
 )
-INSERT INTO audit (session_key, id, at, actor, action, detail, outcome) OVERRIDING SYSTEM VALUE
-SELECT split_part(m.session_key, '/', 1) || '/' || split_part(m.session_key, '/', 2), m.id, m.at, m.actor, m.action, m.detail, m.outcome
+INSERT INTO audit (session_key, id, at, actor, action, detail, outcome, person) OVERRIDING SYSTEM VALUE
+SELECT split_part(m.session_key, '/', 1) || '/' || split_part(m.session_key, '/', 2), m.id, m.at, m.actor, m.action, m.detail, m.outcome, m.person
 FROM moved m;
+
+-- name: AuditForget :exec
+-- AuditForget takes a person's id from the actions that concerned them, at a robot those on its sessions and on none.
+UPDATE audit a SET person = ''
+WHERE a.person = ANY(@people::text[]) AND a.person <> '' AND (a.session_key = '' OR starts_with(a.session_key, @robot_sessions::text));

@@ -42,7 +42,7 @@ func policyOf(inForce func() *config.Config) func(sessions.Session) compaction.S
 func (g *gateway) openConsole() (http.Handler, error) {
 	lists, reads, policy := g.store.Pages(), g.store.ForPages(), policyOf(g.inForce.Load)
 	cfg := console.Config{
-		Lists: lists, Logins: lists, Audit: lists, Records: lists, Requests: reads, Search: reads.Search, Reads: manage.New(manage.Config{Rights: reads}), Settings: g.settings, Privacy: g.privacy, Policy: policy,
+		Lists: lists, Logins: lists, Audit: lists, Records: lists, Requests: reads, Search: reads.Search, Reads: manage.New(manage.Config{Audit: lists, Rights: reads}), Settings: g.settings, Privacy: g.privacy, Policy: policy,
 		Manage: manage.New(manage.Config{
 			Rights: g.store, Operators: g.store, Schedules: g.store, Settings: policy,
 			Resolve: func(id sessions.ConversationID, settings string) (compaction.Settings, error) {
