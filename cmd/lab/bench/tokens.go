@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"syscall"
 	"time"
 
 	"ebb/cmd/lab/rig"
@@ -69,7 +70,7 @@ func measureProse(ctx context.Context, name, text string, library *tokenstest.Pl
 	}.AtLeast(ratio, 0.9), nil
 }
 
-// measureUnbroken counts 64 KB without a blank, each kind with an empty cache.
+// measureUnbroken counts 64 KB without a blank, each kind with an empty cache, in processor time.
 func measureUnbroken() (rig.Figure, error) {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same texts in each run
 	worst, name := time.Duration(0), ""
@@ -91,7 +92,9 @@ func measureUnbroken() (rig.Figure, error) {
 			if err != nil {
 				return rig.Figure{}, err
 			}
-			took = append(took, timeCall(func() { counter.Count(text.String()) }))
+			before := processorTime()
+			counter.Count(text.String())
+			took = append(took, processorTime()-before)
 		}
 		m := rig.Median(took)
 		if m > worst {
@@ -101,6 +104,13 @@ func measureUnbroken() (rig.Figure, error) {
 	return rig.Figure{
 		Name: "token counting, 64 KB unbroken", Measured: fmt.Sprintf("%s (the worst: %s)", rig.FormatMillis(worst), name), Target: "<= 50 ms",
 	}.AtMost(float64(worst), float64(50*time.Millisecond)), nil
+}
+
+// processorTime is that of the whole process so far.
+func processorTime() time.Duration {
+	var used syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used) // it fails only for a bad argument
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 func timeCall(f func()) time.Duration {
