@@ -50,14 +50,18 @@ func NoticeKey(key sessions.Key, e sessions.Event) string {
 	return KeyPrefix + hex.EncodeToString(sum[:12])
 }
 
-// StopID is for the message of a press of a card's stop button.
+// StopID is for the message of a press of a card's stop button. It has the card, and of the person a hash alone, since it outlives an
+// erasure of the person.
 func StopID(card string, by sessions.UserID) sessions.MessageID {
-	return sessions.MessageID("stop-" + card + "-" + string(by))
+	press := sha256.Sum256([]byte(card + "\x00" + string(by)))
+	return sessions.MessageID(stopPrefix(card) + hex.EncodeToString(press[:12]))
 }
+
+func stopPrefix(card string) string { return "stop-" + card + "-" }
 
 // IsStopOf reports whether id is a [StopID] of the card.
 func IsStopOf(id sessions.MessageID, card string) bool {
-	return strings.HasPrefix(string(id), string(StopID(card, "")))
+	return strings.HasPrefix(string(id), stopPrefix(card))
 }
 
 // KeyPrefix distinguishes our keys from those of other senders.

@@ -310,7 +310,7 @@ func (e *entry) logout(w http.ResponseWriter, r *request) error {
 func (e *entry) cookie(r *http.Request, name, value string, life time.Duration) *http.Cookie {
 	return &http.Cookie{
 		Name: name, Value: value, Path: "/", MaxAge: int(life.Seconds()), HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https",
+		Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" || strings.HasPrefix(r.Header.Get("Origin"), "https://"), // a browser names the origin of a form
 	}
 }
 
