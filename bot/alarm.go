@@ -13,6 +13,7 @@ import (
 	"ebb/bot/llm"
 	"ebb/bot/wording"
 	"ebb/sessions"
+	"ebb/sessions/guard"
 	"ebb/sessions/retry"
 )
 
@@ -99,7 +100,9 @@ func (a *alarm) observe(ctx context.Context, model string, err *llm.CallError, g
 	text := func(lang string) string {
 		return wording.Say(phrases[class], lang, strings.TrimPrefix(model, vectorsOf))
 	}
-	a.work.Go(func() { a.raise(life, model, notice, text) })
+	a.work.Go(func() {
+		guard.Run(life, guard.Notice, func() { a.raise(life, model, notice, text) })
+	})
 }
 
 // note returns the id of a notice that is due; empty for none.

@@ -12,6 +12,7 @@ import (
 	"ebb/bot/upkeep"
 	"ebb/memory/extract"
 	"ebb/sessions"
+	"ebb/sessions/guard"
 )
 
 // metrics have labels from small fixed sets, never from names, ids or text.
@@ -69,6 +70,12 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 		})
 	}
 	gauge("outbox_waiting", "Replies committed and not sent yet.", func() float64 { return float64(b.outbox.Waiting()) })
+	for _, w := range guard.Works {
+		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Namespace: "ebb", Name: "panics_total", Help: "Panics that cost one piece of work alone, by work. Each is a fault of the program, and its log line has the stack.",
+			ConstLabels: prometheus.Labels{"work": string(w)},
+		}, func() float64 { return float64(guard.Panics(w)) }))
+	}
 	for name, figure := range b.restarts.byName() {
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: "ebb", Name: "restart_report", Help: "The account of this process, as bot restarts shows it when it has ended.",

@@ -13,6 +13,7 @@ import (
 	"ebb/bot/chat"
 	"ebb/bot/wording"
 	"ebb/sessions"
+	"ebb/sessions/guard"
 	"ebb/sessions/retry"
 )
 
@@ -69,7 +70,7 @@ func (b *Bot) refuse(ctx context.Context, m sessions.Message, why access.Refusal
 		defer func() { <-r.slots }()
 		work, stop := context.WithTimeout(log.WithContext(r.ctx), refusalTime)
 		defer stop()
-		if err := b.sendRefusal(work, m, who); err != nil {
+		if err := guard.Do(work, guard.Refusal, func() error { return b.sendRefusal(work, m, who) }); err != nil {
 			log.Warn().Err(err).Str("reason", string(why)).Msg("Refusal not delivered")
 		}
 	})

@@ -10,6 +10,7 @@ import (
 
 	"ebb/bot/turn"
 	"ebb/sessions"
+	"ebb/sessions/guard"
 	"ebb/sessions/periodic"
 	"ebb/sessions/retry"
 )
@@ -118,7 +119,7 @@ func (b *Bot) listen(ctx context.Context) {
 			heard.Store(true)
 			if key == "" {
 				b.stream.Changed()
-				go b.sweepNow(ctx)
+				go guard.Run(ctx, guard.Task, func() { b.sweepNow(ctx) })
 				return
 			}
 			b.runner.Wake(key)

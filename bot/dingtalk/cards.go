@@ -70,7 +70,7 @@ func (t *Transport) CreateCard(ctx context.Context, to sessions.Target, c card.N
 		failed = t.judgeAPI(to, a, doing)
 	}
 	if failed == nil {
-		failed = t.denial(a, doing)
+		failed = denial(t, a, doing)
 	}
 	if failed != nil {
 		return cardFailure(failed, a)
@@ -147,7 +147,7 @@ func (t *Transport) callCard(ctx context.Context, c apiCall) error {
 		failed = t.judgeAPI(sessions.Target{}, a, c.doing)
 	}
 	if failed == nil {
-		failed = t.denial(a, c.doing)
+		failed = denial(t, a, c.doing)
 	}
 	if failed != nil {
 		return cardFailure(failed, a)
@@ -156,7 +156,7 @@ func (t *Transport) callCard(ctx context.Context, c apiCall) error {
 }
 
 // A 200 without success names no cause: another attempt may succeed.
-func (t *Transport) denial(a answer, doing string) *chat.SendError {
+func denial(t *Transport, a answer, doing string) *chat.SendError {
 	if !a.body.has("success") || a.body.flag("success") {
 		return nil
 	}

@@ -33,13 +33,11 @@ func (t *Transport) post(ctx context.Context, address string, header http.Header
 	return t.request(ctx, http.MethodPost, address, header, v)
 }
 
-func (t *Transport) requestWithin(ctx context.Context, d time.Duration, method, address string, header http.Header, v any) (answer, error) {
+func within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if d > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, d)
-		defer stop()
+		return context.WithTimeout(ctx, d)
 	}
-	return t.request(ctx, method, address, header, v)
+	return ctx, func() {}
 }
 
 // request sends v as JSON. Its errors have neither the address, which may hold a token, nor the request.

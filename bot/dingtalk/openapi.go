@@ -168,7 +168,9 @@ func (t *Transport) callAPI(ctx context.Context, c apiCall) (answer, *chat.SendE
 		if failed != nil {
 			return answer{}, failed
 		}
-		a, err := t.requestWithin(ctx, c.within, c.method, t.config.APIBase+c.path, http.Header{"X-Acs-Dingtalk-Access-Token": {token}}, c.body)
+		one, stop := within(ctx, c.within)
+		a, err := t.request(one, c.method, t.config.APIBase+c.path, http.Header{"X-Acs-Dingtalk-Access-Token": {token}}, c.body)
+		stop()
 		if err != nil {
 			if errors.Is(err, errUnsent) {
 				t.giveBack(ctx, counted, c.api)

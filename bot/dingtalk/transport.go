@@ -165,17 +165,17 @@ func (t *Transport) Ready() bool {
 // Display shows running turns on cards and by marks; nil without both.
 func (t *Transport) Display() chat.Display {
 	switch {
-	case t.marks != nil && t.config.Reactions.Set && t.showsCards():
+	case t.marks != nil && t.config.Reactions.Set && showsCards(t):
 		return markedDisplay{t.cards, t.marks}
 	case t.marks != nil && t.config.Reactions.Set:
 		return markedDisplay{nil, t.marks}
-	case t.showsCards():
+	case showsCards(t):
 		return t.cards
 	}
 	return nil
 }
 
-func (t *Transport) showsCards() bool { return t.cards != nil && t.config.Cards.Template != "" }
+func showsCards(t *Transport) bool { return t.cards != nil && t.config.Cards.Template != "" }
 
 type markedDisplay struct {
 	cards *card.Cards
@@ -207,7 +207,7 @@ func (d markedDisplay) Queue(ctx context.Context, s chat.Shown) (leave func()) {
 func (t *Transport) Background() []periodic.Task {
 	var tasks []periodic.Task
 	if t.cards != nil {
-		tasks = append(tasks, t.cards.Task(t.showsCards()))
+		tasks = append(tasks, t.cards.Task(showsCards(t)))
 	}
 	if t.marks != nil {
 		tasks = append(tasks, t.marks.Task(t.config.Reactions.Set))

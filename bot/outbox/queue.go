@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/sessions"
+	"ebb/sessions/guard"
 )
 
 // queue has the unsent replies of one conversation, in order. Their texts are in the storage only.
@@ -61,9 +63,9 @@ func newPending(log *zerolog.Logger, l sessions.Lease, out sessions.Outgoing) *p
 }
 
 func (p *pending) runThen() {
-	if p.then != nil {
-		p.then()
+	if then := p.then; then != nil {
 		p.then = nil
+		guard.Run(p.log.WithContext(context.Background()), guard.Session, then)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/sessions"
+	"ebb/sessions/guard"
 	"ebb/sessions/retry"
 )
 
@@ -77,7 +78,7 @@ func (o *Outbox) sendPart(ctx context.Context, q *queue, batch []*pending, outs 
 	if !webhookOf(out.Reply.Target).isUsable(o.now()) {
 		out.Reply.Target.Webhook = "" // by the storage's clock, since replicas' clocks differ
 	}
-	sent, err := o.transport.Send(batch[0].log.WithContext(ctx), out)
+	sent, err := o.guarded(batch[0].log.WithContext(ctx), out)
 	if err == nil && sent.More {
 		return sendResult{more: true, part: sent.Part, via: sent.Via}
 	}
@@ -117,6 +118,19 @@ func (o *Outbox) sendPart(ctx context.Context, q *queue, batch []*pending, outs 
 		o.lost(batch[0].log.WithContext(ctx), out)
 	}
 	return v
+}
+
+// guarded makes a panic an attempt that was refused without a known cause, and that may have arrived: others pass the reply, and it is
+// given up after some.
+func (o *Outbox) guarded(ctx context.Context, out sessions.Outgoing) (sent chat.Sent, err error) {
+	err = guard.Do(ctx, guard.Reply, func() (err error) {
+		sent, err = o.transport.Send(ctx, out)
+		return err
+	})
+	if errors.Is(err, guard.ErrPanicked) {
+		err = &chat.SendError{Refused: true, Maybe: true, Err: err}
+	}
+	return sent, err
 }
 
 // useLent puts the conversation's newest webhook in place of one without use, as of a reminder, which has none. A joined message has

@@ -10,6 +10,7 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/sessions"
+	"ebb/sessions/guard"
 )
 
 type waiting struct{ *Runner }
@@ -17,6 +18,7 @@ type waiting struct{ *Runner }
 // logPanic is for looks at waiting messages: their words may cause a panic, which ends neither the process nor a turn.
 func logPanic(ctx context.Context) {
 	if p := recover(); p != nil {
+		guard.Count(guard.Session)
 		zerolog.Ctx(ctx).Error().Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("Look at waiting messages panicked")
 	}
 }

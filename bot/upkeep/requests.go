@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/sessions"
+	"ebb/sessions/guard"
 	"ebb/sessions/periodic"
 )
 
@@ -37,7 +38,7 @@ func (u requests) compactAll(ctx context.Context) error {
 		}
 		running.Go(func() {
 			defer u.slots.Release(1)
-			if err := u.compactOne(ctx, r); err != nil {
+			if err := guard.Do(ctx, guard.Session, func() error { return u.compactOne(ctx, r) }); err != nil {
 				errs[i] = fmt.Errorf("session %s: %w", r.Key, err)
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/sessions"
+	"ebb/sessions/guard"
 	"ebb/sessions/periodic"
 )
 
@@ -88,7 +89,9 @@ func (l *Holder) Keep(ctx context.Context) {
 	var beats sync.WaitGroup
 	defer beats.Wait()
 	periodic.Run(ctx, periodic.Task{Interval: l.ttl / 4, Do: func(context.Context) error {
-		beats.Go(func() { l.sendHeartbeat(ctx) })
+		beats.Go(func() {
+			guard.Run(ctx, guard.Task, func() { l.sendHeartbeat(ctx) })
+		})
 		return nil
 	}})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/sessions/guard"
 	"ebb/sessions/retry"
 )
 
@@ -26,7 +27,7 @@ type Task struct {
 	Recovery string
 }
 
-// Run repeats a task until ctx ends. Runs do not overlap.
+// Run repeats a task until ctx ends. Runs do not overlap. A panic is an error of its run; the next one comes after a growing pause.
 func Run(ctx context.Context, t Task) {
 	tick := time.NewTicker(t.Interval)
 	defer tick.Stop()
@@ -36,17 +37,23 @@ func Run(ctx context.Context, t Task) {
 			ran, err := t.runOnce(ctx)
 			switch {
 			case ran && err == nil && outage != nil:
-				zerolog.Ctx(ctx).Info().Msg(t.Recovery)
+				if t.Recovery != "" {
+					zerolog.Ctx(ctx).Info().Msg(t.Recovery)
+				}
 				outage = nil
 				tick.Reset(t.Interval)
-			case err != nil && outage == nil && t.Failure != "":
+			case err != nil && outage == nil && t.Failure != "" && !errors.Is(err, guard.ErrPanicked): // a panic is logged
 				LogFailure(ctx, err, t.Failure)
 			}
-			if err != nil && t.Pauses != (retry.Pauses{}) {
+			pauses := t.Pauses
+			if errors.Is(err, guard.ErrPanicked) && pauses == (retry.Pauses{}) {
+				pauses = retry.Pauses{First: max(t.Interval, time.Second), Max: max(t.Interval, longestPanicPause)}
+			}
+			if err != nil && pauses != (retry.Pauses{}) {
 				if outage == nil {
-					outage = t.Pauses.Start()
+					outage = pauses.Start()
 				}
-				tick.Reset(t.pause(outage, err))
+				tick.Reset(pause(outage, pauses.Max, err))
 			}
 		}
 		select {
@@ -71,16 +78,19 @@ func (t *Task) runOnce(ctx context.Context) (ran bool, err error) {
 			return false, err
 		}
 	}
-	return true, t.Do(ctx)
+	return true, guard.Do(ctx, guard.Task, func() error { return t.Do(ctx) })
 }
 
-func (t *Task) pause(outage *retry.Series, err error) time.Duration {
+// longestPanicPause bounds the pauses of a task that panics each time.
+const longestPanicPause = 5 * time.Minute
+
+func pause(outage *retry.Series, longest time.Duration, err error) time.Duration {
 	d := outage.NextBackOff()
 	if waits, ok := errors.AsType[interface {
 		error
 		Wait() time.Duration
 	}](err); ok {
-		d = max(d, min(waits.Wait(), t.Pauses.Max))
+		d = max(d, min(waits.Wait(), longest))
 	}
 	return d
 }

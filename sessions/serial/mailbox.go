@@ -3,13 +3,13 @@ package serial
 import (
 	"context"
 	"errors"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"ebb/sessions"
+	"ebb/sessions/guard"
 	"ebb/sessions/retry"
 )
 
@@ -144,15 +144,12 @@ func (m *Mailboxes) finishBox(key sessions.Key, b *box, more bool) bool {
 	return true
 }
 
-var errPanicked = errors.New("work panicked")
-
 // A panic becomes an error, so that sessions do not affect each other.
 func (m *Mailboxes) runOnce(key sessions.Key) (more bool, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			zerolog.Ctx(m.ctx).Error().EmbedObject(key).Str("stack", string(debug.Stack())).Interface("panic", p).Msg("Session work panicked")
-			err = errPanicked
-		}
-	}()
-	return m.work(m.ctx, key)
+	log := zerolog.Ctx(m.ctx).With().EmbedObject(key).Logger()
+	err = guard.Do(log.WithContext(m.ctx), guard.Session, func() (err error) {
+		more, err = m.work(m.ctx, key)
+		return err
+	})
+	return more, err
 }

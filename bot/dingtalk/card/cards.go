@@ -16,6 +16,7 @@ import (
 	"ebb/bot/dingtalk/calls"
 	"ebb/bot/dingtalk/markdown"
 	"ebb/sessions"
+	"ebb/sessions/guard"
 )
 
 // Mode says how far answers are streamed.
@@ -192,9 +193,18 @@ func (c *Cards) isEverybodys(err error) bool {
 	return errors.Is(err, ErrTemplate) || errors.Is(err, ErrPermission) || errors.Is(err, ErrVariable) && !c.proved.Load() || ok && failed.Account
 }
 
+// guarded makes a panic a failure of its card, whose call may have been made.
+func guarded(ctx context.Context, call func() error) error {
+	err := guard.Do(ctx, guard.Card, call)
+	if errors.Is(err, guard.ErrPanicked) {
+		err = &chat.SendError{Maybe: true, Err: err}
+	}
+	return err
+}
+
 // update makes a call that changes a card of a conversation.
 func (c *Cards) update(ctx context.Context, of sessions.ConversationID, u Update) error {
-	err := c.cfg.API.StreamCard(ctx, u)
+	err := guarded(ctx, func() error { return c.cfg.API.StreamCard(ctx, u) })
 	if err == nil {
 		c.proved.Store(true)
 	}
@@ -205,7 +215,7 @@ func (c *Cards) update(ctx context.Context, of sessions.ConversationID, u Update
 // An existing card was delivered by an earlier attempt.
 func (c *Cards) create(ctx context.Context, to sessions.Target, n New) error {
 	n.Template = c.cfg.Template
-	err := c.cfg.API.CreateCard(ctx, to, n)
+	err := guarded(ctx, func() error { return c.cfg.API.CreateCard(ctx, to, n) })
 	c.note(ctx, to.ConversationID, err, true)
 	if errors.Is(err, ErrExists) {
 		return nil

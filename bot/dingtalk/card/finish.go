@@ -247,7 +247,7 @@ func (c *Cards) setButtons(ctx context.Context, of sessions.ConversationID, trac
 	v := Variables{Track: track, Values: map[string]string{varStop: no, varFeedback: yes, varFlow: flowDone}}
 	var err error
 	if v.Reserved, err = c.cfg.Governor.Reserve(ctx, calls.Frame, calls.CardUpdate); err == nil {
-		err = c.cfg.API.SetCard(ctx, v)
+		err = guarded(ctx, func() error { return c.cfg.API.SetCard(ctx, v) })
 		c.note(ctx, of, err, false)
 	}
 	if err != nil && !calls.IsRefused(err) {

@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -16,6 +14,7 @@ import (
 	"ebb/bot/chat"
 	"ebb/bot/dingtalk/calls"
 	"ebb/sessions"
+	"ebb/sessions/guard"
 	"ebb/sessions/retry"
 )
 
@@ -59,12 +58,7 @@ func (c *Cards) display(ctx context.Context, s chat.Shown, status string, show f
 	go func() {
 		defer close(l.done)
 		defer l.endFrames(ctx)
-		defer func() { // the reply ends the card, or the background does
-			if p := recover(); p != nil {
-				zerolog.Ctx(ctx).Error().Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("Display of a turn panicked")
-			}
-		}()
-		show(ctx, l)
+		guard.Run(ctx, guard.Card, func() { show(ctx, l) }) // after a panic the reply ends the card, or the background does
 	}()
 	return l
 }

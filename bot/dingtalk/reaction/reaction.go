@@ -12,6 +12,7 @@ import (
 	"ebb/bot/dingtalk/breaker"
 	"ebb/bot/dingtalk/calls"
 	"ebb/sessions"
+	"ebb/sessions/guard"
 	"ebb/sessions/retry"
 )
 
@@ -82,7 +83,7 @@ func (r *Reactions) Acknowledge(ctx context.Context, l sessions.Lease, e session
 	if seen, _ := r.seen.ContainsOrAdd(e.MsgID, struct{}{}); seen {
 		return
 	}
-	go r.set(ctx, l, e)
+	go guard.Run(ctx, guard.Reaction, func() { r.set(ctx, l, e) })
 }
 
 func (r *Reactions) set(ctx context.Context, l sessions.Lease, e sessions.Event) {
@@ -112,7 +113,7 @@ func (r *Reactions) set(ctx context.Context, l sessions.Lease, e sessions.Event)
 				break
 			}
 		}
-		err = r.cfg.API.SetReaction(ctx, m)
+		err = guarded(ctx, func() error { return r.cfg.API.SetReaction(ctx, m) })
 		if r.note(log.WithContext(ctx), m.Conversation, err, true); err == nil || isPermanent(err) || mayHaveArrived(err) {
 			break
 		}
@@ -124,6 +125,15 @@ func (r *Reactions) set(ctx context.Context, l sessions.Lease, e sessions.Event)
 	log.Debug().Err(err).Str("msg_id", string(e.MsgID)).Msg("Reaction not set")
 	r.giveBack(ctx, reserved, calls.ReactionRecall)
 	r.settle(ctx, l.Key, e.MsgID, sessions.CardFailed)
+}
+
+// guarded makes a panic a failure of its mark, whose call may have been made.
+func guarded(ctx context.Context, call func() error) error {
+	err := guard.Do(ctx, guard.Reaction, call)
+	if errors.Is(err, guard.ErrPanicked) {
+		err = &chat.SendError{Maybe: true, Err: err}
+	}
+	return err
 }
 
 // note learns from the outcome of a call. A failure of the application pauses all marks, others those of their conversation.

@@ -9,6 +9,7 @@ import (
 
 	"ebb/bot/dingtalk/calls"
 	"ebb/sessions"
+	"ebb/sessions/guard"
 	"ebb/sessions/periodic"
 	"ebb/sessions/retry"
 )
@@ -48,7 +49,9 @@ func (r *Reactions) removeAnswered(ctx context.Context) error {
 		}
 		var all sync.WaitGroup
 		for _, one := range list {
-			all.Go(func() { r.remove(ctx, one) })
+			all.Go(func() {
+				guard.Run(ctx, guard.Reaction, func() { r.remove(ctx, one) })
+			})
 		}
 		all.Wait()
 		if len(list) < atOnce || ctx.Err() != nil {
@@ -75,7 +78,7 @@ func (r *Reactions) remove(ctx context.Context, one sessions.Card) {
 		r.postpone(ctx, one, spentPause, false)
 		return
 	}
-	err = r.cfg.API.RemoveReaction(ctx, m)
+	err = guarded(ctx, func() error { return r.cfg.API.RemoveReaction(ctx, m) })
 	r.note(ctx, m.Conversation, err, false)
 	switch {
 	case err == nil:
