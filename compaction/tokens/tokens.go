@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/pkoukk/tiktoken-go"
@@ -19,7 +20,11 @@ const MessageOverhead = 4
 type Counter struct {
 	library *tiktoken.Tiktoken
 	words   *lru.Cache[string, int] // tokens by short piece
+	counted atomic.Int64            // bytes
 }
+
+// Counted is the number of bytes of all texts that were counted.
+func (c *Counter) Counted() int64 { return c.counted.Load() }
 
 const countedWords = 1 << 14
 
@@ -41,6 +46,7 @@ func NewCounter() (*Counter, error) {
 
 // Count is the number of tokens of a text, in linear time. Invalid bytes count as the replacement character.
 func (c *Counter) Count(text string) int {
+	c.counted.Add(int64(len(text)))
 	n := 0
 	for len(text) > 0 {
 		end := pieceLength(text)
