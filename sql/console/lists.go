@@ -113,7 +113,7 @@ func (s *Store) Compactions(ctx context.Context, f pages.CompactionFilter, p pag
 	for i := range rows {
 		list[i] = pages.CompactionRow{
 			LogEntry: convert.LogEntry(&rows[i].CompactionLog), Title: rows[i].Title,
-			Private: rows[i].ConversationType == string(sessions.Private),
+			Private: rows[i].ConversationType != string(sessions.Group),
 		}
 	}
 	if err := s.nameRequesters(ctx, list); err != nil {

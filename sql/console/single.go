@@ -33,7 +33,7 @@ func (s *Store) Attempt(ctx context.Context, key sessions.Key, id int64) (pages.
 	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
 		return pages.Attempt{}, err
 	}
-	a.Title, a.Private = session.Title, session.ConversationType == sessions.Private
+	a.Title, a.Private = session.Title, session.ConversationType != sessions.Group
 	ends, err := s.lists.CompactionEnds(ctx, []int64{id})
 	if err != nil {
 		return pages.Attempt{}, err
