@@ -77,6 +77,7 @@ type Quote struct {
 	Text     string    `json:"text,omitempty"` // empty if the frame has no words of it
 	FromBot  bool      `json:"from_bot,omitempty"`
 	SentAt   time.Time `json:"sent_at,omitzero"` // by DingTalk's clock
+	Card     string    `json:"card,omitempty"`   // key of the quoted message, which a card has in place of words
 	// Mentioned is like that of [Message].
 	Mentioned []UserID `json:"mentioned,omitempty"`
 

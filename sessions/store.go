@@ -490,6 +490,7 @@ type Settled struct {
 	Part    int
 	Via     string    // webhook, openapi or card; after a failure, openapi if it waits for calls
 	Card    CardState // new state of the reply's card; empty: unchanged
+	Carrier string    // key of the message of the card, which a quote has; empty: unknown
 	Error   string
 	NextAt  time.Time // next try, if neither Sent nor Failed
 }

@@ -516,6 +516,7 @@ CREATE TABLE cards (
     frame_term    bigint,      -- of the call under way that shows something; NULL: none
     frame_until   timestamptz, -- that call is over then
     content_key   text NOT NULL DEFAULT '', -- variable of its text; empty: a card of before there was the column
+    carrier       text NOT NULL DEFAULT '',     -- DingTalk's key of its message, by which people quote it; empty: unknown
 
     PRIMARY KEY (session_key, out_track_id)
 );

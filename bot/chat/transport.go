@@ -36,8 +36,10 @@ type Accept func(ctx context.Context, m sessions.Message) error
 type Sent struct {
 	Via  string             // one of the ways below
 	Card sessions.CardState // new state of the reply's card; empty: unchanged
-	Part int                // parts that arrived
-	More bool               // parts remain, each for another call of Send
+	// Carrier is the key of the card's message, by which people quote it; empty: unknown.
+	Carrier string
+	Part    int  // parts that arrived
+	More    bool // parts remain, each for another call of Send
 }
 
 // The ways of a part.

@@ -44,7 +44,7 @@ type cardDelivery struct {
 const staffIDs = 1
 
 // CreateCard implements [card.API].
-func (t *Transport) CreateCard(ctx context.Context, to sessions.Target, c card.New) error {
+func (t *Transport) CreateCard(ctx context.Context, to sessions.Target, c card.New) (carrier string, err error) {
 	robot := to.RobotCode
 	if robot == "" {
 		robot = t.robot()
@@ -53,7 +53,7 @@ func (t *Transport) CreateCard(ctx context.Context, to sessions.Target, c card.N
 	if to.ConversationType == sessions.Private {
 		if to.StaffID == "" {
 			t.giveBack(ctx, c.Reserved, calls.CardCreate)
-			return &chat.SendError{Permanent: true, Err: fmt.Errorf("%w: no staff id", card.ErrUndelivered)}
+			return "", &chat.SendError{Permanent: true, Err: fmt.Errorf("%w: no staff id", card.ErrUndelivered)}
 		}
 		body.Space = "dtv1.card//IM_ROBOT." + string(to.StaffID)
 		body.RobotSpace, body.RobotDeliver = &cardSpace{true}, &cardDelivery{Space: "IM_ROBOT", Robot: robot}
@@ -73,15 +73,19 @@ func (t *Transport) CreateCard(ctx context.Context, to sessions.Target, c card.N
 		failed = denial(t, a, doing)
 	}
 	if failed != nil {
-		return cardFailure(failed, a)
+		return "", cardFailure(failed, a)
 	}
 	for _, v := range a.body.obj("result").list("deliverResults") {
-		if r, ok := v.(map[string]any); ok && !asObject(r).flag("success") {
-			return &chat.SendError{Permanent: true, Said: t.redact(asObject(r).str("errorMsg")), Err: fmt.Errorf("%s: %w", doing, card.ErrUndelivered)}
+		r, ok := v.(map[string]any)
+		if ok && !asObject(r).flag("success") {
+			return "", &chat.SendError{Permanent: true, Said: t.redact(asObject(r).str("errorMsg")), Err: fmt.Errorf("%s: %w", doing, card.ErrUndelivered)}
 		}
+		carrier = clip(asObject(r).str("carrierId"), maxCarrier)
 	}
-	return nil
+	return carrier, nil
 }
+
+const maxCarrier = 200
 
 func mentioned(people []sessions.Mention) map[string]string {
 	var m message

@@ -203,12 +203,12 @@ func TestDecodeReadsQuotes(t *testing.T) {
 			dict{"text": dict{"content": "x", "isReplyMsg": true, "repliedMsg": dict{
 				"msgType": "interactiveCard", "senderId": testBot,
 			}}, "originalMsgId": "orig", "originalProcessQueryKey": "k"},
-			sessions.Quote{ID: "orig", SenderID: testBot, Kind: "interactiveCard", FromBot: true},
+			sessions.Quote{ID: "orig", SenderID: testBot, Kind: "interactiveCard", FromBot: true, Card: "k"},
 		},
 		{"the robot's card, no sender", dict{
 			"text":                    dict{"content": "x", "repliedMsg": dict{"msgType": "interactiveCard"}},
 			"originalProcessQueryKey": "k",
-		}, sessions.Quote{Kind: "interactiveCard", FromBot: true}},
+		}, sessions.Quote{Kind: "interactiveCard", FromBot: true, Card: "k"}},
 		{
 			"a card's tree", quoting(dict{"msgType": "interactiveCard", "content": dict{"cardContent": dict{
 				"title": "Build", "contents": []any{dict{"text": "green"}, dict{"value": 7}},

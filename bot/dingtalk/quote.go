@@ -16,7 +16,8 @@ func quoteOf(o, body object, bot string) (*sessions.Quote, []sessions.Attachment
 		if r := firstObject(from.obj("repliedMsg"), from.obj("quoteMessage")); r != nil {
 			q, files := readQuote(r, bot, maxQuoteDepth)
 			q.ID = cmp.Or(q.ID, original)
-			q.FromBot = q.FromBot || q.SenderID == "" && q.Kind == "interactiveCard" && o.str("originalProcessQueryKey") != ""
+			q.Card = clip(o.str("originalProcessQueryKey"), maxCarrier)
+			q.FromBot = q.FromBot || q.SenderID == "" && q.Kind == "interactiveCard" && q.Card != ""
 			return &q, files
 		}
 		if text := quotedWords(from["quoteContent"]); text != "" {
@@ -24,7 +25,7 @@ func quoteOf(o, body object, bot string) (*sessions.Quote, []sessions.Attachment
 		}
 	}
 	if original != "" || body.flag("isReplyMsg") {
-		return &sessions.Quote{ID: original}, nil
+		return &sessions.Quote{ID: original, Card: clip(o.str("originalProcessQueryKey"), maxCarrier)}, nil
 	}
 	return nil, nil
 }

@@ -31,7 +31,7 @@ func (t *Transport) Send(ctx context.Context, o sessions.Outgoing) (chat.Sent, e
 		err := t.cards.Finish(ctx, o, parts[0].onCard(), more)
 		if err == nil {
 			t.counters.card.Add(1)
-			return chat.Sent{Via: chat.ViaCard, Card: sessions.CardFinished, Part: 1, More: more}, nil
+			return chat.Sent{Via: chat.ViaCard, Card: sessions.CardFinished, Carrier: t.cards.Carrier(o.Reply.Target.Card), Part: 1, More: more}, nil
 		}
 		if !errors.Is(err, card.ErrUnusable) {
 			t.counters.failed.Add(1)

@@ -86,7 +86,7 @@ func (o *Outbox) sendPart(ctx context.Context, q *queue, batch []*pending, outs 
 		if sent.Via != chat.ViaCard { // a card shows its last frame once, however often it is sent
 			o.countDoubles(batch, outs)
 		}
-		o.recordOutcome(batch, outs, sessions.Settled{Sent: true, Part: sent.Part, Via: sent.Via, Card: sent.Card})
+		o.recordOutcome(batch, outs, sessions.Settled{Sent: true, Part: sent.Part, Via: sent.Via, Card: sent.Card, Carrier: sent.Carrier})
 		return sendResult{done: true}
 	}
 	failed, ok := errors.AsType[*chat.SendError](err)

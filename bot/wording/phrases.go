@@ -94,7 +94,7 @@ var phrases = map[Phrase]Text{
 	Usage:            {"用法：%s", "Usage: %s"},
 	UsageAdmins:      {"（管理员）", " (administrators)"},
 
-	KnowNothing:   {"关于你和这里，我还没有记住什么。", "I remember nothing about you or this conversation yet."},
+	KnowNothing:   {"记忆里还没有关于你和这里的内容。刚才说过的我都看得到，其中重要的会在下次整理时存进来。", "Memory has nothing about you or this conversation yet. I can see what was just said, and what matters of it is saved when I next go through it."},
 	KnowYou:       {"**关于你**（和你说过的）", "**About you** (and what you said)"},
 	KnowChat:      {"**关于这个会话**", "**About this conversation**"},
 	KnowGroup:     {"**关于这个群**", "**About this group**"},

@@ -84,7 +84,7 @@ func (w *world) cmdPeer(args []string) error {
 	}
 }
 
-// cmdQuote is a message that replies to another: a person's by its id and words, a bare id, a picture, or a reply of the bot.
+// cmdQuote is a message that replies to another: a person's by its id and words, a bare id, a picture, or a reply or a card of the bot.
 func (w *world) cmdQuote(args []string) error {
 	m := dingtalktest.Message{Conversation: args[0], Sender: w.person(args[1]), MsgID: args[2], Text: args[3]}
 	switch kind, what := args[4], args[5]; kind {
@@ -98,6 +98,14 @@ func (w *world) cmdQuote(args []string) error {
 			return fmt.Errorf("no reply to %s has %q", args[0], what)
 		}
 		m.Quote = dingtalktest.QuoteReply(r)
+	case "card":
+		cards := w.ding.Cards(w.conversation(args[0]))
+		at := slices.IndexFunc(cards, func(c dingtalktest.Card) bool { return hasWord(c.Content+" ", what) })
+		if at < 0 {
+			return fmt.Errorf("no card in %s has %q: %s", args[0], what, describeCards(cards))
+		}
+		m.Quote = dingtalktest.QuoteOf(cards[at])
+		m.Quote.CreatedAt = cards[at].Delivered.Add(-time.Hour) // the key of the card alone names it
 	default: // the nick of a person
 		if len(args) != 7 {
 			return errors.New("want the person, the id and the words of the quoted message")

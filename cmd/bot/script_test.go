@@ -30,7 +30,7 @@ import (
 //	log NAME TEXT [N]           wait until the log has the text, in N lines;  ! log NAME TEXT  it has not
 //	say CONV NICK MSGID TEXT    a member speaks to the bot in a group;  dm NICK MSGID TEXT  in private
 //	unstaffed CONV NICK MSGID TEXT [ORGANISATION]   a frame without a staff id, of the robot's organisation or another
-//	quote CONV NICK MSGID TEXT WHO ID WORDS   a person replies to a person's message;  … id ID  … picture ID  … reply TEXT
+//	quote CONV NICK MSGID TEXT WHO ID WORDS   a person replies to a person's message;  … id ID  … picture ID  … reply TEXT  … card TEXT
 //	admin NICK                  makes a member an administrator
 //	shout CONV NICK MSGID LETTER KB   a message of one letter, without a break
 //	acked MSGID [N]             wait for N acks with 200;  refused MSGID  wait for another;  ! acked MSGID  there was none

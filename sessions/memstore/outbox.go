@@ -107,6 +107,7 @@ func (m outbox) Settle(_ context.Context, t sessions.Settled) error {
 			}
 			if t.Card != "" {
 				m.settleCard(cardID{t.Key, o.Reply.Target.Card}, t.Card)
+				o.carrier = t.Carrier
 			}
 			if final && !o.settled {
 				o.settled, o.sent, o.ended = true, t.Sent, time.Now()

@@ -18,6 +18,9 @@ func (m *Store) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) 
 	s, ok := m.sessions[key]
 	switch {
 	case !ok:
+	case q.Card != "" && s.onCard(q.Card) != nil:
+		answer := s.onCard(q.Card)
+		return sessions.Event{Key: key, Role: answer.Role, Content: answer.Content}, nil
 	case q.FromBot:
 		if answer := s.sentAt(q.SentAt); answer != nil {
 			return sessions.Event{Key: key, Role: answer.Role, Content: answer.Content}, nil
@@ -32,6 +35,16 @@ func (m *Store) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) 
 		}
 	}
 	return sessions.Event{}, fmt.Errorf("looking for a quoted message: %w", sessions.ErrNotFound)
+}
+
+// onCard is the answer on a card by the key of the card's message, or nil.
+func (s *sessionRows) onCard(carrier string) *sessions.Event {
+	for _, o := range s.outbox {
+		if o.carrier == carrier {
+			return o.answer
+		}
+	}
+	return nil
 }
 
 // sentAt is nil for none or several.

@@ -71,6 +71,7 @@ type outboxRow struct {
 	sent     bool
 	ended    time.Time       // time of settling
 	answer   *sessions.Event // nil: a notice
+	carrier  string          // key of the message of its card
 }
 
 // handTime passes before the sweep shows a reply to its own sender again.

@@ -304,7 +304,13 @@ func testCardsOfReplies(b *suite) {
 		turn, track := newAnswer(v), "unstreamed-"+string(want)
 		turn.Reply.Target.Card = track
 		done := b.commitTurn(l, turn)
-		b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: done.Replies[0].ID, Sent: i == 0, Failed: i == 1, Via: "card", Card: want}))
+		b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: done.Replies[0].ID, Sent: i == 0, Failed: i == 1, Via: "card", Card: want, Carrier: "key of " + track}))
+		quoted, err := b.Store.Quoted(b.ctx, key, sessions.Quote{FromBot: true, Card: "key of " + track})
+		if b.checkError(err); quoted.Role != sessions.RoleAssistant || quoted.Content != turn.Events[0].Content {
+			b.Errorf("the quoted card is %+v, want the answer %q", quoted, turn.Events[0].Content)
+		}
+		_, err = b.Store.Quoted(b.ctx, key, sessions.Quote{FromBot: true, Card: "key of another card"})
+		b.wantError(err, sessions.ErrNotFound, "a card with another key")
 		state, known, err := b.Store.OpenCard(b.ctx, l, sessions.Card{Kind: sessions.ReplyCard, Track: track, EventID: v.Pending[0].ID}, 0)
 		if b.checkError(err); state != want || !known {
 			b.Errorf("the card of a settled reply is %s, known %t, want %s", state, known, want)

@@ -187,7 +187,7 @@ func settle(ctx context.Context, q *dbsqlc.Queries, p *pg.Pipeline, now time.Tim
 		refusals = 1
 	}
 	if t.Card != "" && t.Card != sessions.CardOpen {
-		q.OutboxCard(ctx, p, []*dbsqlc.OutboxCardParams{{SessionKey: t.Key, ID: t.ID, State: string(t.Card)}})
+		q.OutboxCard(ctx, p, []*dbsqlc.OutboxCardParams{{SessionKey: t.Key, ID: t.ID, State: string(t.Card), Carrier: pg.Clean(t.Carrier)}})
 	}
 	if !t.Sent && !t.Failed {
 		return q.OutboxPause(ctx, p, []*dbsqlc.OutboxPauseParams{{

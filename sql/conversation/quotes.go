@@ -3,8 +3,11 @@ package conversation
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"ebb/sessions"
 	"ebb/sql/convert"
@@ -28,6 +31,11 @@ func (s *Store) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) 
 }
 
 func (s *Store) quoted(ctx context.Context, key sessions.Key, q sessions.Quote) (sessions.Event, error) {
+	if q.Card != "" {
+		if e, err := quotedCard(ctx, s, key, q.Card); !errors.Is(err, pgx.ErrNoRows) {
+			return e, err
+		}
+	}
 	if !q.FromBot {
 		row, err := s.Q.QuotedMessage(ctx, s.Pool, &dbsqlc.QuotedMessageParams{SessionKey: key, MsgID: pg.Clean(string(q.ID))})
 		if err != nil {
@@ -50,6 +58,19 @@ func (s *Store) quoted(ctx context.Context, key sessions.Key, q sessions.Quote) 
 		return sessions.Event{}, err
 	}
 	return sessions.Event{Key: key, Role: sessions.RoleAssistant, Content: rows[0]}, nil
+}
+
+// quotedCard finds the answer on a card of the bot by the key of the card's message.
+func quotedCard(ctx context.Context, s *Store, key sessions.Key, carrier string) (sessions.Event, error) {
+	asked, err := s.Q.QuotedCard(ctx, s.Pool, &dbsqlc.QuotedCardParams{SessionKey: key, Carrier: pg.Clean(carrier)})
+	if err != nil {
+		return sessions.Event{}, err
+	}
+	answer, err := s.Q.TurnAnswer(ctx, s.Pool, &dbsqlc.TurnAnswerParams{SessionKey: key, ID: asked})
+	if err != nil {
+		return sessions.Event{}, err
+	}
+	return sessions.Event{Key: key, Role: sessions.RoleAssistant, Content: answer}, nil
 }
 
 // Requote implements sessions.Store.

@@ -2086,10 +2086,10 @@ func (b *OutboxAnnounceBatchResults) Close() error {
 }
 
 const outboxCard = `-- name: OutboxCard :batchexec
-UPDATE cards c SET state = $1::text, settled_at = now()
+UPDATE cards c SET state = $1::text, settled_at = now(), carrier = $2::text
 FROM outbox r
-WHERE r.session_key = $2 AND r.id = $3
-  AND c.session_key = $2 AND c.out_track_id = r.target ->> 'card' AND c.state = 'open'
+WHERE r.session_key = $3 AND r.id = $4
+  AND c.session_key = $3 AND c.out_track_id = r.target ->> 'card' AND c.state = 'open'
 `
 
 type OutboxCardBatchResults struct {
@@ -2100,16 +2100,18 @@ type OutboxCardBatchResults struct {
 
 type OutboxCardParams struct {
 	State      string
+	Carrier    string
 	SessionKey sessions.Key
 	ID         int64
 }
 
-// OutboxCard settles the open card of a reply.
+// OutboxCard settles the open card of a reply, and notes the key of its message.
 func (q *Queries) OutboxCard(ctx context.Context, db DBTX, arg []*OutboxCardParams) *OutboxCardBatchResults {
 	batch := &pgx.Batch{}
 	for _, a := range arg {
 		vals := []interface{}{
 			a.State,
+			a.Carrier,
 			a.SessionKey,
 			a.ID,
 		}

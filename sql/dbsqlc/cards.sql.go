@@ -40,7 +40,7 @@ func (q *Queries) CardClaim(ctx context.Context, db DBTX, arg *CardClaimParams) 
 
 const cardClicked = `-- name: CardClicked :one
 SELECT
-    c.session_key, c.out_track_id, c.kind, c.state, c.turn_event_id, c.prepaid, c.tries, c.next_at, c.rating, c.created_at, c.settled_at, c.frame_term, c.frame_until, c.content_key, s.robot_code, s.conversation_id, s.conversation_type, s.title,
+    c.session_key, c.out_track_id, c.kind, c.state, c.turn_event_id, c.prepaid, c.tries, c.next_at, c.rating, c.created_at, c.settled_at, c.frame_term, c.frame_until, c.content_key, c.carrier, s.robot_code, s.conversation_id, s.conversation_type, s.title,
     coalesce((SELECT e.state = 'pending' FROM dingtalk_session_events e
         WHERE e.session_key = c.session_key AND e.id = c.turn_event_id), false)::boolean AS running,
     (EXISTS (
@@ -104,6 +104,7 @@ func (q *Queries) CardClicked(ctx context.Context, db DBTX, arg *CardClickedPara
 		&i.Card.FrameTerm,
 		&i.Card.FrameUntil,
 		&i.Card.ContentKey,
+		&i.Card.Carrier,
 		&i.RobotCode,
 		&i.ConversationID,
 		&i.ConversationType,

@@ -65,6 +65,7 @@ type Card struct {
 	FrameTerm   *int64
 	FrameUntil  *time.Time
 	ContentKey  string
+	Carrier     string
 }
 
 type CompactionJob struct {

@@ -64,6 +64,25 @@ func (q *Queries) QuotedAnswer(ctx context.Context, db DBTX, arg *QuotedAnswerPa
 	return items, nil
 }
 
+const quotedCard = `-- name: QuotedCard :one
+SELECT c.turn_event_id FROM cards c
+WHERE c.session_key = $1 AND c.carrier = $2::text AND c.carrier <> ''
+ORDER BY c.created_at DESC LIMIT 1
+`
+
+type QuotedCardParams struct {
+	SessionKey sessions.Key
+	Carrier    string
+}
+
+// QuotedCard finds the first message that the turn of a card answers, by the key of the card's message.
+func (q *Queries) QuotedCard(ctx context.Context, db DBTX, arg *QuotedCardParams) (int64, error) {
+	row := db.QueryRow(ctx, quotedCard, arg.SessionKey, arg.Carrier)
+	var turn_event_id int64
+	err := row.Scan(&turn_event_id)
+	return turn_event_id, err
+}
+
 const quotedMessage = `-- name: QuotedMessage :one
 SELECT e.role, e.content, e.sender_id, e.sender_nick, e.msg_id, e.message, e.withheld FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.msg_id = $2::text
@@ -213,6 +232,26 @@ type TurnAbandonParams struct {
 func (q *Queries) TurnAbandon(ctx context.Context, db DBTX, arg *TurnAbandonParams) error {
 	_, err := db.Exec(ctx, turnAbandon, arg.Term, arg.Blamed, arg.SessionKey)
 	return err
+}
+
+const turnAnswer = `-- name: TurnAnswer :one
+SELECT a.content FROM dingtalk_session_events e JOIN dingtalk_session_events a ON a.session_key = e.session_key
+WHERE e.session_key = $1 AND e.id = $2 AND a.session_key = $1 AND a.role = 'assistant'
+  AND a.turn = e.turn AND a.seq BETWEEN e.seq AND e.seq + 1000
+ORDER BY a.seq DESC LIMIT 1
+`
+
+type TurnAnswerParams struct {
+	SessionKey sessions.Key
+	ID         int64
+}
+
+// TurnAnswer reads the answer of the turn that took a message. The events of a turn are in a row.
+func (q *Queries) TurnAnswer(ctx context.Context, db DBTX, arg *TurnAnswerParams) (string, error) {
+	row := db.QueryRow(ctx, turnAnswer, arg.SessionKey, arg.ID)
+	var content string
+	err := row.Scan(&content)
+	return content, err
 }
 
 const turnRuns = `-- name: TurnRuns :many

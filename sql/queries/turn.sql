@@ -113,6 +113,19 @@ FROM (
 ) o
 LIMIT 2;
 
+-- name: QuotedCard :one
+-- QuotedCard finds the first message that the turn of a card answers, by the key of the card's message.
+SELECT c.turn_event_id FROM cards c
+WHERE c.session_key = @session_key AND c.carrier = @carrier::text AND c.carrier <> ''
+ORDER BY c.created_at DESC LIMIT 1;
+
+-- name: TurnAnswer :one
+-- TurnAnswer reads the answer of the turn that took a message. The events of a turn are in a row.
+SELECT a.content FROM dingtalk_session_events e JOIN dingtalk_session_events a ON a.session_key = e.session_key
+WHERE e.session_key = @session_key AND e.id = @id AND a.session_key = @session_key AND a.role = 'assistant'
+  AND a.turn = e.turn AND a.seq BETWEEN e.seq AND e.seq + 1000
+ORDER BY a.seq DESC LIMIT 1;
+
 -- name: Requote :execrows
 -- Requote replaces a pending message's quote, under the lease: an erasure in between takes the lease.
 UPDATE dingtalk_session_events e SET

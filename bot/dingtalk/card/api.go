@@ -12,9 +12,9 @@ import (
 // API makes the calls of cards. Its errors are [*chat.SendError]. The caller reserves each call; the API returns
 // those that DingTalk does not count.
 type API interface {
-	// CreateCard creates and delivers a card that mentions people. It fails with ErrExists if the track id has a
-	// card.
-	CreateCard(ctx context.Context, to sessions.Target, c New) error
+	// CreateCard creates and delivers a card that mentions people, and returns the key of its message. It fails with ErrExists if the
+	// track id has a card.
+	CreateCard(ctx context.Context, to sessions.Target, c New) (carrier string, err error)
 	// StreamCard replaces a card's text. It fails with ErrUnknown without such a card.
 	StreamCard(ctx context.Context, f Update) error
 	// SetCard leaves other variables unchanged.

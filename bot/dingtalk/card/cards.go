@@ -56,6 +56,8 @@ type Cards struct {
 
 	opened *lru.Cache[string, openedCard] // cards without an end
 
+	carriers *lru.Cache[string, string] // keys of the messages of cards, by track id
+
 	closing struct { // task that closes abandoned cards
 		to       time.Time // no card is closed until then
 		spent    bool      // The month's calls were used up: the pause ends when there are calls.
@@ -84,7 +86,11 @@ func NewCards(cfg Config) *Cards {
 	if err != nil {
 		panic(err) // the size is a positive constant
 	}
-	return &Cards{cfg: cfg, opened: opened, breaker: breaker.New(), opening: make(chan struct{}, maxOpening)}
+	carriers, err := lru.New[string, string](maxOpened)
+	if err != nil {
+		panic(err)
+	}
+	return &Cards{cfg: cfg, opened: opened, carriers: carriers, breaker: breaker.New(), opening: make(chan struct{}, maxOpening)}
 }
 
 var _ chat.Display = (*Cards)(nil)
@@ -212,10 +218,22 @@ func (c *Cards) update(ctx context.Context, of sessions.ConversationID, u Update
 	return err
 }
 
+// Carrier returns the key of the message of a card that this process created; empty for another one.
+func (c *Cards) Carrier(track string) string {
+	carrier, _ := c.carriers.Get(track)
+	return carrier
+}
+
 // An existing card was delivered by an earlier attempt.
 func (c *Cards) create(ctx context.Context, to sessions.Target, n New) error {
 	n.Template = c.cfg.Template
-	err := guarded(ctx, func() error { return c.cfg.API.CreateCard(ctx, to, n) })
+	err := guarded(ctx, func() error {
+		carrier, err := c.cfg.API.CreateCard(ctx, to, n)
+		if carrier != "" {
+			c.carriers.Add(n.Track, carrier)
+		}
+		return err
+	})
 	c.note(ctx, to.ConversationID, err, true)
 	if errors.Is(err, ErrExists) {
 		return nil

@@ -50,7 +50,7 @@ func (t *Trial) call(api calls.API) calls.Reservation {
 // Deliver creates the card and delivers it to the group.
 func (t *Trial) Deliver(ctx context.Context) (string, error) {
 	variables := map[string]string{t.Key: status(t.Lang, ""), varStop: yes, varFeedback: no}
-	err := t.API.CreateCard(ctx, sessions.Target{ConversationID: t.Group, ConversationType: sessions.Group}, New{
+	_, err := t.API.CreateCard(ctx, sessions.Target{ConversationID: t.Group, ConversationType: sessions.Group}, New{
 		Track: t.track, Template: t.Template, Variables: variables, Reserved: t.call(calls.CardCreate),
 	})
 	t.open = err == nil || mayHaveArrived(err)
