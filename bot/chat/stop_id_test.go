@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The id of a press repeats with its person and card, differs from those of other people and cards, and has no id of a person in it: it
-// outlives the erasure of the person.
+// The id of a press repeats with its person and card, and differs from those of other people and cards. It has no id of a person in it,
+// since it outlives the erasure of the person.
 func TestStopIDNamesNoPerson(t *testing.T) {
 	t.Parallel()
 	id := StopID("card-1", "staff4711")

@@ -47,7 +47,7 @@ const staffIDs = 1
 func (t *Transport) CreateCard(ctx context.Context, to sessions.Target, c card.New) (carrier string, err error) {
 	robot := to.RobotCode
 	if robot == "" {
-		robot = t.robot()
+		robot = t.config.robot()
 	}
 	body := cardBody{Template: c.Template, Track: c.Track, Callback: "STREAM", Data: cardData{c.Variables}, IDs: staffIDs}
 	if to.ConversationType == sessions.Private {
@@ -76,9 +76,14 @@ func (t *Transport) CreateCard(ctx context.Context, to sessions.Target, c card.N
 		return "", cardFailure(failed, a)
 	}
 	for _, v := range a.body.obj("result").list("deliverResults") {
+<<<<<<< HEAD
 		r, ok := v.(map[string]any)
 		if ok && !asObject(r).flag("success") {
 			return "", &chat.SendError{Permanent: true, Said: t.redact(asObject(r).str("errorMsg")), Err: fmt.Errorf("%s: %w", doing, card.ErrUndelivered)}
+=======
+		if r, ok := v.(map[string]any); ok && !asObject(r).flag("success") {
+			return &chat.SendError{Permanent: true, Said: t.config.redact(asObject(r).str("errorMsg")), Err: fmt.Errorf("%s: %w", doing, card.ErrUndelivered)}
+>>>>>>> 43573e25 (Take the robot, the parts and the secrets of a reply from the configuration, and end months by themselves: two types had too many methods)
 		}
 		carrier = clip(asObject(r).str("carrierId"), maxCarrier)
 	}
@@ -164,7 +169,7 @@ func denial(t *Transport, a answer, doing string) *chat.SendError {
 	if !a.body.has("success") || a.body.flag("success") {
 		return nil
 	}
-	return &chat.SendError{Said: t.redact(t.words(a), a.token), Err: fmt.Errorf("%s: no success: %s", doing, codeOf(a))}
+	return &chat.SendError{Said: t.config.redact(t.words(a), a.token), Err: fmt.Errorf("%s: no success: %s", doing, codeOf(a))}
 }
 
 func cardFailure(failed *chat.SendError, a answer) error {

@@ -100,7 +100,7 @@ func (t *Transport) words(a answer) string {
 		return "no JSON answer"
 	}
 	code := a.body.str("code", "errcode", "status")
-	return strings.TrimSpace(t.redact(code + " " + oneLine(a.body.str("message", "errmsg"))))
+	return strings.TrimSpace(t.config.redact(code + " " + oneLine(a.body.str("message", "errmsg"))))
 }
 
 // codeOf is the code without the message, which may repeat what people wrote, for logs and tables.
@@ -122,8 +122,8 @@ func codeOf(a answer) string {
 var codeLike = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
 // redact shortens an external text and removes secrets.
-func (t *Transport) redact(s string, secrets ...string) string {
-	for _, secret := range append(secrets, t.config.ClientSecret) {
+func (c Config) redact(s string, secrets ...string) string {
+	for _, secret := range append(secrets, c.ClientSecret) {
 		if len(secret) >= 4 {
 			s = strings.ReplaceAll(s, secret, "***")
 		}

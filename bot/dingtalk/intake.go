@@ -46,7 +46,7 @@ func (in intake) take(f *payload.DataFrame, bytes int) (store func() *payload.Da
 	_ = in.t.held.Acquire(context.WithoutCancel(in.ctx), weight) // every held frame is released within its ack deadline
 	var m sessions.Message
 	err := guarded(log.WithContext(in.ctx), func() (err error) {
-		m, err = in.decode(f.Data, in.t.robot())
+		m, err = in.decode(f.Data, in.t.config.robot())
 		in.t.learnOrganization(f.Data)
 		return err
 	})

@@ -30,9 +30,9 @@ type message struct {
 }
 
 // parts are the messages of a reply as clients may show them.
-func (t *Transport) parts(o sessions.Outgoing) []message {
+func (c Config) parts(o sessions.Outgoing) []message {
 	r := named(o)
-	r.Text = t.config.Pictures.Safe(r.Text)
+	r.Text = c.Pictures.Safe(r.Text)
 	return compose(r)
 }
 

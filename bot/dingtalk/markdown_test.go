@@ -160,7 +160,7 @@ func TestPicturesOfOtherHostsAreLinks(t *testing.T) {
 		"card":   {Reply: sessions.Reply{Text: one.Text, Target: sessions.Target{Card: "track"}}},
 		"joined": {Reply: sessions.Reply{Target: sessions.Target{ConversationType: sessions.Group}}, Joined: []sessions.Reply{one, one}},
 	} {
-		parts := tr.parts(o)
+		parts := tr.config.parts(o)
 		for _, text := range []string{parts[0].mentioning(), parts[0].naming(), parts[0].onCard()} {
 			if strings.Contains(text, evil) || strings.Contains(text, "<script") || !strings.Contains(text, "[s（evil.example）](https://evil.example/p?q=FACT)") ||
 				!strings.Contains(text, "![t](https://img.example.com/a.png)") {

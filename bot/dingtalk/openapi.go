@@ -31,7 +31,7 @@ func (t *Transport) sendOpenAPI(ctx context.Context, to sessions.Target, m messa
 	}
 	body := apiBody{RobotCode: to.RobotCode, MsgKey: "sampleMarkdown", MsgParam: string(param)}
 	if body.RobotCode == "" {
-		body.RobotCode = t.robot()
+		body.RobotCode = t.config.robot()
 	}
 	call := apiCall{
 		api: calls.GroupSend, need: calls.Finish, method: http.MethodPost,
@@ -119,7 +119,7 @@ func (t *Transport) callReaction(ctx context.Context, api calls.API, path, doing
 		Text: reactionText{ID: "2659900", Name: name, Text: name, Background: "im_bg_1"},
 	}
 	if body.RobotCode == "" {
-		body.RobotCode = t.robot()
+		body.RobotCode = t.config.robot()
 	}
 	a, failed := t.callAPI(ctx, apiCall{api: api, need: calls.Finish, method: http.MethodPost, path: path, doing: doing, body: body, reserved: &m.Reserved})
 	if failed == nil {
@@ -240,7 +240,7 @@ func (t *Transport) judgeAPI(to sessions.Target, a answer, doing string) *chat.S
 		return &chat.SendError{Maybe: true, Err: fmt.Errorf("%s: the answer broke off", doing)}
 	case a.status != http.StatusOK || code != "" && code != "0":
 		failed := t.failure(to, a, fmt.Errorf("%s: status %d: %s", doing, a.status, said))
-		failed.Said = t.redact(t.words(a), a.token)
+		failed.Said = t.config.redact(t.words(a), a.token)
 		return failed
 	case a.body.has("status") && classify(a) == banned:
 		return &chat.SendError{After: waitBanned, Account: true, Err: fmt.Errorf("%s: %s", doing, said)}

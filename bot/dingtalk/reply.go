@@ -22,7 +22,7 @@ var (
 // Send delivers the next part of a reply through the session webhook, or through the open API if that is unusable. A
 // failure is a [*chat.SendError].
 func (t *Transport) Send(ctx context.Context, o sessions.Outgoing) (chat.Sent, error) {
-	parts := t.parts(o)
+	parts := t.config.parts(o)
 	if o.Part >= len(parts) {
 		return chat.Sent{Part: o.Part}, nil
 	}
@@ -38,7 +38,7 @@ func (t *Transport) Send(ctx context.Context, o sessions.Outgoing) (chat.Sent, e
 			return chat.Sent{}, asSendError(err)
 		}
 		o.Reply.Target.Card = "" // as in its row from now on
-		parts = t.parts(o)
+		parts = t.config.parts(o)
 	}
 	uuid := ""
 	if o.Reply.Nonce != "" {

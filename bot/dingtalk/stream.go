@@ -115,7 +115,7 @@ func (t *Transport) connect(ctx context.Context, in intake, wait time.Duration) 
 
 // An operator must fix some failures. The SDK returns the answer's body without its status.
 func (t *Transport) logFailure(ctx context.Context, err error, wait time.Duration) {
-	text := t.redact(err.Error())
+	text := t.config.redact(err.Error())
 	for _, mark := range []string{"authFailed", "鉴权", "invalidClient", "InvalidAuthentication"} {
 		if strings.Contains(text, mark) {
 			zerolog.Ctx(ctx).Error().Str("error", text).Dur("retry_in_ms", wait).

@@ -237,12 +237,12 @@ func (t *Transport) CheckStream(ctx context.Context) error {
 		if _, unanswered := errors.AsType[net.Error](err); !unanswered {
 			hint = " (is the bot in stream mode?)"
 		}
-		return fmt.Errorf("asking for a stream connection: %s%s", t.redact(err.Error()), hint)
+		return fmt.Errorf("asking for a stream connection: %s%s", t.config.redact(err.Error()), hint)
 	}
 	return nil
 }
 
-func (t *Transport) robot() sessions.RobotCode { return sessions.RobotCode(t.config.ClientID) }
+func (c Config) robot() sessions.RobotCode { return sessions.RobotCode(c.ClientID) }
 
 func parseBase(s string) (*url.URL, error) {
 	u, err := url.Parse(s)

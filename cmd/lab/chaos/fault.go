@@ -352,7 +352,7 @@ func (w injector) endFaults(ctx context.Context) {
 	w.sim.ClearFaults()
 	w.mind.spoilFor(0, 0)
 	w.model.Behave()
-	w.endMonths()
+	w.months.end()
 	for _, s := range w.slots {
 		if !s.child.Alive() {
 			if err := s.startProcess(ctx); err != nil {

@@ -59,9 +59,9 @@ func (w injector) resumeCalls(ctx context.Context) error {
 	}
 }
 
-func (w injector) endMonths() {
-	close(w.months.over)
-	w.months.running.Wait()
+func (m *months) end() {
+	close(m.over)
+	m.running.Wait()
 }
 
 // resumeRefused resumes calls once more after a late refusal. A gateway that stood still may learn of it after the
