@@ -76,14 +76,9 @@ func (t *Transport) CreateCard(ctx context.Context, to sessions.Target, c card.N
 		return "", cardFailure(failed, a)
 	}
 	for _, v := range a.body.obj("result").list("deliverResults") {
-<<<<<<< HEAD
 		r, ok := v.(map[string]any)
 		if ok && !asObject(r).flag("success") {
-			return "", &chat.SendError{Permanent: true, Said: t.redact(asObject(r).str("errorMsg")), Err: fmt.Errorf("%s: %w", doing, card.ErrUndelivered)}
-=======
-		if r, ok := v.(map[string]any); ok && !asObject(r).flag("success") {
-			return &chat.SendError{Permanent: true, Said: t.config.redact(asObject(r).str("errorMsg")), Err: fmt.Errorf("%s: %w", doing, card.ErrUndelivered)}
->>>>>>> 43573e25 (Take the robot, the parts and the secrets of a reply from the configuration, and end months by themselves: two types had too many methods)
+			return "", &chat.SendError{Permanent: true, Said: t.config.redact(asObject(r).str("errorMsg")), Err: fmt.Errorf("%s: %w", doing, card.ErrUndelivered)}
 		}
 		carrier = clip(asObject(r).str("carrierId"), maxCarrier)
 	}
