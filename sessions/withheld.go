@@ -202,7 +202,7 @@ func (w Withholding) Mark(parts ...WithheldPart) Refusal {
 // WithheldCount counts what a model refuses of a session.
 type WithheldCount struct {
 	Events    int // refused whole, or in part
-	Summaries int // of the view
+	Summaries int // summaries of the view
 	Facts     int // in force, said in the session
 	// Newest is the newest of the events: its place, author and time, without text. Zero for none.
 	Newest Event

@@ -220,7 +220,7 @@ type Replica struct {
 type Counts struct {
 	Sessions, Waiting, Dead, Debts int
 	Withheld                       int // events that a model refuses
-	WithheldSummaries              int // of views
+	WithheldSummaries              int // summaries of views
 	WithheldFacts                  int // in force
 	Compacted, Failed              int // attempts of the last 24 hours
 }
