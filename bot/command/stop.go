@@ -14,7 +14,7 @@ import (
 
 const stopName = "stop"
 
-// Stops implements turn.Commands: the askers and the conversation's owner may stop a turn. The bare name of the command
+// Stops implements turn.Commands: the only asker and the conversation's owner may stop a turn. One of several would cancel others' questions. The bare name of the command
 // is enough: people in a hurry leave out the slash.
 func (h *Handler) Stops(e sessions.Event, asked []sessions.Event) bool {
 	if e.IsScheduled() {
@@ -35,7 +35,8 @@ func (h *Handler) MayStop(e sessions.Event, asked bool) bool {
 }
 
 func mayStop(h *Handler, e sessions.Event, asked []sessions.Event) bool {
-	return h.may(e, Owner) || slices.ContainsFunc(asked, func(q sessions.Event) bool { return q.SenderID != "" && q.SenderID == e.SenderID })
+	others := func(q sessions.Event) bool { return q.SenderID == "" || q.SenderID != e.SenderID }
+	return h.may(e, Owner) || len(asked) > 0 && !slices.ContainsFunc(asked, others)
 }
 
 // shownWords is in characters.
