@@ -56,7 +56,7 @@ func TestErrorsHaveNoWordOfDingTalk(t *testing.T) {
 		if failed := tr.judgeAPI(to, a, "sending"); failed != nil {
 			errs = append(errs, failed)
 		}
-		if failed := tr.denial(a, "sending"); failed != nil {
+		if failed := denial(tr, a, "sending"); failed != nil {
 			errs = append(errs, failed)
 		}
 		for _, err := range errs {
