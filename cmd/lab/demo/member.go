@@ -52,7 +52,7 @@ type member struct {
 	lines   <-chan string // nil after the end of the input
 	typed   []string      // lines typed during an answer
 	unasked <-chan dingtalktest.Shown
-	tracks  map[string]bool // cards of the answers to lines
+	answers map[string]bool // names of the answers to lines
 }
 
 func (s *story) converseWith(ctx context.Context, in io.Reader, out io.Writer) error {
@@ -67,7 +67,7 @@ func (s *story) converseWith(ctx context.Context, in io.Reader, out io.Writer) e
 	go readLines(ctx, in, lines)
 	unasked := make(chan dingtalktest.Shown)
 	go s.followReplies(ctx, unasked)
-	m := &member{story: s, out: out, lines: lines, unasked: unasked, tracks: map[string]bool{}}
+	m := &member{story: s, out: out, lines: lines, unasked: unasked, answers: map[string]bool{}}
 	for {
 		if err := m.printPrompt(ctx); err != nil {
 			return err
@@ -118,7 +118,7 @@ func (m *member) next(ctx context.Context) (line string, ok bool, err error) {
 		case line, ok = <-m.lines:
 			return strings.TrimSpace(line), ok, nil
 		case r := <-m.unasked:
-			if r.TrackID != "" && m.tracks[r.TrackID] {
+			if m.answers[nameOf(r)] {
 				continue
 			}
 			fmt.Fprintf(m.out, "\n%s %s\n", m.show.palette.good(demoBotName+":"), joinMention(readableText(r.Text)))
@@ -129,10 +129,12 @@ func (m *member) next(ctx context.Context) (line string, ok bool, err error) {
 	}
 }
 
-// followReplies passes on later replies that answer no message by its webhook, and finished cards.
+// nameOf is the name of a reply: a reminder may come by the webhook of a message that was answered before.
+func nameOf(r dingtalktest.Shown) string { return cmp.Or(r.TrackID, r.Time.String()+r.Text) }
+
+// followReplies passes on later replies and finished cards, also those that answer a line.
 func (s *story) followReplies(ctx context.Context, unasked chan<- dingtalktest.Shown) {
 	seen := map[string]bool{}
-	nameOf := func(r dingtalktest.Shown) string { return cmp.Or(r.TrackID, r.Time.String()+r.Text) }
 	isOpen := func(r dingtalktest.Shown) bool { return r.TrackID != "" && r.State != dingtalktest.CardFinished }
 	for _, r := range s.dingtalk.Shown(string(demoGroup)) {
 		seen[nameOf(r)] = !isOpen(r)
@@ -140,7 +142,7 @@ func (s *story) followReplies(ctx context.Context, unasked chan<- dingtalktest.S
 	for {
 		known := s.dingtalk.State().Replies
 		for _, r := range s.dingtalk.Shown(string(demoGroup)) {
-			if r.MsgID != "" || seen[nameOf(r)] || isOpen(r) {
+			if seen[nameOf(r)] || isOpen(r) {
 				continue
 			}
 			seen[nameOf(r)] = true
@@ -192,7 +194,7 @@ func (m *member) exchange(ctx context.Context, line string) error {
 	if err != nil {
 		return err
 	}
-	m.tracks[asked.track] = true
+	m.answers[asked.track] = true
 	running, ended := context.WithCancel(ctx)
 	defer ended()
 	answered := make(chan error, 1)
@@ -226,7 +228,7 @@ func (m *member) exchange(ctx context.Context, line string) error {
 				if err != nil {
 					return err
 				}
-				m.tracks[s.track] = true
+				m.answers[s.track] = true
 				stops = append(stops, s)
 			case line != "":
 				m.typed = append(m.typed, line)
@@ -275,6 +277,7 @@ func (m *member) showAnswer(ctx context.Context, asked said) error {
 	case err != nil:
 		return fmt.Errorf("%w: %w", context.Cause(one), err)
 	}
+	m.answers[nameOf(reply)] = true
 	text.end(joinMention(readableText(reply.Text)))
 	return nil
 }
