@@ -173,9 +173,7 @@ func TestLostLeaseWritesNothing(t *testing.T) {
 			return nil
 		})
 		b := start(t, setup{name: "b", shelf: a.store.shelf, model: &script{chat: func(context.Context, llm.Request) (llm.Response, error) { return text("from b"), nil }}})
-		after(7 * time.Second)
-		g.out <- struct{}{}
-		after(5 * time.Second)
+		after(12 * time.Second)
 		want(t, "sent by a", a.wire.texts(), []string(nil))
 		want(t, "sent by b", b.wire.texts(), []string{"from b"})
 		want(t, "events", len(b.store.log(t.Context(), group)), 2)

@@ -14,7 +14,7 @@ import (
 )
 
 const auditEnd = `-- name: AuditEnd :execrows
-UPDATE audit a SET outcome = $1 WHERE a.id = $2
+UPDATE audit a SET outcome = $1, person = CASE WHEN $1 = 'error.not_found' THEN '' ELSE a.person END WHERE a.id = $2
 `
 
 type AuditEndParams struct {
@@ -22,7 +22,8 @@ type AuditEndParams struct {
 	ID      int64
 }
 
-// AuditEnd finds the row by its id alone, since an erasure may have moved it to another session.
+// AuditEnd finds the row by its id alone, since an erasure may have moved it to another session. A person who was not found may have
+// been forgotten, so the row names none.
 func (q *Queries) AuditEnd(ctx context.Context, db DBTX, arg *AuditEndParams) (int64, error) {
 	result, err := db.Exec(ctx, auditEnd, arg.Outcome, arg.ID)
 	if err != nil {

@@ -200,8 +200,9 @@ ON CONFLICT (state_hash) DO NOTHING;
 INSERT INTO audit (session_key, actor, action, detail, person) VALUES (@session_key, @actor, @action, @detail, @person) RETURNING id;
 
 -- name: AuditEnd :execrows
--- AuditEnd finds the row by its id alone, since an erasure may have moved it to another session.
-UPDATE audit a SET outcome = @outcome WHERE a.id = @id;
+-- AuditEnd finds the row by its id alone, since an erasure may have moved it to another session. A person who was not found may have
+-- been forgotten, so the row names none.
+UPDATE audit a SET outcome = @outcome, person = CASE WHEN @outcome = 'error.not_found' THEN '' ELSE a.person END WHERE a.id = @id;
 
 -- name: PageAudit :many
 SELECT a.* FROM audit a
