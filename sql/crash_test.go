@@ -151,6 +151,11 @@ func (k *killer) dies(t *testing.T, name string, do func(context.Context) error)
 				t.Errorf("%s was killed %d times only: want each of begin, lock, work and commit", name, n-1)
 			}
 			return
+		case err == nil && strings.Contains(k.seen[len(k.seen)-1], "name: FramesOpen"): // behind the commit: the step waited without it
+			if after == before {
+				t.Errorf("%s succeeded and changed nothing", name)
+			}
+			return
 		case err == nil || errors.Is(err, sessions.ErrConflict) || errors.Is(err, sessions.ErrRefused) || errors.Is(err, sessions.ErrLeaseLost):
 			t.Errorf("%s, the server dead under %q, gave %v", name, k.seen[len(k.seen)-1], err)
 		case after != before:

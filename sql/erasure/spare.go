@@ -10,6 +10,7 @@ import (
 
 	"ebb/sessions"
 	"ebb/sessions/periodic"
+	"ebb/sessions/retry"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/pg"
 )
@@ -29,13 +30,14 @@ func (s *Store) await(ctx context.Context, tx pgx.Tx, o *pg.OpenWork) error {
 }
 
 // awaitFrames returns when no call of an ended term can show something any more: it may have begun right before the erasure ended
-// the term. No other begins later, and each is over after [sessions.FrameTime].
+// the term. No other begins later, and each is over after [sessions.FrameTime]. So a storage that fails, after the erasure is done,
+// is a reason to wait that long, and none to report the erasure as failed.
 func (s *Store) awaitFrames(ctx context.Context) error {
 	err := periodic.Poll(ctx, framePoll, func() (bool, error) {
 		open, err := s.Q.FramesOpen(ctx, s.Pool)
 		return !open, err
 	})
-	if err != nil {
+	if err != nil && !retry.Sleep(ctx, sessions.FrameTime) {
 		return fmt.Errorf("waiting for cards that may still show what was erased: %w", err)
 	}
 	return nil
