@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -121,7 +122,8 @@ func (e *evidence) checkCards(f *findings) {
 }
 
 // excuses violations by gateways that could not know better. One that stood still answers clicks late. One that lost a
-// session may send another frame, which DingTalk refuses once the next owner has ended the card.
+// session may send another frame, which DingTalk refuses once the next owner has ended the card. After an end without an answer the
+// reply goes another way, and only the closing call shows that the end had arrived.
 func (e *evidence) excuses(v dingtalktest.Violation) bool {
 	before := v.Time.Add(-apartFor)
 	switch v.Kind {
@@ -129,9 +131,20 @@ func (e *evidence) excuses(v dingtalktest.Violation) bool {
 		return e.anyStood(before, v.Time)
 	case dingtalktest.CardAfterFinalize:
 		return e.anyStood(before, v.Time) || e.erasedBetween(v.Conversation, before, v.Time) ||
-			countOverlaps(e.away, rig.Interval{From: before, To: v.Time}) > 0
+			countOverlaps(e.away, rig.Interval{From: before, To: v.Time}) > 0 || e.leftInDoubt(v.Conversation, v.Time)
 	}
 	return false
+}
+
+// doubtFor is the time from a reply that left its card to the closing call: the conversation pauses meanwhile.
+const doubtFor = 2 * time.Minute
+
+// leftInDoubt reports whether a reply of a conversation was sent again before a time, and may have arrived already.
+func (e *evidence) leftInDoubt(conversation string, at time.Time) bool {
+	return slices.ContainsFunc(e.letters, func(l inspect.Letter) bool {
+		again := e.again[letterID{l.Key, l.ID}]
+		return string(l.Conversation) == conversation && !again.IsZero() && again.Before(at) && at.Sub(again) < doubtFor
+	})
 }
 
 func cardsLine(f *findings) string {

@@ -55,7 +55,7 @@ func wholeEvidence() *evidence {
 			"g1-2": {slot: "g1", started: at(800), stopRequested: at(60_000), ended: at(62_000)},
 		},
 		accounts: []sessions.Restart{{Replica: "g1-1-ABC", Ending: sessions.Killed}, {Replica: "g1-2-XYZ", Ending: sessions.Clean}},
-		again:    map[letterID]bool{{groupA, 1}: true},
+		again:    map[letterID]time.Time{{groupA, 1}: at(80_000)},
 	}
 	fact := e.said["q0000001"]
 	fact.fact = "编号K000001的登录页在测试大厅走专线"
@@ -295,7 +295,8 @@ func TestCheckerExcuses(t *testing.T) {
 	}
 }
 
-// Cards that ended, and one that was never delivered, break no promise. A gateway that stood still may be late.
+// Cards that ended, and one that was never delivered, break no promise. A gateway that stood still may be late, and so may be one that
+// does not know whether a card has ended.
 func TestCheckerExcusesCards(t *testing.T) {
 	t.Parallel()
 	e := wholeEvidence()
@@ -306,7 +307,10 @@ func TestCheckerExcusesCards(t *testing.T) {
 	}
 	e.strange = []dingtalktest.Violation{
 		{Kind: dingtalktest.CardCallbackSlow, Time: at(700)}, {Kind: dingtalktest.CardAfterFinalize, Conversation: "cid-a", Time: at(60_000)},
+		{Kind: dingtalktest.CardAfterFinalize, Conversation: "cid-b", Time: at(90_000)},
 	}
+	e.letters[2].ID = 7
+	e.again[letterID{groupB, 7}] = at(80_000)
 	e.erased = []erasure{{touched: []string{"cid-a"}, begun: at(50_000), receipt: at(58_000)}}
 	if f := e.checkAll(); len(f.broken) > 0 || f.cards != 1 || f.closed != 1 {
 		t.Errorf("finished %d, closed %d, found %q", f.cards, f.closed, f.broken)

@@ -246,7 +246,7 @@ func (e *evidence) checkLetters(f *findings) {
 		if l.Sent && text != "" {
 			sent[letter{string(l.Conversation), text}]++
 		}
-		if e.again[letterID{l.Key, l.ID}] {
+		if !e.again[letterID{l.Key, l.ID}].IsZero() {
 			counted[letter{string(l.Conversation), text}] = true
 		}
 	}

@@ -41,7 +41,7 @@ type evidence struct {
 	// Logs and fates of gateways.
 	turns  []turnLine
 	panics []string
-	again  map[letterID]bool // replies that gateways sent again by their logs, and that may have arrived
+	again  map[letterID]time.Time // time of each reply that a gateway sent again by its log, and that may have arrived
 	both   []overlap
 	asked  []inquiry
 	online map[string]time.Time // first connection to DingTalk by process

@@ -23,9 +23,9 @@ type logRecord struct {
 	tails  map[string][]string // by process: the newest lines
 	counts map[string]int      // warnings and errors by message
 	panics []string
-	again  map[letterID]bool    // replies that a gateway sent again by its log, and that may have arrived before
-	admin  map[string]string    // address of the metrics by process
-	online map[string]time.Time // first connection to DingTalk by process
+	again  map[letterID]time.Time // replies that a gateway sent again by its log, and that may have arrived before
+	admin  map[string]string      // address of the metrics by process
+	online map[string]time.Time   // first connection to DingTalk by process
 }
 
 // turnLine is a committed turn in a gateway's log.
@@ -42,7 +42,7 @@ type letterID struct {
 
 func newChaosBook(logs io.Writer) *logRecord {
 	return &logRecord{
-		copy: logs, tails: map[string][]string{}, counts: map[string]int{}, again: map[letterID]bool{}, admin: map[string]string{}, online: map[string]time.Time{},
+		copy: logs, tails: map[string][]string{}, counts: map[string]int{}, again: map[letterID]time.Time{}, admin: map[string]string{}, online: map[string]time.Time{},
 	}
 }
 
@@ -88,7 +88,7 @@ func (b *logRecord) addLine(process, raw string) {
 			from: l.Time.Add(-time.Duration(l.Took * float64(time.Millisecond))), to: l.Time,
 		})
 	case l.Message == mayBeDoubled:
-		b.again[letterID{sessions.Key(l.Session), l.Reply}] = true
+		b.again[letterID{sessions.Key(l.Session), l.Reply}] = l.Time
 	case l.Message == "Admin server listens":
 		b.admin[process] = l.Admin
 	case l.Message == "Stream connection open" && b.online[process].IsZero():

@@ -199,7 +199,7 @@ func (e *evidence) lettersOf(x reminder) (n, again int) {
 		if has {
 			n++
 		}
-		if e.again[letterID{l.Key, l.ID}] && (has || string(l.Conversation) == x.place && isWiped(l.Text)) {
+		if !e.again[letterID{l.Key, l.ID}].IsZero() && (has || string(l.Conversation) == x.place && isWiped(l.Text)) {
 			again++
 		}
 	}

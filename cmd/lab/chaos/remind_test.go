@@ -3,6 +3,7 @@ package chaos
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/bot/wording"
@@ -23,7 +24,7 @@ func TestCheckerOfReminders(t *testing.T) {
 	daily := func(ms int) func(*evidence) { return func(e *evidence) { e.reminders[0].daily = at(ms) } }
 	sentAgain := func(e *evidence) {
 		e.letters = append(e.letters, inspect.Letter{Key: groupA, ID: 9, Text: "⏰ R000007 交周报"})
-		e.again = map[letterID]bool{{groupA, 9}: true}
+		e.again = map[letterID]time.Time{{groupA, 9}: at(80_000)}
 	}
 	erased := func(e *evidence) {
 		sentAgain(e)
