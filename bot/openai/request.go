@@ -110,7 +110,7 @@ func (m *model) addTools(cl *call, r llm.Request, f forms) {
 		at := slices.IndexFunc(some, func(t llm.ToolSpec) bool { return t.Name == r.Force })
 		some = some[at : at+1]
 	}
-	cl.body["tools"] = m.encoded.of(some, f.has(plainSchemas))
+	cl.body["tools"] = m.encoded.encode(some, f.has(plainSchemas))
 	cl.shows |= noTools | plainSchemas
 }
 
@@ -132,8 +132,8 @@ func newEncodedTools() encodedTools {
 	return encodedTools{known}
 }
 
-// of returns the tools themselves if a schema is no JSON: the request fails then.
-func (e encodedTools) of(all []llm.ToolSpec, plain bool) any {
+// encode returns the tools themselves if a schema is no JSON: the request fails then.
+func (e encodedTools) encode(all []llm.ToolSpec, plain bool) any {
 	key := toolsKey{&all[0], len(all), plain}
 	if known, ok := e.known.Get(key); ok {
 		return known

@@ -144,7 +144,7 @@ func (s *Store) reached(ctx context.Context, k dayKey, all []window, limits sess
 			}
 			reached = append(reached, over...)
 		case w.reached.Limit == sessions.PersonTokens && limits.Tokens > 0 && int(row.Used) >= sessions.Allowance(limits.Tokens, limits.Tokens):
-			others, err := s.others.of(ctx, w.reached.Person, k.day)
+			others, err := s.others.largest(ctx, w.reached.Person, k.day)
 			if err != nil {
 				return nil, err
 			}

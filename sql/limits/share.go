@@ -64,8 +64,8 @@ const maxOthers = 16
 
 func newOthers(db *pg.DB) *others { return &others{db: db} }
 
-// of is the largest use of other people on one of the recent days.
-func (o *others) of(ctx context.Context, person sessions.UserID, day time.Time) (int, error) {
+// largest reports the most tokens of other people on one of the recent days.
+func (o *others) largest(ctx context.Context, person sessions.UserID, day time.Time) (int, error) {
 	o.mu.Lock()
 	o.sums = slices.DeleteFunc(o.sums, func(s othersSum) bool { return time.Since(s.read) > othersAge })
 	i := slices.IndexFunc(o.sums, func(s othersSum) bool { return s.person == person })
