@@ -8,8 +8,8 @@ import (
 // Limits bound the turns and tokens of people, groups and the installation. 0: no bound.
 //
 // The turns of a group and the tokens of the installation are shared: a person beyond a fifth of them gets what the others' recent
-// use leaves, see [Allowance]. The recent turns of a group are those of this window and the one before. The recent tokens are the
-// others' largest day of the last [RecentDays].
+// use leaves, see [Allowance]. The recent turns of a group are those of this window and of the one before, if that ended within
+// [RecentTurns]. The recent tokens are the others' largest day of the last [RecentDays].
 type Limits struct {
 	PersonTurns, GroupTurns int // in a minute from the first turn
 	PersonTokens, Tokens    int // in a UTC day; Tokens is of the whole installation, upkeep included
@@ -22,6 +22,9 @@ type Limits struct {
 
 // RecentDays is the number of days, with the current one, in which a use of tokens is recent.
 const RecentDays = 8
+
+// RecentTurns is how long after its end a window of a group's turns is recent.
+const RecentTurns = 10 * time.Minute
 
 // Allowance is a person's part of a bound of which others recently used some: at least a fifth, and at least a fifth is left.
 func Allowance(bound, others int) int {

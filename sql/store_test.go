@@ -3,6 +3,7 @@ package sql_test
 import (
 	"embed"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -87,6 +88,10 @@ func harness(a, b *sql.Store, pool *pgxpool.Pool) sessionstest.Harness {
 		DeleteRow: func(t *testing.T, key sessions.Key) {
 			t.Helper()
 			execute(t, pool, "DELETE FROM dingtalk_sessions WHERE session_key = $1", key)
+		},
+		EndWindows: func(t *testing.T, ago time.Duration) {
+			t.Helper()
+			execute(t, pool, "UPDATE limit_windows SET ends_at = now() - $1 * interval '1 second'", ago.Seconds())
 		},
 		FailFlush: func(t *testing.T, l sessions.Lease, failures int) {
 			t.Helper()

@@ -18,15 +18,12 @@ func (m *Store) window(kind string, robot sessions.RobotCode, id string) limitWi
 	return w
 }
 
-// recentWindow is how long ago the window before may have ended.
-const recentWindow = 10 * time.Minute
-
 // use opens a window with the given end unless one is current.
 func (m *Store) use(limit sessions.Limit, robot sessions.RobotCode, id string, n int, ends time.Time) {
 	w := m.window(string(limit), robot, id)
 	if w.ends.IsZero() {
 		w = limitWindow{ends: ends}
-		if last := m.windows[limitSubject{string(limit), robot, id}]; time.Since(last.ends) < recentWindow {
+		if last := m.windows[limitSubject{string(limit), robot, id}]; time.Since(last.ends) < sessions.RecentTurns {
 			w.before = last.parts
 		}
 	}

@@ -37,6 +37,16 @@ func (m inspection) Expire(owner sessions.ReplicaID) {
 	delete(m.beats, owner)
 }
 
+// EndWindows ends all windows of limits so long ago.
+func (m inspection) EndWindows(ago time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for of, w := range m.windows {
+		w.ends = time.Now().Add(-ago)
+		m.windows[of] = w
+	}
+}
+
 // FailFlush sets the consecutive failed flushes of a session.
 func (m inspection) FailFlush(key sessions.Key, failures int) {
 	m.mu.Lock()

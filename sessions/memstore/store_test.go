@@ -16,10 +16,11 @@ func TestMem(t *testing.T) {
 		m := memstore.New(0)
 		return sessionstest.Harness{
 			Store: m, Other: m,
-			Expire:    func(_ *testing.T, owner sessions.ReplicaID) { m.Expire(owner) },
-			DeleteRow: func(_ *testing.T, key sessions.Key) { m.DeleteRow(key) },
-			FailFlush: func(_ *testing.T, l sessions.Lease, failures int) { m.FailFlush(l.Key, failures) },
-			Log:       func(t *testing.T, key sessions.Key) []sessions.Event { t.Helper(); return m.Events(t.Context(), key) },
+			Expire:     func(_ *testing.T, owner sessions.ReplicaID) { m.Expire(owner) },
+			EndWindows: func(_ *testing.T, ago time.Duration) { m.EndWindows(ago) },
+			DeleteRow:  func(_ *testing.T, key sessions.Key) { m.DeleteRow(key) },
+			FailFlush:  func(_ *testing.T, l sessions.Lease, failures int) { m.FailFlush(l.Key, failures) },
+			Log:        func(t *testing.T, key sessions.Key) []sessions.Event { t.Helper(); return m.Events(t.Context(), key) },
 			Summaries: func(t *testing.T, key sessions.Key) []sessions.Summary {
 				t.Helper()
 				return m.Summaries(t.Context(), key)

@@ -27,6 +27,8 @@ type Harness struct {
 	Expire func(t *testing.T, owner sessions.ReplicaID)
 	// DeleteRow deletes a session's row, as an outsider can. The log and all other rows stay.
 	DeleteRow func(t *testing.T, key sessions.Key)
+	// EndWindows ends all windows of limits so long ago.
+	EndWindows func(t *testing.T, ago time.Duration)
 	// FailFlush sets the consecutive failed flushes of the session.
 	FailFlush func(t *testing.T, l sessions.Lease, failures int)
 	// Log reads a session's whole log in order of arrival, with all states and summaries.

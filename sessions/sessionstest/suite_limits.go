@@ -224,6 +224,24 @@ func testGroupShare(b *suite) {
 	if len(r) != 1 || r[0].Person != "" {
 		b.Errorf("a full group met %+v", r)
 	}
+
+	for group, c := range map[sessions.ConversationID]struct {
+		ago  time.Duration
+		left int
+		met  sessions.Limit
+	}{
+		"before": {sessions.RecentTurns - time.Minute, 2, sessions.GroupShare},
+		"once":   {sessions.RecentTurns + time.Minute, 10, sessions.GroupTurns},
+	} {
+		for range 8 {
+			asks(group, "alice")
+		}
+		b.EndWindows(b.T, c.ago)
+		for range c.left {
+			asks(group, "eve")
+		}
+		asks(group, "eve", c.met)
+	}
 }
 
 // The same holds for the tokens of the installation.

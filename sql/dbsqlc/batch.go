@@ -1647,9 +1647,9 @@ func (b *LimitsPartBatchResults) Close() error {
 }
 
 const limitsRenew = `-- name: LimitsRenew :batchexec
-UPDATE limit_windows l SET used = 0, before = l.parts, parts = '{}',
-    ends_at = greatest($1::timestamptz, now() + interval '1 second' * $2::float8)
-WHERE l.subject = $3 AND l.ends_at <= now()
+UPDATE limit_windows l SET used = 0, before = CASE WHEN l.ends_at > $1::timestamptz THEN l.parts ELSE '{}' END, parts = '{}',
+    ends_at = greatest($2::timestamptz, now() + interval '1 second' * $3::float8)
+WHERE l.subject = $4 AND l.ends_at <= now()
 `
 
 type LimitsRenewBatchResults struct {
@@ -1659,16 +1659,19 @@ type LimitsRenewBatchResults struct {
 }
 
 type LimitsRenewParams struct {
+	Recent  time.Time
 	EndsAt  *time.Time
 	Lasts   float64
 	Subject []byte
 }
 
-// LimitsRenew begins a window in place of one that has ended. It ends at a time or after a number of seconds.
+// LimitsRenew begins a window in place of one that has ended. It ends at a time or after a number of seconds. The parts of the ended one
+// are recent use if it ended after another time.
 func (q *Queries) LimitsRenew(ctx context.Context, db DBTX, arg []*LimitsRenewParams) *LimitsRenewBatchResults {
 	batch := &pgx.Batch{}
 	for _, a := range arg {
 		vals := []interface{}{
+			a.Recent,
 			a.EndsAt,
 			a.Lasts,
 			a.Subject,

@@ -167,12 +167,12 @@ func (s *Store) count(ctx context.Context, k dayKey, all []window, reached []ses
 			events = append(events, asked.Event)
 		}
 	}
-	p := s.Pool.Pipeline()
+	p, recent := s.Pool.Pipeline(), s.Clock.Now().Add(-sessions.RecentTurns)
 	for _, w := range all {
 		if !w.turns || !slices.ContainsFunc(admitted, w.stops) {
 			continue
 		}
-		s.Q.LimitsRenew(ctx, p, []*dbsqlc.LimitsRenewParams{{Subject: w.subject, Lasts: w.lasts.Seconds(), EndsAt: w.endsAt}})
+		s.Q.LimitsRenew(ctx, p, []*dbsqlc.LimitsRenewParams{{Subject: w.subject, Lasts: w.lasts.Seconds(), EndsAt: w.endsAt, Recent: recent}})
 		s.Q.LimitsCount(ctx, p, []*dbsqlc.LimitsCountParams{{Subject: w.subject, Lasts: w.lasts.Seconds(), EndsAt: w.endsAt, More: 1, Bound: w.bound}})
 		if w.reached.Limit != sessions.GroupTurns {
 			continue
@@ -239,7 +239,7 @@ func (s *Store) Notify(ctx context.Context, n sessions.Notice) (bool, error) {
 func (s *Store) countNotice(ctx context.Context, k dayKey, claimed []byte, n sessions.Notice) (due bool, err error) {
 	key := k.subject("notices", n.Robot, string(n.Group))
 	p := s.Pool.Pipeline()
-	s.Q.LimitsRenew(ctx, p, []*dbsqlc.LimitsRenewParams{{Subject: key, Lasts: time.Minute.Seconds()}})
+	s.Q.LimitsRenew(ctx, p, []*dbsqlc.LimitsRenewParams{{Subject: key, Lasts: time.Minute.Seconds(), Recent: s.Clock.Now()}})
 	s.Q.LimitsCount(ctx, p, []*dbsqlc.LimitsCountParams{{Subject: key, Lasts: time.Minute.Seconds(), More: 1, Bound: sessions.NoticesPerMinute}})
 	err = p.Send(ctx)
 	if due = err == nil; pg.IsCode(err, pg.DivisionByZero) {

@@ -1,6 +1,7 @@
 -- name: LimitsRenew :batchexec
--- LimitsRenew begins a window in place of one that has ended. It ends at a time or after a number of seconds.
-UPDATE limit_windows l SET used = 0, before = l.parts, parts = '{}',
+-- LimitsRenew begins a window in place of one that has ended. It ends at a time or after a number of seconds. The parts of the ended one
+-- are recent use if it ended after another time.
+UPDATE limit_windows l SET used = 0, before = CASE WHEN l.ends_at > @recent::timestamptz THEN l.parts ELSE '{}' END, parts = '{}',
     ends_at = greatest(sqlc.narg(ends_at)::timestamptz, now() + interval '1 second' * @lasts::float8)
 WHERE l.subject = @subject AND l.ends_at <= now();
 
