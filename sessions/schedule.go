@@ -44,6 +44,13 @@ type Schedule struct {
 	Fault     error     // the stored creator is unreadable, and Creator is zero
 }
 
+// OutstandingSchedules are active schedules with the same times.
+type OutstandingSchedules struct {
+	Spec     string    // empty: single times, each with one
+	DueAt    time.Time // the next time
+	All, Own int       // those that all people set, and one of them
+}
+
 // OriginOf names the command or the tool call of a message; call is empty for a command. An erasure of the message finds
 // its schedules by this name.
 func OriginOf(message MessageID, call string) string {
@@ -104,8 +111,10 @@ type Schedules interface {
 	// [ErrNotFound] without one.
 	MoveSchedule(ctx context.Context, l Lease, s Schedule, spec string, due time.Time) (Schedule, error)
 
+	// ScheduleOfOrigin returns the schedule of the session that an origin set, in any state, or [ErrNotFound].
+	ScheduleOfOrigin(ctx context.Context, key Key, origin string) (Schedule, error)
 	// OutstandingSchedules counts the active schedules that are due before a time: all, and those of a person.
-	OutstandingSchedules(ctx context.Context, by UserID, until time.Time) (all, own int, err error)
+	OutstandingSchedules(ctx context.Context, by UserID, until time.Time) ([]OutstandingSchedules, error)
 	// LoseSchedule counts a message of a schedule whose person or conversation the platform does not know any more. After most
 	// of them the schedule ends as [ScheduleRefused]. It returns [ErrNotFound] without the schedule.
 	LoseSchedule(ctx context.Context, key Key, id int64, most int) (ended bool, err error)

@@ -3,6 +3,7 @@ package sql_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -70,6 +71,46 @@ func TestScheduleIsAddedOnce(t *testing.T) {
 		SELECT $1, 100 + i, 'remind', now(), '', '', 'p' || i, '{}', 'o' || i FROM generate_series(1, $2) i`, c.lease.Key, sessions.MaxSchedules-2)
 	if _, err := s.AddSchedule(t.Context(), c.lease, reminder("5", "x", "nobody")); !errors.Is(err, sessions.ErrConversationSchedules) {
 		t.Errorf("beyond the session's bound: %v", err)
+	}
+}
+
+// The times of a month are counted by spec: single ones together, each repetition with its next time, and those of a person among them.
+func TestOutstandingSchedules(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", zhangID, false)
+	end, daily := time.Now().Add(10*24*time.Hour).Truncate(time.Second).UTC(), "CRON_TZ=UTC 0 9 * * *"
+	for i, one := range []struct {
+		spec string
+		by   sessions.UserID
+		due  time.Duration // before the end
+	}{
+		{"2026-11-27T09:00:00Z", zhangID, 3}, {"2026-11-28T09:00:00Z", liID, 2}, {"2026-11-29T09:00:00Z", liID, 0},
+		{daily, zhangID, 4}, {daily, liID, 5}, {"every 30m from 2026-11-23T14:30:00Z UTC", liID, 1}, {"CRON_TZ=UTC 0 9 1 * *", zhangID, -1},
+	} {
+		add := reminder(fmt.Sprint(i), "x", one.by)
+		add.Spec, add.DueAt = one.spec, end.Add(-one.due*time.Hour)
+		must[sessions.Schedule](t)(s.AddSchedule(t.Context(), c.lease, add))
+	}
+	got := map[string]sessions.OutstandingSchedules{}
+	for _, o := range must[[]sessions.OutstandingSchedules](t)(s.OutstandingSchedules(t.Context(), zhangID, end)) {
+		o.DueAt = o.DueAt.UTC()
+		got[o.Spec] = o
+	}
+	want := map[string]sessions.OutstandingSchedules{
+		"":    {DueAt: end.Add(-3 * time.Hour), All: 2, Own: 1},
+		daily: {Spec: daily, DueAt: end.Add(-5 * time.Hour), All: 2, Own: 1},
+		"every 30m from 2026-11-23T14:30:00Z UTC": {Spec: "every 30m from 2026-11-23T14:30:00Z UTC", DueAt: end.Add(-time.Hour), All: 1},
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("outstanding are %+v, want %+v", got, want)
+	}
+	known := must[sessions.Schedule](t)(s.ScheduleOfOrigin(t.Context(), c.lease.Key, "3"))
+	if known.Spec != daily || known.Creator.SenderID != zhangID {
+		t.Errorf("the schedule of an origin is %+v", known)
+	}
+	if _, err := s.ScheduleOfOrigin(t.Context(), c.lease.Key, "30"); !errors.Is(err, sessions.ErrNotFound) {
+		t.Errorf("without one: %v", err)
 	}
 }
 

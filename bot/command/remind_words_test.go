@@ -17,6 +17,10 @@ type stored struct {
 	set *[]sessions.Schedule
 }
 
+func (s stored) ScheduleOfOrigin(context.Context, sessions.Key, string) (sessions.Schedule, error) {
+	return sessions.Schedule{}, sessions.ErrNotFound
+}
+
 func (s stored) AddSchedule(_ context.Context, _ sessions.Lease, added sessions.Schedule) (sessions.Schedule, error) {
 	added.ID = int64(len(*s.set) + 1)
 	*s.set = append(*s.set, added)

@@ -118,7 +118,14 @@ func (p *Planner) Set(ctx context.Context, l sessions.Lease, r Request) (Planned
 	case utf8.RuneCountInString(text) > MaxText:
 		return Planned{}, ErrLongText
 	}
-	if err := p.promise(ctx, spec, due, creator, r.By.Message.WebhookExpires, 0); err != nil {
+	// A repeated attempt asks for nothing: the first one has its place and its calls.
+	switch s, err := p.Store.ScheduleOfOrigin(ctx, l.Key, r.Origin); {
+	case err == nil:
+		return p.planned(s), nil
+	case !errors.Is(err, sessions.ErrNotFound):
+		return Planned{}, err
+	}
+	if err := p.promise(ctx, spec, due, creator, r.By.Message.WebhookExpires, sessions.Schedule{}); err != nil {
 		return Planned{}, err
 	}
 	s, err := p.Store.AddSchedule(ctx, l, sessions.Schedule{
@@ -139,7 +146,7 @@ func (p *Planner) Move(ctx context.Context, l sessions.Lease, moved sessions.Sch
 	if strings.TrimSpace(rest) != "" {
 		return Planned{}, when.ErrUnknown
 	}
-	if err := p.promise(ctx, spec, due, moved.Creator, time.Time{}, 1); err != nil {
+	if err := p.promise(ctx, spec, due, moved.Creator, time.Time{}, moved); err != nil {
 		return Planned{}, err
 	}
 	s, err := p.Store.MoveSchedule(ctx, l, moved, spec.String(), due)
@@ -189,9 +196,12 @@ func (p *Planner) read(phrase string, kind sessions.ScheduleKind, now time.Time)
 // webhookMargin is the time before the end of a webhook from which no reminder counts on it.
 const webhookMargin = 5 * time.Minute
 
-// promise asks whether the present month has calls for the times of a schedule, beside those of the other active ones, of which replaced
-// are its own. A single time takes none while the webhook of its message is valid, until a time. Later months have all their calls.
-func (p *Planner) promise(ctx context.Context, spec when.Spec, due time.Time, creator sessions.Message, webhook time.Time, replaced int) error {
+// promise asks whether the present month has calls for the times of a schedule, beside those of the other active ones. The times of
+// replaced are given back; its zero value: none. A single time takes no call while the webhook of its message is valid, until a time.
+// Later months have all their calls.
+func (p *Planner) promise(
+	ctx context.Context, spec when.Spec, due time.Time, creator sessions.Message, webhook time.Time, replaced sessions.Schedule,
+) error {
 	if p.Calls == nil {
 		return nil
 	}
@@ -199,17 +209,34 @@ func (p *Planner) promise(ctx context.Context, spec when.Spec, due time.Time, cr
 	if !due.Before(end) || !spec.Repeats() && due.Before(webhook.Add(-webhookMargin)) {
 		return nil
 	}
-	all, own, err := p.Store.OutstandingSchedules(ctx, creator.SenderID, end)
+	outstanding, err := p.Store.OutstandingSchedules(ctx, creator.SenderID, end)
 	if err != nil {
 		return err
 	}
-	times := 0
-	for at, ok := due, true; ok && at.Before(end); at, ok = spec.Next(at) {
-		times++
+	back := timesOf(replaced.Spec, replaced.DueAt, end)
+	promised := sessions.CallPromise{Person: cmp.Or(creator.StaffID, creator.SenderID), Calls: times(spec, due, end), All: -back, Own: -back}
+	for _, o := range outstanding {
+		n := timesOf(o.Spec, o.DueAt, end)
+		promised.All, promised.Own = promised.All+n*o.All, promised.Own+n*o.Own
 	}
-	return p.Calls.Promise(ctx, sessions.CallPromise{
-		Person: cmp.Or(creator.StaffID, creator.SenderID), Calls: times, All: max(0, all-replaced), Own: max(0, own-replaced),
-	})
+	promised.All, promised.Own = max(0, promised.All), max(0, promised.Own)
+	return p.Calls.Promise(ctx, promised)
+}
+
+// timesOf counts the times from due on that are before end. A stored spec that is empty or unreadable has one.
+func timesOf(stored string, due, end time.Time) int {
+	spec, _ := when.Read(stored)
+	return times(spec, due, end)
+}
+
+func times(spec when.Spec, due, end time.Time) (n int) {
+	if due.IsZero() {
+		return 0
+	}
+	for at, ok := due, true; ok && at.Before(end); at, ok = spec.Next(at) {
+		n++
+	}
+	return n
 }
 
 // isOften reports whether two of the coming times are closer than least.

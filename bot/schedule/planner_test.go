@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,8 +26,30 @@ func (a *added) AddSchedule(_ context.Context, _ sessions.Lease, s sessions.Sche
 	return s, nil
 }
 
-func (a *added) OutstandingSchedules(context.Context, sessions.UserID, time.Time) (all, own int, err error) {
-	return 5, len(a.list), nil
+func (a *added) ScheduleOfOrigin(_ context.Context, _ sessions.Key, origin string) (sessions.Schedule, error) {
+	for _, s := range a.list {
+		if s.Origin == origin {
+			return s, nil
+		}
+	}
+	return sessions.Schedule{}, sessions.ErrNotFound
+}
+
+func (a *added) MoveSchedule(_ context.Context, _ sessions.Lease, s sessions.Schedule, spec string, due time.Time) (sessions.Schedule, error) {
+	s.Spec, s.DueAt = spec, due
+	a.list[s.ID-1] = s
+	return s, nil
+}
+
+// OutstandingSchedules counts five more single times, which other people set.
+func (a *added) OutstandingSchedules(_ context.Context, _ sessions.UserID, until time.Time) ([]sessions.OutstandingSchedules, error) {
+	list := []sessions.OutstandingSchedules{{DueAt: until.Add(-time.Hour), All: 5}}
+	for _, s := range a.list {
+		if s.DueAt.Before(until) {
+			list = append(list, sessions.OutstandingSchedules{Spec: s.Spec, DueAt: s.DueAt, All: 1, Own: 1})
+		}
+	}
+	return list, nil
 }
 
 // budget is a month of calls that ends at a time.
@@ -76,6 +99,50 @@ func TestScheduleNeedsItsCalls(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A repetition promises each of its times in the month, and a schedule that is moved gives its own back. A repeated attempt is the
+// schedule of the first one, whatever calls are left.
+func TestTimesOfAMonthArePromised(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 8, 0, 0, 0, shanghai)
+	store, calls := &added{}, &budget{end: time.Date(2026, 12, 1, 0, 0, 0, 0, shanghai)}
+	p := &Planner{Store: store, Calls: calls, Location: shanghai, Settings: func() Settings { return Settings{Enabled: true} }}
+	zhang := by(sessions.Message{ConversationType: sessions.Group, SenderID: "zhang", StaffID: "zhang"})
+	set := func(phrase, origin string) (Planned, error) {
+		return p.Set(t.Context(), sessions.Lease{}, Request{When: phrase, Kind: sessions.Remind, By: zhang, Origin: origin, Now: now})
+	}
+	want := func(asked ...sessions.CallPromise) {
+		t.Helper()
+		if !slices.Equal(calls.asks, asked) {
+			t.Errorf("asked are %+v, want %+v", calls.asks, asked)
+		}
+		calls.asks = nil
+	}
+	daily, err := set("每天9点 喝水", "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(sessions.CallPromise{Person: "zhang", Calls: 11, All: 5})
+	if _, err := set("11月25日9点 喝水", "2"); err != nil {
+		t.Fatal(err)
+	}
+	want(sessions.CallPromise{Person: "zhang", Calls: 1, All: 16, Own: 11})
+	moved, err := p.Move(t.Context(), sessions.Lease{}, daily.Schedule, "12月5日9点", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want()
+	if _, err := p.Move(t.Context(), sessions.Lease{}, moved.Schedule, "每周一9点", now); err != nil {
+		t.Fatal(err)
+	}
+	want(sessions.CallPromise{Person: "zhang", Calls: 2, All: 6, Own: 1})
+	calls.err = sessions.ErrNoCalls
+	again, err := set("11月25日9点 喝水", "2")
+	if err != nil || again.ID != 2 || len(store.list) != 2 {
+		t.Errorf("a repeated attempt is %+v (%v) of %d schedules", again, err, len(store.list))
+	}
+	want()
 }
 
 func by(m sessions.Message) sessions.Event { return sessions.Event{Message: &m} }

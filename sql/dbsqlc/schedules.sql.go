@@ -463,9 +463,12 @@ func (q *Queries) SchedulesOfPerson(ctx context.Context, db DBTX, arg *Schedules
 	return count, err
 }
 
-const schedulesOutstanding = `-- name: SchedulesOutstanding :one
-SELECT count(*) AS total, count(*) FILTER (WHERE s.created_by = $1) AS own FROM schedules s
+const schedulesOutstanding = `-- name: SchedulesOutstanding :many
+SELECT (CASE WHEN s.spec ~ '^[0-9]' THEN '' ELSE s.spec END)::text AS times, min(s.due_at)::timestamptz AS due_at,
+    count(*) AS total, count(*) FILTER (WHERE s.created_by = $1) AS own
+FROM schedules s
 WHERE s.state = 'active' AND s.due_at < $2::timestamptz
+GROUP BY 1
 `
 
 type SchedulesOutstandingParams struct {
@@ -474,14 +477,35 @@ type SchedulesOutstandingParams struct {
 }
 
 type SchedulesOutstandingRow struct {
+	Times string
+	DueAt time.Time
 	Total int64
 	Own   int64
 }
 
-// SchedulesOutstanding counts the active schedules that are due before a time, and those of a person among them.
-func (q *Queries) SchedulesOutstanding(ctx context.Context, db DBTX, arg *SchedulesOutstandingParams) (SchedulesOutstandingRow, error) {
-	row := db.QueryRow(ctx, schedulesOutstanding, arg.CreatedBy, arg.Until)
-	var i SchedulesOutstandingRow
-	err := row.Scan(&i.Total, &i.Own)
-	return i, err
+// SchedulesOutstanding counts the active schedules that are due before a time, and those of a person among them. Repetitions are
+// counted by their spec, with the next time. Single times, whose spec begins with a year, are counted together.
+func (q *Queries) SchedulesOutstanding(ctx context.Context, db DBTX, arg *SchedulesOutstandingParams) ([]SchedulesOutstandingRow, error) {
+	rows, err := db.Query(ctx, schedulesOutstanding, arg.CreatedBy, arg.Until)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []SchedulesOutstandingRow
+	for rows.Next() {
+		var i SchedulesOutstandingRow
+		if err := rows.Scan(
+			&i.Times,
+			&i.DueAt,
+			&i.Total,
+			&i.Own,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

@@ -41,10 +41,14 @@ ORDER BY s.state <> 'active', s.session_key <> @session_key::text, s.session_key
 SELECT count(*) FROM schedules s
 WHERE s.created_by = @created_by AND s.state = 'active' AND starts_with(s.session_key, @robot_sessions::text);
 
--- name: SchedulesOutstanding :one
--- SchedulesOutstanding counts the active schedules that are due before a time, and those of a person among them.
-SELECT count(*) AS total, count(*) FILTER (WHERE s.created_by = @created_by) AS own FROM schedules s
-WHERE s.state = 'active' AND s.due_at < @until::timestamptz;
+-- name: SchedulesOutstanding :many
+-- SchedulesOutstanding counts the active schedules that are due before a time, and those of a person among them. Repetitions are
+-- counted by their spec, with the next time. Single times, whose spec begins with a year, are counted together.
+SELECT (CASE WHEN s.spec ~ '^[0-9]' THEN '' ELSE s.spec END)::text AS times, min(s.due_at)::timestamptz AS due_at,
+    count(*) AS total, count(*) FILTER (WHERE s.created_by = @created_by) AS own
+FROM schedules s
+WHERE s.state = 'active' AND s.due_at < @until::timestamptz
+GROUP BY 1;
 
 -- name: ScheduleLose :one
 -- ScheduleLose counts a message that can't arrive, and ends the schedule after a number of them.

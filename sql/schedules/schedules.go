@@ -111,6 +111,15 @@ func (s *Store) Schedule(ctx context.Context, key sessions.Key, id int64) (sessi
 	return convert.Schedule(&row), nil
 }
 
+// ScheduleOfOrigin implements sessions.Schedules.
+func (s *Store) ScheduleOfOrigin(ctx context.Context, key sessions.Key, origin string) (sessions.Schedule, error) {
+	row, err := s.Q.ScheduleOfOrigin(ctx, s.Pool, &dbsqlc.ScheduleOfOriginParams{SessionKey: key, Origin: pg.Clean(origin)})
+	if err != nil {
+		return sessions.Schedule{}, fmt.Errorf("reading the schedule of a message: %w", pg.AsNotFound(err))
+	}
+	return convert.Schedule(&row), nil
+}
+
 // CancelSchedule implements sessions.Schedules.
 func (s *Store) CancelSchedule(ctx context.Context, key sessions.Key, id int64) (sessions.Schedule, error) {
 	row, err := s.Q.ScheduleCancel(ctx, s.Pool, &dbsqlc.ScheduleCancelParams{SessionKey: key, ID: id})
@@ -134,12 +143,16 @@ func (s *Store) MoveSchedule(ctx context.Context, l sessions.Lease, moved sessio
 }
 
 // OutstandingSchedules implements sessions.Schedules.
-func (s *Store) OutstandingSchedules(ctx context.Context, by sessions.UserID, until time.Time) (all, own int, err error) {
-	row, err := s.Q.SchedulesOutstanding(ctx, s.Pool, &dbsqlc.SchedulesOutstandingParams{CreatedBy: by, Until: until})
+func (s *Store) OutstandingSchedules(ctx context.Context, by sessions.UserID, until time.Time) ([]sessions.OutstandingSchedules, error) {
+	rows, err := s.Q.SchedulesOutstanding(ctx, s.Pool, &dbsqlc.SchedulesOutstandingParams{CreatedBy: by, Until: until})
 	if err != nil {
-		return 0, 0, fmt.Errorf("counting the schedules of the month: %w", err)
+		return nil, fmt.Errorf("counting the schedules of the month: %w", err)
 	}
-	return int(row.Total), int(row.Own), nil
+	list := make([]sessions.OutstandingSchedules, len(rows))
+	for i, row := range rows {
+		list[i] = sessions.OutstandingSchedules{Spec: row.Times, DueAt: row.DueAt, All: int(row.Total), Own: int(row.Own)}
+	}
+	return list, nil
 }
 
 // LoseSchedule implements sessions.Schedules.
