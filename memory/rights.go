@@ -166,8 +166,11 @@ type Preview struct {
 	Compactions int      // compactions and undos that lose it
 	IDs         int      // encrypted ids
 	Logins      int
-	Actions     int // rows of the audit, which stay with the name
+	Actions     int // rows of the audit that get [ErasedActor] for the name
 }
+
+// ErasedActor begins the actor of actions in the audit by a person who was erased. The rest is the same for all actions of the person.
+const ErasedActor = "erased-"
 
 // Forget is an erasure of a person.
 //
@@ -175,7 +178,7 @@ type Preview struct {
 // that are theirs alone. In groups it wipes their messages, the bot's answers, its words that repeat or name them, and
 // quotes by others. Everything made from these goes too: summaries, stored bodies, vectors, digests, replies, work in
 // progress. Their reminders are deleted. Rows of wiped messages stay without words and name, as do sums of usage. The
-// audit stays.
+// audit stays, with [ErasedActor] as the actor of their actions.
 //
 // Other people's words stay, and so do the bot's words to others in private. A nick counts as a whole word in the
 // bot's words, unless another person uses it. An identifier counts unless another person said it, or the bot did

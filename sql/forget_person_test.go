@@ -264,6 +264,7 @@ func TestForgottenTooOften(t *testing.T) {
 	c.exchange(zhangID, "hello tomorrow", "hi")
 	mine.Person = zhangID
 	must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), mine))
+	must[int](t)(s.DeleteExpired(t.Context()))
 	if rows := collect(t, pool, "SELECT times FROM person_erasures", pgx.RowTo[int32]); len(rows) != 1 {
 		t.Errorf("%d counts are kept, want today's alone", len(rows))
 	}
@@ -300,6 +301,13 @@ func TestForgottenTooOftenUnderBothIDs(t *testing.T) {
 	for _, key := range collect(t, pool, "SELECT encode(person, 'escape') FROM person_erasures", pgx.RowTo[string]) {
 		if strings.Contains(key, string(zhangID)) || strings.Contains(key, string(zhangOut)) {
 			t.Errorf("the count has an id in clear: %s", key)
+		}
+	}
+	for _, id := range []sessions.UserID{zhangID, zhangOut} { // hashes that all who know the id can compute
+		for _, said := range []string{string(id), string(robot) + "\x00" + string(id), "erasures\x00" + string(robot) + "\x00" + string(id)} {
+			if n := collect(t, pool, "SELECT count(*) FROM person_erasures WHERE person = sha256($1)", pgx.RowTo[int64], []byte(said)); n[0] > 0 {
+				t.Errorf("the count has a hash of %q without a key", said)
+			}
 		}
 	}
 }

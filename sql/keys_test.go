@@ -89,6 +89,7 @@ var overAllSessions = map[string]string{
 	"PersonRecords":     "a person's rights: usage, promotions and actions anywhere, by indexes on the person",
 	"SchedulesForget":   "a person's rights: the reminders that they set, by an index on the person",
 	"AuditOfMembers":    "a person's rights: actions on their sessions, by an index on the person",
+	"AuditUnact":        "a person's rights: actions that they took, by an index on the actor",
 	"AuditForget":       "a person's rights: actions that concerned them, by an index on the person",
 	"PersonLogs":        "a person's rights: where they spoke or are quoted, by an index on the person",
 	"PersonNicks":       "a person's rights: their names anywhere, by an index on the person",

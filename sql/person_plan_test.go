@@ -242,7 +242,12 @@ func TestRecordPlans(t *testing.T) {
 			_, err := q.AuditOfMembers(ctx, p, &dbsqlc.AuditOfMembersParams{People: []string{"p7"}})
 			return err
 		},
-		"actions that lose a member": func() error { return q.AuditUnname(ctx, p, []string{"r/c/p7"}) },
+		"actions that lose a member": func() error {
+			return q.AuditUnname(ctx, p, &dbsqlc.AuditUnnameParams{SessionKeys: []string{"r/c/p7"}})
+		},
+		"actions that lose their actor": func() error {
+			return q.AuditUnact(ctx, p, &dbsqlc.AuditUnactParams{People: []string{"p7"}, StandIn: "erased-1"})
+		},
 		"the end of an action": func() error {
 			_, err := q.AuditEnd(ctx, p, &dbsqlc.AuditEndParams{ID: 7, Outcome: "done"})
 			return err

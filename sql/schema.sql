@@ -606,7 +606,7 @@ CREATE TABLE sender_ids (
 
 CREATE INDEX sender_ids_of_staff ON sender_ids (staff_id);
 
--- Erasures of everything about a person, for the limit of a day. person is a hash: nothing that names a person is left behind.
+-- Erasures of everything about a person, for the limit of a day. person is a hash under the key of the day in limit_keys.
 CREATE TABLE person_erasures (
     person bytea NOT NULL,
     day    date NOT NULL,
@@ -627,7 +627,7 @@ CREATE TABLE limit_windows (
     before  jsonb NOT NULL DEFAULT '{}'
 );
 
--- The key of a day's hashes in limit_windows. Without it they belong to no person.
+-- The key of a day's hashes in limit_windows, person_erasures and audit. Without it they belong to no person.
 CREATE TABLE limit_keys (
     day date  PRIMARY KEY, -- of UTC
     key bytea NOT NULL

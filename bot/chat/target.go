@@ -1,6 +1,8 @@
 package chat
 
 import (
+	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -50,11 +52,17 @@ func NoticeKey(key sessions.Key, e sessions.Event) string {
 	return KeyPrefix + hex.EncodeToString(sum[:12])
 }
 
-// StopID is for the message of a press of a card's stop button. It has the card, and of the person a hash alone, since it outlives an
-// erasure of the person.
-func StopID(card string, by sessions.UserID) sessions.MessageID {
-	press := sha256.Sum256([]byte(card + "\x00" + string(by)))
-	return sessions.MessageID(stopPrefix(card) + hex.EncodeToString(press[:12]))
+// pressKey is of this process, and stored nowhere. Another process gives the same press another id, and one turn answers both.
+var pressKey = []byte(rand.Text())
+
+// StopID is for the message of a press of a card's stop button, the same for all presses of a person. It outlives an erasure of the
+// person, and a hash of their id without a secret names them to all who know the id.
+func StopID(card string, by sessions.UserID) sessions.MessageID { return stopID(pressKey, card, by) }
+
+func stopID(key []byte, card string, by sessions.UserID) sessions.MessageID {
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte(card + "\x00" + string(by)))
+	return sessions.MessageID(stopPrefix(card) + hex.EncodeToString(h.Sum(nil)[:12]))
 }
 
 func stopPrefix(card string) string { return "stop-" + card + "-" }

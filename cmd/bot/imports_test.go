@@ -99,7 +99,7 @@ var importRules = []struct {
 	{"sql/compactions", []string{"sessions", "sql/conversation", "sql/convert", "sql/dbsqlc", "sql/pg", "sql/spend"}},
 	{"sql/facts", []string{"sessions", "memory", "memory/*", "sql/convert", "sql/dbsqlc", "sql/identity", "sql/index", "sql/pg", "sql/spend"}},
 	{"sql/search", []string{"sessions", "memory", "memory/*", "sql/convert", "sql/dbsqlc", "sql/facts", "sql/identity", "sql/index", "sql/pg", "sql/spend", "sql/vectors"}},
-	{"sql/erasure", []string{"sessions", "memory", "memory/*", "compaction", "compaction/*", "sql/compactions", "sql/convert", "sql/dbsqlc", "sql/identity", "sql/index", "sql/pg", "sql/spend", "sql/vectors"}},
+	{"sql/erasure", []string{"sessions", "memory", "memory/*", "compaction", "compaction/*", "sql/compactions", "sql/convert", "sql/dbsqlc", "sql/identity", "sql/index", "sql/limits", "sql/pg", "sql/spend", "sql/vectors"}},
 	{"sql/inspect", []string{"sessions", "sql/convert", "sql/dbsqlc"}},
 	{"sql/yardstick", []string{"sessions", "memory", "memory/*", "sql/dbsqlc", "sql/facts", "sql/index", "sql/pg"}},
 	{"cmd/bot/gateway", []string{"memory/pages", "sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "bot", "bot/*", "bot/dingtalk/*", "bot/tools/*", "sql", "sql/admin", "sql/facts", "sql/pg", "sql/spend", "sql/localpg"}},

@@ -11,6 +11,7 @@ import (
 
 	"ebb/memory"
 	"ebb/sessions"
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 const askingMark = `-- name: AskingMark :exec
@@ -168,20 +169,43 @@ func (q *Queries) AuditOfMembers(ctx context.Context, db DBTX, arg *AuditOfMembe
 	return items, nil
 }
 
+const auditUnact = `-- name: AuditUnact :exec
+UPDATE audit a SET actor = $1::text
+WHERE a.actor = ANY($2::text[]) AND (a.session_key = '' OR starts_with(a.session_key, $3::text))
+`
+
+type AuditUnactParams struct {
+	StandIn       string
+	People        []string
+	RobotSessions string
+}
+
+// AuditUnact puts a stand-in for the actor of a person's actions, at a robot those on its sessions and on none.
+func (q *Queries) AuditUnact(ctx context.Context, db DBTX, arg *AuditUnactParams) error {
+	_, err := db.Exec(ctx, auditUnact, arg.StandIn, arg.People, arg.RobotSessions)
+	return err
+}
+
 const auditUnname = `-- name: AuditUnname :exec
 WITH moved AS (
-    DELETE FROM audit a WHERE a.session_key = ANY($1::text[])
+    DELETE FROM audit a WHERE a.session_key = ANY($2::text[])
     RETURNING a.session_key, a.id, a.at, a.actor, a.action, a.detail, a.outcome, a.person
 )
 INSERT INTO audit (session_key, id, at, actor, action, detail, outcome, person) OVERRIDING SYSTEM VALUE
-SELECT split_part(m.session_key, '/', 1) || '/' || split_part(m.session_key, '/', 2), m.id, m.at, m.actor, m.action, m.detail, m.outcome, m.person
+SELECT split_part(m.session_key, '/', 1) || '/' || CASE WHEN $1::boolean THEN '' ELSE split_part(m.session_key, '/', 2) END,
+    m.id, m.at, m.actor, m.action, m.detail, m.outcome, m.person
 FROM moved m
 `
 
-// AuditUnname moves the actions on sessions of members to the group, under the same ids. It replaces the rows, since engines that
-// spread them by session_key refuse to change it.
-func (q *Queries) AuditUnname(ctx context.Context, db DBTX, sessionKeys []string) error {
-	_, err := db.Exec(ctx, auditUnname, sessionKeys)
+type AuditUnnameParams struct {
+	Chats       bool
+	SessionKeys []string
+}
+
+// AuditUnname moves the actions on sessions of members to the group, or those on private chats to no conversation of the robot, under
+// the same ids. It replaces the rows, since engines that spread them by session_key refuse to change it.
+func (q *Queries) AuditUnname(ctx context.Context, db DBTX, arg *AuditUnnameParams) error {
+	_, err := db.Exec(ctx, auditUnname, arg.Chats, arg.SessionKeys)
 	return err
 }
 
@@ -1180,34 +1204,50 @@ func (q *Queries) OutboxUnname(ctx context.Context, db DBTX, arg *OutboxUnnamePa
 }
 
 const personErasureCount = `-- name: PersonErasureCount :exec
-WITH earlier AS (
-    DELETE FROM person_erasures p WHERE p.day < (now() AT TIME ZONE 'UTC')::date
-)
 INSERT INTO person_erasures AS c (person, day, times)
-SELECT u.person, (now() AT TIME ZONE 'UTC')::date, 1 + coalesce((
+SELECT u.person, $1::date, 1 + coalesce((
     SELECT max(p.times) FROM person_erasures p
-    WHERE p.person = ANY($1::bytea[]) AND p.day = (now() AT TIME ZONE 'UTC')::date), 0)
-FROM (SELECT DISTINCT unnest($1::bytea[]) AS person) u
+    WHERE p.person = ANY($2::bytea[]) AND p.day = $1::date), 0)
+FROM (SELECT DISTINCT unnest($2::bytea[]) AS person) u
 ON CONFLICT (person, day) DO UPDATE SET times = greatest(c.times + 1, EXCLUDED.times)
 `
 
-// PersonErasureCount counts one more for each id of a person, and drops the counts of earlier days.
-func (q *Queries) PersonErasureCount(ctx context.Context, db DBTX, people [][]byte) error {
-	_, err := db.Exec(ctx, personErasureCount, people)
+type PersonErasureCountParams struct {
+	Day    pgtype.Date
+	People [][]byte
+}
+
+// PersonErasureCount counts one more for each id of a person.
+func (q *Queries) PersonErasureCount(ctx context.Context, db DBTX, arg *PersonErasureCountParams) error {
+	_, err := db.Exec(ctx, personErasureCount, arg.Day, arg.People)
 	return err
 }
 
 const personErasures = `-- name: PersonErasures :one
 SELECT coalesce(max(p.times), 0)::int AS times FROM person_erasures p
-WHERE p.person = ANY($1::bytea[]) AND p.day = (now() AT TIME ZONE 'UTC')::date
+WHERE p.person = ANY($1::bytea[]) AND p.day = $2::date
 `
 
-// PersonErasures counts the erasures of today of a person with some ids.
-func (q *Queries) PersonErasures(ctx context.Context, db DBTX, people [][]byte) (int, error) {
-	row := db.QueryRow(ctx, personErasures, people)
+type PersonErasuresParams struct {
+	People [][]byte
+	Day    pgtype.Date
+}
+
+// PersonErasures counts the erasures of a day of a person with some ids.
+func (q *Queries) PersonErasures(ctx context.Context, db DBTX, arg *PersonErasuresParams) (int, error) {
+	row := db.QueryRow(ctx, personErasures, arg.People, arg.Day)
 	var times int
 	err := row.Scan(&times)
 	return times, err
+}
+
+const personErasuresTrim = `-- name: PersonErasuresTrim :exec
+DELETE FROM person_erasures p WHERE p.day < $1::date
+`
+
+func (q *Queries) PersonErasuresTrim(ctx context.Context, db DBTX, day pgtype.Date) error {
+	_, err := db.Exec(ctx, personErasuresTrim, day)
+	return err
 }
 
 const personIDs = `-- name: PersonIDs :many

@@ -2,7 +2,6 @@ package erasure
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -49,6 +48,7 @@ type forgetting struct {
 	rows     []dbsqlc.PersonSessionsRow   // sessions with content of the person
 	facts    []dbsqlc.MemoriesOfPersonRow // about them, or said by them
 	compared []dbsqlc.MemoriesOfPersonRow // compared approximately
+	keyed    dayKey
 	done     *memory.Forgotten
 }
 
@@ -79,7 +79,10 @@ func (g *forgetting) identify(ctx context.Context) error {
 	}
 	g.who.ids = ids
 	if g.f.Self {
-		times, err := g.Q.PersonErasures(ctx, g.Pool, g.hashes())
+		if err := g.readKey(ctx); err != nil {
+			return err
+		}
+		times, err := g.Q.PersonErasures(ctx, g.Pool, &dbsqlc.PersonErasuresParams{People: g.hashes(), Day: g.date()})
 		if err != nil {
 			return err
 		}
@@ -122,17 +125,10 @@ func (g *forgetting) identify(ctx context.Context) error {
 	return err
 }
 
-// hashes are separate by id, since the erasure forgets which ids are one person's.
-func (g *forgetting) hashes() [][]byte {
-	keys := make([][]byte, len(g.who.ids))
-	for i, id := range g.who.ids {
-		sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s", g.f.Robot, id))
-		keys[i] = sum[:]
-	}
-	return keys
-}
-
 func (g *forgetting) run(ctx context.Context) error {
+	if err := g.readKey(ctx); err != nil {
+		return err
+	}
 	// First, so that none stores a message behind the erasure of its session.
 	if err := g.schedules(ctx, g.Pool); err != nil {
 		return err
@@ -468,7 +464,7 @@ func (g *forgetting) memory(ctx context.Context, tx pgx.Tx) error {
 		return g.schedules(ctx, tx)
 	}
 	if g.f.Self {
-		if err := g.Q.PersonErasureCount(ctx, tx, g.hashes()); err != nil {
+		if err := g.Q.PersonErasureCount(ctx, tx, &dbsqlc.PersonErasureCountParams{People: g.hashes(), Day: g.date()}); err != nil {
 			return err
 		}
 	}

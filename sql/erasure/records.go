@@ -2,11 +2,19 @@ package erasure
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"net/url"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
+	"ebb/memory"
+	"ebb/sessions"
 	"ebb/sql/dbsqlc"
+	"ebb/sql/limits"
 )
 
 func (g *forgetting) schedules(ctx context.Context, db dbsqlc.DBTX) error {
@@ -15,7 +23,7 @@ func (g *forgetting) schedules(ctx context.Context, db dbsqlc.DBTX) error {
 	})
 }
 
-// All rows but schedules and logins stay without the name.
+// All rows but schedules and logins stay without the name. The actions of the person get another one, see [forgetting.standIn].
 func (g *forgetting) records(ctx context.Context, tx pgx.Tx) error {
 	if err := g.schedules(ctx, tx); err != nil {
 		return err
@@ -34,11 +42,67 @@ func (g *forgetting) records(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return err
 	}
-	if err := g.Q.AuditUnname(ctx, tx, keys); err != nil {
+	if err := g.Q.AuditUnname(ctx, tx, &dbsqlc.AuditUnnameParams{SessionKeys: append([]string{}, keys...)}); err != nil {
+		return err
+	}
+	if err := g.Q.AuditUnname(ctx, tx, &dbsqlc.AuditUnnameParams{SessionKeys: g.chats(), Chats: true}); err != nil {
+		return err
+	}
+	if err := g.Q.AuditUnact(ctx, tx, &dbsqlc.AuditUnactParams{People: g.who.ids, RobotSessions: g.robotSessions(), StandIn: g.standIn()}); err != nil {
 		return err
 	}
 	if err := g.Q.AuditForget(ctx, tx, &dbsqlc.AuditForgetParams{People: g.who.ids, RobotSessions: g.robotSessions()}); err != nil {
 		return err
 	}
 	return g.Q.LoginsForget(ctx, tx, g.who.ids)
+}
+
+// chats are the person's private chats, whose keys name the person.
+func (g *forgetting) chats() []string {
+	keys := []string{}
+	for _, r := range g.rows {
+		asks := g.f.Self && r.SessionKey == g.f.From.Lease.Key
+		if r.ConversationType == sessions.Private && (r.Spoke || asks) {
+			keys = append(keys, string(r.SessionKey))
+		}
+	}
+	return keys
+}
+
+// dayKey is the key of the hashes that an erasure leaves of its person. It is deleted after the day: from then on they name the person
+// to no reader of the database. A hash without a key names the person to all who know the id.
+type dayKey struct {
+	day time.Time // in UTC
+	key []byte
+}
+
+func (g *forgetting) readKey(ctx context.Context) (err error) {
+	if g.keyed.key == nil {
+		g.keyed.day = g.Clock.Now().UTC().Truncate(24 * time.Hour)
+		g.keyed.key, err = limits.KeyOf(ctx, g.DB, g.keyed.day)
+	}
+	return err
+}
+
+func (g *forgetting) date() pgtype.Date { return pgtype.Date{Time: g.keyed.day, Valid: true} }
+
+func (g *forgetting) hash(kind, id string) []byte {
+	h := hmac.New(sha256.New, g.keyed.key)
+	h.Write([]byte(kind + "\x00" + string(g.f.Robot) + "\x00" + id))
+	return h.Sum(nil)
+}
+
+// hashes are separate by id, since the erasure forgets which ids are one person's.
+func (g *forgetting) hashes() [][]byte {
+	keys := make([][]byte, len(g.who.ids))
+	for i, id := range g.who.ids {
+		keys[i] = g.hash("erasures", id)
+	}
+	return keys
+}
+
+// standIn is the actor of the person's actions from now on, so that the audit still shows those of one administrator together.
+func (g *forgetting) standIn() string {
+	const size = 6 // bytes: a day has few erasures
+	return memory.ErasedActor + hex.EncodeToString(g.hash("actor", string(g.f.Person))[:size])
 }

@@ -59,8 +59,12 @@ func (s *Store) DeleteExpired(ctx context.Context) (int, error) {
 	if err := s.Q.LimitsTrim(ctx, s.Pool); err != nil {
 		return 0, fmt.Errorf("deleting ended windows of limits: %w", err)
 	}
-	if err := s.Q.LimitsKeysTrim(ctx, s.Pool, pgtype.Date{Time: s.Clock.Now().UTC(), Valid: true}); err != nil {
+	today := pgtype.Date{Time: s.Clock.Now().UTC(), Valid: true}
+	if err := s.Q.LimitsKeysTrim(ctx, s.Pool, today); err != nil {
 		return 0, fmt.Errorf("deleting the keys of past days: %w", err)
+	}
+	if err := s.Q.PersonErasuresTrim(ctx, s.Pool, today); err != nil {
+		return 0, fmt.Errorf("deleting the counts of past erasures: %w", err)
 	}
 	if err := s.tidyUsage(ctx); err != nil {
 		return 0, fmt.Errorf("removing people from usage: %w", err)

@@ -17,7 +17,7 @@ func (s *Store) tidyConsole(ctx context.Context) error {
 	}, func(keys []string) error {
 		spoken, err := s.Q.SessionsSpoken(ctx, s.Pool, keys)
 		if gone := without(keys, texts(spoken)); err == nil && len(gone) > 0 {
-			err = s.Q.AuditUnname(ctx, s.Pool, gone)
+			err = s.Q.AuditUnname(ctx, s.Pool, &dbsqlc.AuditUnnameParams{SessionKeys: gone})
 		}
 		return err
 	})

@@ -461,21 +461,21 @@ WHERE e.session_key = @session_key AND e.sender_id = ANY(@people::text[]) AND e.
     SELECT a.sent_at, a.id FROM dingtalk_session_events a WHERE a.session_key = @session_key AND a.id = @asked::bigint));
 
 -- name: PersonErasures :one
--- PersonErasures counts the erasures of today of a person with some ids.
+-- PersonErasures counts the erasures of a day of a person with some ids.
 SELECT coalesce(max(p.times), 0)::int AS times FROM person_erasures p
-WHERE p.person = ANY(@people::bytea[]) AND p.day = (now() AT TIME ZONE 'UTC')::date;
+WHERE p.person = ANY(@people::bytea[]) AND p.day = @day::date;
 
 -- name: PersonErasureCount :exec
--- PersonErasureCount counts one more for each id of a person, and drops the counts of earlier days.
-WITH earlier AS (
-    DELETE FROM person_erasures p WHERE p.day < (now() AT TIME ZONE 'UTC')::date
-)
+-- PersonErasureCount counts one more for each id of a person.
 INSERT INTO person_erasures AS c (person, day, times)
-SELECT u.person, (now() AT TIME ZONE 'UTC')::date, 1 + coalesce((
+SELECT u.person, @day::date, 1 + coalesce((
     SELECT max(p.times) FROM person_erasures p
-    WHERE p.person = ANY(@people::bytea[]) AND p.day = (now() AT TIME ZONE 'UTC')::date), 0)
+    WHERE p.person = ANY(@people::bytea[]) AND p.day = @day::date), 0)
 FROM (SELECT DISTINCT unnest(@people::bytea[]) AS person) u
 ON CONFLICT (person, day) DO UPDATE SET times = greatest(c.times + 1, EXCLUDED.times);
+
+-- name: PersonErasuresTrim :exec
+DELETE FROM person_erasures p WHERE p.day < @day::date;
 
 -- name: PersonIDs :many
 -- PersonIDs lists all ids of some people: the given ones, the staff ids of these, and the encrypted ids of the staff
@@ -591,15 +591,21 @@ SELECT e.session_key FROM dingtalk_session_events e
 WHERE e.session_key = ANY(@session_keys::text[]) AND (e.state = 'pending' OR e.state = 'dead') AND e.sender_id <> '';
 
 -- name: AuditUnname :exec
--- AuditUnname moves the actions on sessions of members to the group, under the same ids. It replaces the rows, since engines that
--- spread them by session_key refuse to change it.
+-- AuditUnname moves the actions on sessions of members to the group, or those on private chats to no conversation of the robot, under
+-- the same ids. It replaces the rows, since engines that spread them by session_key refuse to change it.
 WITH moved AS (
     DELETE FROM audit a WHERE a.session_key = ANY(@session_keys::text[])
     RETURNING a.session_key, a.id, a.at, a.actor, a.action, a.detail, a.outcome, a.person
 )
 INSERT INTO audit (session_key, id, at, actor, action, detail, outcome, person) OVERRIDING SYSTEM VALUE
-SELECT split_part(m.session_key, '/', 1) || '/' || split_part(m.session_key, '/', 2), m.id, m.at, m.actor, m.action, m.detail, m.outcome, m.person
+SELECT split_part(m.session_key, '/', 1) || '/' || CASE WHEN @chats::boolean THEN '' ELSE split_part(m.session_key, '/', 2) END,
+    m.id, m.at, m.actor, m.action, m.detail, m.outcome, m.person
 FROM moved m;
+
+-- name: AuditUnact :exec
+-- AuditUnact puts a stand-in for the actor of a person's actions, at a robot those on its sessions and on none.
+UPDATE audit a SET actor = @stand_in::text
+WHERE a.actor = ANY(@people::text[]) AND (a.session_key = '' OR starts_with(a.session_key, @robot_sessions::text));
 
 -- name: AuditForget :exec
 -- AuditForget takes a person's id from the actions that concerned them, at a robot those on its sessions and on none.
