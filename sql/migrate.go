@@ -55,6 +55,18 @@ func (e TooOldError) Error() string {
 // Is makes it an ErrOldSchema.
 func (TooOldError) Is(target error) bool { return target == ErrOldSchema }
 
+// NewerError reports a schema that a newer release migrated. An older release may serve on it, or fail, as the migration says.
+type NewerError struct {
+	Version int64 // the schema's
+	Known   int64 // the newest one of this program
+}
+
+// Error names the way out.
+func (e NewerError) Error() string {
+	return fmt.Sprintf("the database's schema has version %d of a newer release, and this program knows version %d: run that release, or restore a backup of before",
+		e.Version, e.Known)
+}
+
 // RunningError reports replicas that a pending migration would break. Nothing was changed in the database.
 type RunningError struct {
 	Replicas int
@@ -138,6 +150,27 @@ func Status(ctx context.Context, url string) ([]Migration, error) {
 		})
 	}
 	return steps, nil
+}
+
+// CheckNewer fails with a NewerError where the schema is of a newer release. It needs no rights to change anything.
+func CheckNewer(ctx context.Context, url string) error {
+	m, err := openMigrator(url)
+	if err != nil {
+		return err
+	}
+	defer m.close()
+	version, err := m.version(ctx, m.db)
+	if err != nil {
+		return err
+	}
+	known := int64(baseline)
+	for _, s := range m.provider.ListSources() {
+		known = max(known, s.Version)
+	}
+	if version > known {
+		return NewerError{Version: version, Known: known}
+	}
+	return nil
 }
 
 type migrator struct {

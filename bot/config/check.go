@@ -212,8 +212,10 @@ const databaseForm = "postgres://user:password@host:5432/name, with / @ # ? of a
 
 func (d *DatabaseConfig) check(k checker) {
 	address := func(path string, dsn DSN, otherwise string) {
-		url := dsn.Reveal()
-		k.want(url == "" || sql.ValidAddress(url), path, "something else", "%s, or empty %s", databaseForm, otherwise)
+		if url := dsn.Reveal(); url != "" {
+			fault := sql.AddressFault(url)
+			k.want(fault == "", path, fault, "%s, or empty %s", databaseForm, otherwise)
+		}
 	}
 	address("database.url", d.URL, "for a private server")
 	address("database.direct_url", d.DirectURL, "where database.url leads to the server itself")

@@ -69,7 +69,7 @@ type DingTalkConfig struct {
 
 // LLMConfig lists the models and the default one.
 type LLMConfig struct {
-	// Default names the model of a conversation.
+	// Default names the model of a conversation. Absent: "main", or the first of Models where none has that name.
 	Default string `json:"default"`
 	// Models are the endpoints in the order of fallback. At least one.
 	Models []ModelConfig `json:"models"`

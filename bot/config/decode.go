@@ -56,7 +56,7 @@ func decode(src *source, path string, v hujson.Value, dst reflect.Value) {
 func decodeObject(src *source, path string, v hujson.Value, dst reflect.Value) {
 	obj, ok := v.Value.(*hujson.Object)
 	if !ok {
-		src.fail(path, "got %s, want an object", kindName(v))
+		src.fail(path, "got %s, want an object", KindName(v))
 		return
 	}
 	fields := jsonFields(dst.Type())
@@ -97,7 +97,7 @@ func decodeObject(src *source, path string, v hujson.Value, dst reflect.Value) {
 func decodeMap(src *source, path string, v hujson.Value, dst reflect.Value) {
 	obj, ok := v.Value.(*hujson.Object)
 	if !ok {
-		src.fail(path, "got %s, want an object", kindName(v))
+		src.fail(path, "got %s, want an object", KindName(v))
 		return
 	}
 	out, seen := reflect.MakeMap(dst.Type()), map[string]member{}
@@ -153,7 +153,7 @@ func decodeGroups(src *source, root hujson.Value, cfg *Config) {
 	}
 	obj, ok := v.Value.(*hujson.Object)
 	if !ok {
-		src.fail(groupsPath, "got %s, want an object", kindName(*v))
+		src.fail(groupsPath, "got %s, want an object", KindName(*v))
 		return
 	}
 	comp := &cfg.Agent.Compaction
@@ -185,7 +185,7 @@ func groupPath(id string) string {
 func decodeList(src *source, path string, v hujson.Value, dst reflect.Value) {
 	list, ok := v.Value.(*hujson.Array)
 	if !ok {
-		src.fail(path, "got %s, want a list", kindName(v))
+		src.fail(path, "got %s, want a list", KindName(v))
 		return
 	}
 	src.forget(path)
@@ -213,7 +213,7 @@ func decodeScalar(src *source, path string, v hujson.Value, dst reflect.Value) {
 			if path == "agent.memory.digest" {
 				want = wantDigest
 			}
-			src.fail(path, "got %s, want %s", kindName(v), want)
+			src.fail(path, "got %s, want %s", KindName(v), want)
 			return
 		}
 		dst.SetString(src.expand(path, lit.String()))
@@ -230,12 +230,12 @@ func decodeScalar(src *source, path string, v hujson.Value, dst reflect.Value) {
 			return
 		}
 	case !strings.ContainsRune(want.kinds, rune(kind)):
-		src.fail(path, "got %s, want %s", kindName(v), want.what)
+		src.fail(path, "got %s, want %s", KindName(v), want.what)
 		return
 	}
 	if problem := setScalar(dst, text); problem != "" {
 		if kind == '"' {
-			text = "something else from the environment" // it may be a secret
+			text = "another text from the environment" // it may be a secret
 		}
 		src.fail(path, "got %s, want %s", text, problem)
 	}
@@ -309,7 +309,7 @@ func decodeDuration(src *source, path string, v hujson.Value, dst reflect.Value)
 		}
 		dst.SetInt(int64(d))
 	default:
-		src.fail(path, "got %s, %s", kindName(v), want)
+		src.fail(path, "got %s, %s", KindName(v), want)
 	}
 }
 

@@ -135,9 +135,9 @@ func TestLoadRefusesValues(t *testing.T) {
 
 		{"lease", `{"cluster": {"lease_ttl": ^0.5}}`, "cluster.lease_ttl: got 500ms, want at least 1s"},
 		{"replica", `{"cluster": {"replica_id": ^"a b"}}`, `cluster.replica_id: got "a b", want at most 63 letters`},
-		{"database", `{"database": {"url": ^"hunter2"}}`, "database.url: got something else, want postgres://"},
-		{"password with a slash", `{"database": {"url": ^"postgres://u:hunter2/x@h/d"}}`, "database.url: got something else, want postgres://user:password@host:5432/name, with / @ # ? of a password as %2F"},
-		{"password with an @", `{"database": {"url": "postgres://h/d", "direct_url": ^"postgres://u:x@hunter2@h/d"}}`, "database.direct_url: got something else, want postgres://"},
+		{"database", `{"database": {"url": ^"hunter2"}}`, "database.url: got a text that is no address, want postgres://"},
+		{"password with a slash", `{"database": {"url": ^"postgres://u:hunter2/x@h/d"}}`, "database.url: got an address with a / in its user or password, want postgres://user:password@host:5432/name, with / @ # ? of a password as %2F"},
+		{"password with an @", `{"database": {"url": "postgres://h/d", "direct_url": ^"postgres://u:x@hunter2@h/d"}}`, "database.direct_url: got an address with a @ in its user or password, want postgres://"},
 		{"no folder", `{"database": {"dir": ^""}}`, "database.dir: is empty, want a folder"},
 		{"pool", `{"database": {"max_conns": ^1}}`, "database.max_conns: got 1, want 2 to 1000"},
 		{"listen", `{"admin": {"listen": ^"8080"}}`, `admin.listen: got "8080", want host:port`},
@@ -241,9 +241,9 @@ func TestNumbersFromTheEnvironment(t *testing.T) {
 	for keys, want := range map[string]string{
 		`"daily_tokens": "1000"`:       "agent.compaction.daily_tokens: got a string, want a whole number",
 		`"daily_tokens": "${DT}"`:      "agent.compaction.daily_tokens: is empty, want a whole number: set DT in the environment",
-		`"daily_tokens": "${WORD}"`:    "agent.compaction.daily_tokens: got something else from the environment, want a whole number",
-		`"tail_share": "${WORD}"`:      "agent.compaction.tail_share: got something else from the environment, want a number",
-		`"enabled": "${N}"`:            "agent.compaction.enabled: got something else from the environment, want true or false",
+		`"daily_tokens": "${WORD}"`:    "agent.compaction.daily_tokens: got another text from the environment, want a whole number",
+		`"tail_share": "${WORD}"`:      "agent.compaction.tail_share: got another text from the environment, want a number",
+		`"enabled": "${N}"`:            "agent.compaction.enabled: got another text from the environment, want true or false",
 		`"daily_tokens": "${DT:-1e99"`: "agent.compaction.daily_tokens: got ${ without }",
 	} {
 		_, err := parseConfig("f.jsonc", []byte(compactionFile(keys)), vars, NeedNothing)

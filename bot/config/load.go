@@ -88,6 +88,9 @@ func load(src *source, need Need, overrides ...Override) (*Config, error) {
 	for _, o := range overrides {
 		o.apply(src, cfg)
 	}
+	if _, given := src.at["llm.default"]; !given && !cfg.LLM.has(cfg.LLM.Default) && len(cfg.LLM.Models) > 0 {
+		cfg.LLM.Default = cfg.LLM.Models[0].Name
+	}
 	olderSummarizer(src, &cfg.Agent.Compaction, cfg.LLM)
 	cfg.check(src, need)
 	if err := src.err(); err != nil {
@@ -153,8 +156,8 @@ func byteOffset(data []byte, line, col int) int {
 	return min(offset+col-1, len(data))
 }
 
-// kindName is for errors, which never show the value: it may be a secret in the wrong field.
-func kindName(v hujson.Value) string {
+// KindName is for errors, which never show the value: it may be a secret in the wrong field.
+func KindName(v hujson.Value) string {
 	switch v.Value.Kind() {
 	case 'n':
 		return "null"
@@ -169,7 +172,7 @@ func kindName(v hujson.Value) string {
 	case '[':
 		return "a list"
 	default:
-		return "something else"
+		panic(fmt.Sprintf("a value of JSON has no kind %q", v.Value.Kind()))
 	}
 }
 

@@ -95,7 +95,7 @@ var paramsType = reflect.TypeFor[Params]()
 
 func decodeParams(src *source, path string, v hujson.Value, dst reflect.Value) {
 	if v.Value.Kind() != '{' {
-		src.fail(path, "got %s, want an object", kindName(v))
+		src.fail(path, "got %s, want an object", KindName(v))
 		return
 	}
 	if all, _ := plainJSON(src, path, v).(map[string]any); len(all) > 0 {

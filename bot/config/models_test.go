@@ -80,3 +80,27 @@ func TestNearKeysAreSuggested(t *testing.T) {
 		}
 	}
 }
+
+// Without llm.default the model named main answers, and the first one where none has that name.
+func TestDefaultModel(t *testing.T) {
+	t.Parallel()
+	model := func(name string) string {
+		return `{"name": "` + name + `", "base_url": "https://h/v1", "model": "m", "api_key": ""}`
+	}
+	for text, want := range map[string]string{
+		`"models": [` + model("fast") + `]`:                                             "fast",
+		`"models": [` + model("fast") + `, ` + model("large") + `]`:                     "fast",
+		`"models": [` + model("fast") + `, ` + model("main") + `]`:                      "main",
+		`"default": "large", "models": [` + model("fast") + `, ` + model("large") + `]`: "large",
+		`"max_concurrent": 4`: "main",
+	} {
+		cfg, err := parseConfig("f.jsonc", []byte(`{"llm": {`+text+`}}`), env(), NeedNothing)
+		if err != nil || cfg.LLM.Default != want {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	_, err := parseConfig("f.jsonc", []byte(`{"llm": {"default": "main", "models": [`+model("fast")+`]}}`), env(), NeedNothing)
+	if err == nil || !strings.Contains(err.Error(), `llm.default: got "main", want the name of a model in llm.models: "fast"`) {
+		t.Errorf("a default that is no model: %v", err)
+	}
+}

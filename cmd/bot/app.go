@@ -99,14 +99,17 @@ func withManager(ctx context.Context, app *App, f configFlag, do func(m *manage.
 	return withConfiguredStore(ctx, app, f, func(cfg *config.Config, s *sql.Store, at clock) error { return do(gateway.Manager(cfg, s), s, at) })
 }
 
-// needSchema advises to migrate, if the schema is older than the program. The server's error would name missing
-// tables and columns.
+// needSchema says so if the schema is older or newer than the program. The server's error would name missing tables and
+// columns.
 func needSchema(ctx context.Context, url string, err error) error {
 	if usage := (usageError{}); err == nil || errors.As(err, &usage) {
 		return err
 	}
 	if old := gateway.OldSchema(ctx, url); errors.Is(old, sql.ErrOldSchema) {
 		return old
+	}
+	if newer, found := errors.AsType[sql.NewerError](sql.CheckNewer(ctx, url)); found {
+		return fmt.Errorf("%w (%w)", err, newer)
 	}
 	return err
 }

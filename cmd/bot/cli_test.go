@@ -47,6 +47,8 @@ func TestCommandLine(t *testing.T) {
 		{"help as a word", env(), []string{"help"}, 0, "Usage: bot <command>", ""},
 		{"help of a command as a word", env(), []string{"help", "config", "check"}, 0, "--config=FILE", ""},
 		{"version as a flag", env(), []string{"--version"}, 0, "bot " + version, ""},
+		{"version as a flag of a command", env(), []string{"serve", "--version"}, 0, "bot " + version, ""},
+		{"version as a flag that help shows", env(), []string{"--help"}, 0, "--version", ""},
 		{"help of a command", env(), []string{"config", "check", "--help"}, 0, "--config=FILE", ""},
 		{"unknown command", env(), []string{"frobnicate"}, 2, "", "bot: unexpected argument frobnicate"},
 		{"unknown flag", env(), []string{"version", "--x"}, 2, "", "bot: unknown flag --x"},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,7 +22,7 @@ import (
 type compactionsCostCmd struct {
 	configFlag
 	Session string `help:"Only this session."`
-	By      string `enum:"month,day,session,total" default:"month" help:"Sum by month, day or session, or in total (default: ${default})."`
+	By      string `enum:"month,day,session,conversation,total" default:"month" help:"Sum by month, day, session or conversation (with the sessions of all its members), or in total (default: ${default})."`
 	Days    int    `default:"366" help:"Number of days, up to today (default: ${default})."`
 	JSON    bool   `help:"One JSON object a line."`
 }
@@ -70,10 +71,13 @@ func (c compactionsCostCmd) Run(ctx context.Context, app *App) error {
 				return noSession(c.Session, err)
 			}
 		}
-		by := spend.CostsBy{Session: c.By == "session", Day: c.By == "day", Month: c.By == "month"}
+		by := spend.CostsBy{Session: c.By == "session" || c.By == "conversation", Day: c.By == "day", Month: c.By == "month"}
 		all, err := s.Costs(ctx, only, time.Now().AddDate(0, 0, -c.Days), by)
 		if err != nil {
 			return err
+		}
+		if c.By == "conversation" {
+			all = sumConversations(all)
 		}
 		if err := table(app.Stdout, c.JSON, views(all, viewCost), "PERIOD (UTC)\tSESSION\tKIND\tPROMPT\tCACHED\tCOMPLETION\tCOST", costView.line); err != nil {
 			return err
@@ -84,6 +88,21 @@ func (c compactionsCostCmd) Run(ctx context.Context, app *App) error {
 		}
 		return nil
 	})
+}
+
+// sumConversations adds up the costs of a conversation's sessions, which its members have where each has a context of its own.
+func sumConversations(bySession []spend.Cost) (sums []spend.Cost) {
+	for _, one := range bySession {
+		one.Key = one.Key.Group()
+		i := slices.IndexFunc(sums, func(s spend.Cost) bool { return s.Key == one.Key && s.Kind == one.Kind })
+		if i < 0 {
+			sums = append(sums, one)
+			continue
+		}
+		sum := &sums[i]
+		sum.Turns, sum.Usage, sum.Cost = sum.Turns+one.Turns, sum.Usage.Add(one.Usage), sum.Cost+one.Cost
+	}
+	return sums
 }
 
 type callsCmd struct {

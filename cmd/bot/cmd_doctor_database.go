@@ -31,6 +31,9 @@ func checkDatabase(ctx context.Context, cfg *config.Config) (string, error) {
 			pending++
 		}
 	}
+	if err := sql.CheckNewer(ctx, url); err != nil {
+		return "", err
+	}
 	if pending > 0 && !cfg.Database.Migrate {
 		return "", fmt.Errorf("%s pending and database.migrate is false: run bot migrate", countOf(pending, "migration"))
 	}

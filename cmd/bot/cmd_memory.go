@@ -152,8 +152,8 @@ func (v memoryShown) write(out io.Writer, at clock) error {
 		{"scope", fmt.Sprintf("%s %s", v.Scope, v.ScopeID)},
 		{"kind", string(v.Kind)},
 		{"value of", v.Key},
-		{"about", dash(v.SubjectID)},
-		{"said by", dash(v.SaidBy)},
+		{"about", person(v.SubjectID, v.SubjectNick)},
+		{"said by", person(v.SaidBy, v.SaidByNick)},
 		{"said at", at.full(v.SaidAt)},
 		{"said in", string(v.SourceSession)},
 		{"events", events},
@@ -169,7 +169,7 @@ func (v memoryShown) write(out io.Writer, at clock) error {
 		return err
 	}
 	return table(out, false, v.History, "ID\t"+at.head("STORED")+"\t"+at.head("SUPERSEDED")+"\tBY\tFACT", func(m memoryView) string {
-		return fmt.Sprintf("%d\t%s\t%s\t%s\t%s", m.ID, at.cell(m.CreatedAt), at.cell(m.SupersededAt), dash(m.SaidBy), excerpt(m.Content))
+		return fmt.Sprintf("%d\t%s\t%s\t%s\t%s", m.ID, at.cell(m.CreatedAt), at.cell(m.SupersededAt), person(m.SaidBy, m.SaidByNick), excerpt(m.Content))
 	})
 }
 

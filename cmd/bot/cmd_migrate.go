@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -30,7 +31,10 @@ func (c migrateUpCmd) Run(ctx context.Context, app *App) error {
 		for _, m := range done {
 			fmt.Fprintf(app.Stdout, "done     %05d %s\n", m.Version, m.Name)
 		}
-		if len(done) == 0 {
+		switch newer, found := errors.AsType[sql.NewerError](sql.CheckNewer(ctx, url)); {
+		case found: // no fault: an older release may be deployed again
+			fmt.Fprintf(app.Stdout, "nothing to do: %v\n", newer)
+		case len(done) == 0:
 			fmt.Fprintln(app.Stdout, "nothing to do: the schema is up to date")
 		}
 		return nil
@@ -52,6 +56,12 @@ func (c migrateStatusCmd) Run(ctx context.Context, app *App) error {
 				state = "applied "
 			}
 			fmt.Fprintf(app.Stdout, "%s %05d %s\n", state, m.Version, m.Name)
+		}
+		newer := sql.CheckNewer(ctx, url)
+		if found, is := errors.AsType[sql.NewerError](newer); is {
+			fmt.Fprintf(app.Stdout, "newer    %05d of a newer release, whose files this program lacks\n", found.Version)
+		} else if newer != nil {
+			return gateway.DatabaseFault(newer)
 		}
 		how, err := sql.Distribution(ctx, url)
 		if err != nil {

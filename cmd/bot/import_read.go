@@ -103,9 +103,10 @@ func (r *keptReader) broken(data []byte, err error) error {
 
 func (r *keptReader) object(root hujson.Value, data []byte) error {
 	line := func(v *hujson.Value) int { return lineAt(data, v.StartOffset) }
-	list, ok := root.Find("/messages").Value.(*hujson.Array)
+	messages := root.Find("/messages")
+	list, ok := messages.Value.(*hujson.Array)
 	if !ok {
-		return r.fail(line(root.Find("/messages")), "messages: got something else, want a list")
+		return r.fail(line(messages), "messages: got %s, want a list", config.KindName(*messages))
 	}
 	for i := range list.Elements {
 		e := &list.Elements[i]

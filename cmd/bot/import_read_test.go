@@ -62,7 +62,7 @@ func TestReadKeptNamesTheLine(t *testing.T) {
 		{"a log", "GET / 200\nGET / 200", "old:1:1: "},
 		{"broken object", "{\n\"messages\": [\n{\"role\": \"user\",, }]}", "old:3:"},
 		{"not UTF-8", user + "\n\xff", "old:2: got a byte that is not UTF-8"},
-		{"messages", `{"messages": 3}`, "old:1: messages: got something else, want a list"},
+		{"messages", `{"messages": 3}`, "old:1: messages: got a number, want a list"},
 		{"broken line", user + "\n{\"role\": ", "old:2: unexpected end of JSON input"},
 		{"number for text", user + "\n" + `{"role": "user", "content": 3}`, "old:2: content: got number, want string"},
 		{"role", "{\"messages\": [\n" + user + ",\n" + `{"role": "system", "content": "a"}]}`, `old:3: messages[1].role: got "system", want user, assistant or tool`},

@@ -37,6 +37,19 @@ type cli struct {
 	Config      configCmd      `cmd:"" help:"Check a config file, or print the effective one."`
 	Healthcheck healthCmd      `cmd:"" hidden:"" help:"Ask a running bot whether it is alive; for the health check of a container."`
 	Version     versionCmd     `cmd:"" help:"Print the version."`
+	VersionFlag versionFlag    `name:"version" help:"Print the version."`
+}
+
+// versionFlag is the same as the command.
+type versionFlag bool
+
+// BeforeReset implements kong's hook: it prints the version, whatever else is on the command line.
+func (versionFlag) BeforeReset(k *kong.Kong, app *App) error {
+	if err := (versionCmd{}).Run(app); err != nil {
+		return err
+	}
+	k.Exit(exitOK)
+	return nil
 }
 
 func main() {
@@ -114,8 +127,6 @@ func canonical(args []string) []string {
 		return []string{"--help"}
 	case args[0] == "help":
 		return append(slices.Clone(args[1:]), "--help")
-	case args[0] == "--version" && len(args) == 1:
-		return []string{"version"}
 	}
 	return args
 }

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
+
+	"github.com/mattn/go-runewidth"
 )
 
 // printable replaces control characters other than newline and tab by "?". A model's answer or a nick could otherwise
@@ -84,10 +85,42 @@ func writeRows(out io.Writer, rows [][2]string) error {
 	})
 }
 
+// write aligns the cells of f's lines, which tabs end, by the columns that they take on a terminal.
 func write(out io.Writer, f func(io.Writer)) error {
-	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	f(w)
-	return w.Flush()
+	var text strings.Builder
+	f(&text)
+	_, err := io.WriteString(out, aligned(text.String()))
+	return err
+}
+
+// columnGap is the number of blanks behind the longest cell of a column.
+const columnGap = 2
+
+// columnsOf measures in any locale: a Chinese character takes two columns.
+var columnsOf = &runewidth.Condition{StrictEmojiNeutral: true}
+
+// aligned pads all cells but the last one of a line.
+func aligned(text string) string {
+	lines := strings.SplitAfter(text, "\n")
+	var widths []int
+	for _, line := range lines {
+		cells := strings.Split(line, "\t")
+		for i, cell := range cells[:len(cells)-1] {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], columnsOf.StringWidth(cell)+columnGap)
+		}
+	}
+	var out strings.Builder
+	for _, line := range lines {
+		cells := strings.Split(line, "\t")
+		for i, cell := range cells[:len(cells)-1] {
+			out.WriteString(columnsOf.FillRight(cell, widths[i]))
+		}
+		out.WriteString(cells[len(cells)-1])
+	}
+	return out.String()
 }
 
 // clock formats times in agent.timezone, like the bot in chats.

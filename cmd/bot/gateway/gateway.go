@@ -195,9 +195,20 @@ func (g *gateway) connect(ctx context.Context, url string) error {
 	return nil
 }
 
-// schema only checks for pending migrations with database.migrate off, because statements fail on an older schema. A
-// role without access to the migrations passes.
+// schema brings the schema up to date. It warns of one of a newer release: during an upgrade older replicas serve beside newer ones.
 func (g *gateway) schema(ctx context.Context, url string) error {
+	if err := g.migrate(ctx, url); err != nil {
+		return err
+	}
+	if newer, found := errors.AsType[sql.NewerError](sql.CheckNewer(ctx, url)); found {
+		zerolog.Ctx(ctx).Warn().Err(newer).Msg("Schema is of a newer release, and parts of this one may fail on it")
+	}
+	return nil
+}
+
+// migrate only checks for pending migrations with database.migrate off, because statements fail on an older schema. A
+// role without access to the migrations passes.
+func (g *gateway) migrate(ctx context.Context, url string) error {
 	log := zerolog.Ctx(ctx)
 	if !g.cfg.Database.Migrate {
 		err := OldSchema(ctx, url)
