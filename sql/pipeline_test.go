@@ -150,6 +150,15 @@ func TestPipelineTakesBatchesOnly(t *testing.T) {
 	if err := p.Send(t.Context()); err != nil {
 		t.Error(err)
 	}
+	p = db.Pool.Pipeline()
+	text, empty := "", queue(t, p, "SELECT ''::text", nil)
+	if err := p.Send(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := empty.QueryRow().Scan(&text); err != nil || text != "" {
+		t.Errorf("the only value, an empty one, is %q (%v)", text, err)
+	}
+	p = db.Pool.Pipeline()
 	if _, err := p.Exec(t.Context(), "SELECT 1"); err == nil {
 		t.Error("a pipeline took a statement that is not in a batch")
 	}

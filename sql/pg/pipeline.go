@@ -105,6 +105,11 @@ func (p *Pipeline) QueryRow(context.Context, string, ...any) pgx.Row {
 // nothing was written, or only the answer of the commit was lost. The results of the statements before the failed one can be read
 // then, too.
 func (p *Pipeline) Send(ctx context.Context) error {
+	if p.pool != nil {
+		one, end := p.pool.bounded(ctx)
+		defer end()
+		ctx = one
+	}
 	for tries := 1; ; tries++ {
 		if p.err = p.send(ctx); !p.again || !Clashed(ctx, p.err, tries) {
 			p.err = withHint(p.err)
@@ -333,6 +338,9 @@ func (r *pipelineRows) Scan(dest ...any) error {
 		var value []byte
 		if end := r.p.ends[r.row+i]; end >= 0 {
 			value = r.p.data[at:end:end]
+			if value == nil { // an empty value in a pipeline without bytes is no NULL
+				value = []byte{}
+			}
 			at = end
 		}
 		if err := r.plans[i].Scan(value, to); err != nil {
