@@ -3,13 +3,16 @@ package sql_test
 import (
 	"context"
 	"errors"
+	"io"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ebb/sessions"
 	"ebb/sql"
+	"ebb/sql/dbsqlc"
 	"ebb/sql/sqltest"
 )
 
@@ -115,6 +118,48 @@ func TestFrozenInAPipeline(t *testing.T) {
 			return
 		case <-sweep.C:
 			must[[]sessions.Key](t)(s.Waiting(ctx, "b", 10))
+		}
+	}
+}
+
+// A restore of the same role waits for its client as a frozen replica does. It is not ended, although others wait for it.
+func TestSlowCopyIsNotEnded(t *testing.T) {
+	t.Parallel()
+	pool := must[*pgxpool.Pool](t)(pgxpool.New(t.Context(), sqltest.URL(t)))
+	defer pool.Close()
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	waitFor := func(sessions string) {
+		t.Helper()
+		for number(t, pool, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "+sessions) == 0 {
+			if ctx.Err() != nil {
+				t.Fatalf("no session where %s", sessions)
+			}
+		}
+	}
+	from, to := io.Pipe()
+	ended := make(chan error, 2)
+	go func() {
+		restore, err := pool.Acquire(ctx)
+		if err == nil {
+			defer restore.Release()
+			_, err = restore.Conn().PgConn().CopyFrom(ctx, from, "COPY people FROM STDIN")
+		}
+		ended <- err
+	}()
+	waitFor("query LIKE 'COPY people%' AND wait_event = 'ClientRead'")
+	go func() {
+		_, err := pool.Exec(ctx, "BEGIN; LOCK TABLE people; COMMIT")
+		ended <- err
+	}()
+	waitFor("wait_event_type = 'Lock'")
+	if n := must[int](t)(dbsqlc.New().StalledEnd(ctx, pool, 0)); n != 0 {
+		t.Errorf("%d connections were ended", n)
+	}
+	_ = to.Close()
+	for range 2 {
+		if err := <-ended; err != nil {
+			t.Errorf("the copy, or the session behind it: %v", err)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/rs/zerolog"
 
 	"ebb/sessions"
 	"ebb/sql/convert"
@@ -57,10 +58,10 @@ func revive(ctx context.Context, s *Store, under []sessions.Lease) ([]sessions.K
 }
 
 // Waiting implements sessions.Inbox. Each replica calls it all the time, so it also ends stalled transactions, which messages may wait
-// for.
+// for. Without that look the sweep goes on.
 func (s *Store) Waiting(ctx context.Context, owner sessions.ReplicaID, limit int) ([]sessions.Key, error) {
 	if err := s.EndStalled(ctx); err != nil {
-		return nil, fmt.Errorf("ending stalled transactions: %w", err)
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Looking for stalled transactions failed")
 	}
 	keys, err := s.Q.SessionsWaiting(ctx, s.Pool, &dbsqlc.SessionsWaitingParams{
 		Owner: string(owner), TtlSeconds: s.TTL.Seconds(), MaxSessions: pg.Clamp(limit),

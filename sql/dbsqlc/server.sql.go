@@ -82,13 +82,15 @@ func (q *Queries) ServerIdentity(ctx context.Context, db DBTX) (ServerIdentityRo
 const stalledEnd = `-- name: StalledEnd :one
 SELECT count(*) FILTER (WHERE pg_terminate_backend(h.pid))::int AS ended
 FROM pg_catalog.pg_stat_activity w JOIN pg_catalog.pg_stat_activity h ON h.pid = ANY(pg_blocking_pids(w.pid))
-WHERE w.wait_event_type = 'Lock' AND h.wait_event_type = 'Client' AND h.state = 'active' AND h.usename = current_user
+WHERE w.wait_event_type = 'Lock' AND h.wait_event = 'ClientRead' AND h.state = 'active' AND h.query NOT ILIKE 'copy%'
+  AND h.datname = current_database() AND h.usename = current_user
   AND h.query_start < clock_timestamp() - interval '1 second' * $1::float8
   AND w.query_start < clock_timestamp() - interval '1 second' * $1::float8
 `
 
 // StalledEnd ends connections of this role whose client is silent in the middle of its statements, while others wait for their locks.
-// The server has no bound for that: idle_in_transaction_session_timeout begins when it awaits a new transaction's part.
+// The server has no bound for that: idle_in_transaction_session_timeout begins when it awaits a new transaction's part. A dump or a
+// restore of this role may be slow, and is left alone: the one writes, and the other copies.
 func (q *Queries) StalledEnd(ctx context.Context, db DBTX, seconds float64) (int, error) {
 	row := db.QueryRow(ctx, stalledEnd, seconds)
 	var ended int
