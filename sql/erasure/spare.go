@@ -10,7 +10,6 @@ import (
 
 	"ebb/sessions"
 	"ebb/sessions/periodic"
-	"ebb/sessions/retry"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/pg"
 )
@@ -30,14 +29,20 @@ func (s *Store) await(ctx context.Context, tx pgx.Tx, o *pg.OpenWork) error {
 }
 
 // awaitFrames returns when no call of an ended term can show something any more: it may have begun right before the erasure ended
-// the term. No other begins later, and each is over after [sessions.FrameTime]. So a storage that fails, after the erasure is done,
-// is a reason to wait that long, and none to report the erasure as failed.
+// the term. No other begins later, and each is over after [sessions.FrameTime]: frames of other sessions make it no longer. A storage
+// that fails, after the erasure is done, is a reason to wait that long, and none to report the erasure as failed.
 func (s *Store) awaitFrames(ctx context.Context) error {
-	err := periodic.Poll(ctx, framePoll, func() (bool, error) {
-		open, err := s.Q.FramesOpen(ctx, s.Pool)
+	one, stop := context.WithTimeout(ctx, sessions.FrameTime)
+	defer stop()
+	err := periodic.Poll(one, framePoll, func() (bool, error) {
+		open, err := s.Q.FramesOpen(one, s.Pool)
 		return !open, err
 	})
-	if err != nil && !retry.Sleep(ctx, sessions.FrameTime) {
+	if err == nil {
+		return nil
+	}
+	<-one.Done()
+	if ctx.Err() != nil {
 		return fmt.Errorf("waiting for cards that may still show what was erased: %w", err)
 	}
 	return nil
