@@ -108,16 +108,17 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := compose(db, o)
-	s.pages = compose(db.ForPages(), o)
+	logs := index.NewLogs(db)
+	s := compose(db, logs, o)
+	pages := db.ForPages()
+	s.pages = compose(pages, logs.Over(pages), o)
 	return s, nil
 }
 
-func compose(db *pg.DB, o Options) *Store {
+func compose(db *pg.DB, logs *index.Logs, o Options) *Store {
 	location := cmp.Or(o.Location, time.UTC)
 	people, compare := identity.New(db), vectors.NewComparer(db)
 	reader := facts.NewReader(db, people, location)
-	logs := index.NewLogs(db)
 	talks := conversation.New(db, people, logs)
 	return &Store{
 		db: db, comparer: compare, costs: spend.New(db), callCounts: calls.New(db), limitCounts: limits.New(db), expiries: retention.New(db, people, logs), conversations: talks,
@@ -153,6 +154,9 @@ func (s *Store) ForPages() *Store { return s.pages }
 func (s *Store) Pages() *console.Store {
 	return console.New(s.pages.db, identity.New(s.pages.db), s.pages)
 }
+
+// Audit returns the record of actions in chats and on the command line. They wait for no page of the console.
+func (s *Store) Audit() *console.Store { return console.New(s.db, identity.New(s.db), s) }
 
 // Close waits for connections in use.
 func (s *Store) Close() { s.db.Close() }

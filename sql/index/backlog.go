@@ -30,7 +30,7 @@ type Logs struct {
 	*pg.DB
 	seen *lru.Cache[sessions.Key, extent]
 
-	mu    sync.Mutex
+	mu    *sync.Mutex
 	due   map[sessions.Key]urgency
 	swept time.Time
 }
@@ -61,8 +61,11 @@ const (
 // NewLogs returns the indexes of the logs of a database.
 func NewLogs(db *pg.DB) *Logs {
 	seen, _ := lru.New[sessions.Key, extent](maxSeen) // it fails only without a size
-	return &Logs{DB: db, seen: seen, due: make(map[sessions.Key]urgency)}
+	return &Logs{DB: db, seen: seen, mu: &sync.Mutex{}, due: make(map[sessions.Key]urgency)}
 }
+
+// Over returns the same indexes, read over other connections. A session that is noted on either waits once.
+func (s *Logs) Over(db *pg.DB) *Logs { return &Logs{DB: db, seen: s.seen, mu: s.mu, due: s.due} }
 
 // Note reports the last place of a session's log. The next [Store.IndexBacklog] indexes the log if enough waits.
 func (s *Logs) Note(key sessions.Key, last int64) {

@@ -53,7 +53,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	err = db.Ping(ctx)
 	if err == nil {
 		db.Cluster, err = db.Q.OnCluster(ctx, db.Pool)
-		db.Pool.blocks, db.Pool.Heartbeats.blocks = db.Cluster, db.Cluster
+		db.Pool.blocks, db.Pool.Heartbeats.blocks, db.Pool.pages.blocks = db.Cluster, db.Cluster, db.Cluster
 	}
 	if err != nil {
 		db.Close()
@@ -74,7 +74,7 @@ func (d *DB) Close() {
 // ForPages returns the same database over the connections of the console. A statement there ends after 10 s, so that no page,
 // search or export keeps a message waiting. It is closed with d.
 func (d *DB) ForPages() *DB {
-	return &DB{Pool: d.Pool.pages, ListenConfig: d.ListenConfig, Q: d.Q, TTL: d.TTL, Clock: d.Clock}
+	return &DB{Pool: d.Pool.pages, ListenConfig: d.ListenConfig, Q: d.Q, TTL: d.TTL, Cluster: d.Cluster, Clock: d.Clock}
 }
 
 // failingTime follows each message that could not be stored.

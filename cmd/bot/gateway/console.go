@@ -21,7 +21,7 @@ import (
 
 // Manager returns the actions of operators on a database.
 func Manager(cfg *config.Config, s *sql.Store) *manage.Manager {
-	return manage.New(manage.Config{Audit: s.Pages(), Rights: s, Operators: s, Schedules: s, Settings: policyOf(func() *config.Config { return cfg })})
+	return manage.New(manage.Config{Audit: s.Audit(), Rights: s, Operators: s, Schedules: s, Settings: policyOf(func() *config.Config { return cfg })})
 }
 
 // A session's own settings go over its group's, and those over the common ones.

@@ -287,7 +287,7 @@ func (g *gateway) openBot(o Options) error {
 		Robot: robot,
 		Store: g.store, Memory: g.store, Keeper: g.store, Rights: g.store, Requests: g.store, Reporter: g.store, Elector: g.store, Transport: g.transport,
 		Values: values, Counter: counter, Metrics: g.registry,
-		Schedules: g.store, Planner: planner, Audit: g.store.Pages(),
+		Schedules: g.store, Planner: planner, Audit: g.store.Audit(),
 		Tools: append(tools.All(g.store, g.store, g.location), tools.Remind(planner)), Replica: g.replica, LeaseTTL: g.cfg.Cluster.LeaseTTL,
 		Name: a.Name, Language: a.Language, Prompt: a.Prompt, Location: g.location,
 		OneStream: o.Transport == nil && g.cfg.DingTalk.Connections == config.ConnectionsOne,
