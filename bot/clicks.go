@@ -82,7 +82,7 @@ func (b *Bot) stopByClick(ctx context.Context, card sessions.Clicked, by session
 	if err != nil {
 		return b.clickFailed(ctx, err, say)
 	}
-	if !served || !b.handler.MayStop(sessions.Event{SenderID: by, Message: &m}, card.Asked) {
+	if !served || !b.handler.MayStop(sessions.Event{SenderID: by, Message: &m}, card.Asked && !card.Shared) {
 		return say(wording.ButtonNotYours), clickRefused
 	}
 	m.Text = b.views.Quoted(m) + m.Text

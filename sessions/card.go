@@ -55,6 +55,7 @@ type Clicked struct {
 	State   CardState
 	Rating  Rating  // empty: not rated
 	Asked   bool    // the person wrote a message that the card's turn answers
+	Shared  bool    // others did so too, and the turn has not committed
 	Running bool    // the turn has not committed
 	Words   string  // the person's newest text in the session, besides commands; empty: unknown
 	Message Message // a message of the conversation, without sender and text

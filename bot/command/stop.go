@@ -14,8 +14,8 @@ import (
 
 const stopName = "stop"
 
-// Stops implements turn.Commands: the only asker and the conversation's owner may stop a turn. One of several would cancel others' questions. The bare name of the command
-// is enough: people in a hurry leave out the slash.
+// Stops implements turn.Commands: the only asker and the conversation's owner may stop a turn. One of several would cancel others'
+// questions. The bare name of the command is enough: people in a hurry leave out the slash.
 func (h *Handler) Stops(e sessions.Event, asked []sessions.Event) bool {
 	if e.IsScheduled() {
 		return false
@@ -28,10 +28,10 @@ func (h *Handler) Stops(e sessions.Event, asked []sessions.Event) bool {
 	return c.Use != nil && c.Name == stopName && c.Use.takes(c.Arg) && h.may(e, h.right(c.Command, c.Use)) && mayStop(h, e, asked)
 }
 
-// MayStop reports whether the sender of a /stop may stop a turn; asked is set if the turn answers the sender.
-func (h *Handler) MayStop(e sessions.Event, asked bool) bool {
+// MayStop reports whether the sender of a /stop may stop a turn; alone is set if the turn answers the sender alone.
+func (h *Handler) MayStop(e sessions.Event, alone bool) bool {
 	c := h.commands.Parse("/" + stopName)
-	return h.may(e, h.right(c.Command, c.Use)) && (asked || h.may(e, Owner))
+	return h.may(e, h.right(c.Command, c.Use)) && (alone || h.may(e, Owner))
 }
 
 func mayStop(h *Handler, e sessions.Event, asked []sessions.Event) bool {

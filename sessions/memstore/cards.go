@@ -241,7 +241,10 @@ func (m cards) ClickedCard(_ context.Context, track string, by sessions.UserID) 
 		}
 		found.Running = first.State == sessions.Pending
 		for _, e := range s.events {
-			found.Asked = found.Asked || e.Role == sessions.RoleUser && e.SenderID == by && s.sameTurn(first, e)
+			if e.Role == sessions.RoleUser && s.sameTurn(first, e) {
+				found.Asked = found.Asked || e.SenderID == by
+				found.Shared = found.Shared || e.SenderID != by && e.State == sessions.Pending
+			}
 		}
 		return found, nil
 	}
@@ -252,14 +255,11 @@ func (s *sessionRows) sameTurn(first, e *sessions.Event) bool {
 	if e == first {
 		return true
 	}
+	mine, other := s.marks[first.ID], s.marks[e.ID]
 	if first.Seq == 0 {
-		return e.State == sessions.Pending && s.marks[e.ID].attempt != 0 && s.marks[e.ID].attempt == s.marks[first.ID].attempt
+		return e.State == sessions.Pending && other.attempt != 0 && other.attempt == mine.attempt
 	}
-	from, to := min(first.Seq, e.Seq), max(first.Seq, e.Seq)
-	between := func(other *sessions.Event) bool {
-		return from < other.Seq && other.Seq <= to && other.Role != sessions.RoleUser
-	}
-	return from > 0 && !slices.ContainsFunc(s.events, between)
+	return mine.turn != 0 && other.turn == mine.turn
 }
 
 // RateCard implements sessions.Cards.

@@ -137,9 +137,11 @@ func deletionOf(key sessions.Key, id sessions.MessageID) deletedMessage {
 	return deletedMessage{robot, conversation, id}
 }
 
-// turnMark has the term of the message's turn, and of the last one counted because its process seemed dead.
+// turnMark has the term of the message's turn, and of the last one counted because its process seemed dead; turn is the number of the
+// committed one.
 type turnMark struct {
 	attempt, counted int64
+	turn             int64
 	width            int
 	admitted         bool
 }

@@ -274,6 +274,7 @@ func dropWebhook(e *sessions.Event) {
 }
 
 func (m *Store) appendEvent(s *sessionRows, t sessions.Turn) {
+	number := s.state.LastSeq + 1
 	for i, id := range t.Taken {
 		e := s.findEvent(id)
 		s.state.LastSeq++
@@ -281,6 +282,9 @@ func (m *Store) appendEvent(s *sessionRows, t sessions.Turn) {
 		if i < len(t.TakenWithheld) {
 			e.Withheld = t.TakenWithheld[i]
 		}
+		mark := s.marks[id]
+		mark.turn = number
+		s.marks[id] = mark
 		dropWebhook(e)
 		if e.Message != nil {
 			e.Message.Outcome = cmp.Or(t.Outcome, e.Message.Outcome)

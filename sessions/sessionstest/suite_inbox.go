@@ -370,6 +370,9 @@ func testRelease(b *suite) {
 	b.checkError(b.Store.Release(b.ctx, l))
 	_, err = b.Store.Commit(b.ctx, l, sessions.Turn{})
 	b.wantError(err, sessions.ErrLeaseLost, "committing after releasing")
+	if free, err := b.Store.LeaseOf(b.ctx, key); err != nil || free != (sessions.Lease{Key: key, Term: l.Term}) {
+		b.Errorf("the lease of a released session is %+v, %v", free, err)
+	}
 	next, err := b.Other.Acquire(b.ctx, key, replicaB)
 	b.checkError(err)
 	if next.Term != l.Term+1 {

@@ -348,7 +348,7 @@ func testClickedCards(b *suite) {
 		b.checkError(err)
 		return c
 	}
-	if c := look(asked); !c.Running || !c.Asked || c.Key != key || c.EventID != card.EventID || c.Message.ConversationID != "cidGroup==" || c.Words != v.Pending[0].Content {
+	if c := look(asked); !c.Running || !c.Asked || !c.Shared || c.Key != key || c.EventID != card.EventID || c.Message.ConversationID != "cidGroup==" || c.Words != v.Pending[0].Content {
 		b.Errorf("a click of one who asked, while the turn runs: %+v", c)
 	}
 	if c := look(others[0]); c.Asked || c.Words != "" {
@@ -360,7 +360,7 @@ func testClickedCards(b *suite) {
 	accept(4)
 	b.runTurn(l, 1)
 	for _, e := range v.Pending {
-		if c := look(e.SenderID); c.Running || !c.Asked || c.State != sessions.CardOpen {
+		if c := look(e.SenderID); c.Running || !c.Asked || c.Shared || c.State != sessions.CardOpen {
 			b.Errorf("a click of one who asked, after the commit: %+v", c)
 		}
 	}
@@ -371,6 +371,28 @@ func testClickedCards(b *suite) {
 	}
 	_, err = b.Store.ClickedCard(b.ctx, "none", asked)
 	b.wantError(err, sessions.ErrNotFound, "a click on an unknown card")
+
+	accept(5)
+	turn = newAnswer(b.beginTurn(l, 1)) // stopped, without an answer
+	turn.Events, turn.Reply = nil, nil
+	b.commitTurn(l, turn)
+	accept(6)
+	v = b.beginTurn(l, 1)
+	card = sessions.Card{Kind: sessions.ReplyCard, Track: "clicked alone", EventID: v.Pending[0].ID}
+	_, _, err = b.Store.OpenCard(b.ctx, l, card, 0)
+	b.checkError(err)
+	if c := look("person 6"); !c.Asked || c.Shared {
+		b.Errorf("a click of the only one who asked: %+v", c)
+	}
+	turn = newAnswer(v)
+	turn.Reply.Target.Card = card.Track
+	b.commitTurn(l, turn)
+	if c := look("person 6"); !c.Asked {
+		b.Errorf("a click of the only one who asked, after the commit: %+v", c)
+	}
+	if c := look("person 5"); c.Asked {
+		b.Errorf("a click of a person whose turn before had no answer: %+v", c)
+	}
 }
 
 // A reply leaves its card permanently, and only by its last claim. The card is then abandoned.

@@ -53,11 +53,13 @@ SELECT
     ) OR EXISTS (
         SELECT FROM dingtalk_session_events f JOIN dingtalk_session_events e ON e.session_key = f.session_key
         WHERE f.session_key = c.session_key AND f.id = c.turn_event_id AND e.role = 'user' AND e.sender_id = $1::text
-          AND e.seq > coalesce((SELECT max(a.seq) FROM dingtalk_session_events a
-                WHERE a.session_key = c.session_key AND a.seq < f.seq AND a.role <> 'user'), 0)
-          AND e.seq < (SELECT min(a.seq) FROM dingtalk_session_events a
-                WHERE a.session_key = c.session_key AND a.seq > f.seq AND a.role <> 'user')
+          AND e.turn = f.turn AND e.seq BETWEEN f.seq - 100 AND f.seq + 100 -- a turn takes at most 100 messages, one behind the other
     ))::boolean AS asked,
+    EXISTS (
+        SELECT FROM dingtalk_session_events f JOIN dingtalk_session_events e ON e.session_key = f.session_key
+        WHERE f.session_key = c.session_key AND f.id = c.turn_event_id AND e.sender_id <> $1::text
+          AND e.state = 'pending' AND e.attempt_term = f.attempt_term
+    ) AS shared,
     coalesce((SELECT left(p.content, 200) FROM dingtalk_session_events p
         WHERE p.session_key = c.session_key AND p.sender_id = $1::text AND p.sender_id <> '' AND p.role = 'user'
           AND p.content NOT LIKE '/%' AND p.message -> 'quote' IS NULL
@@ -80,12 +82,13 @@ type CardClickedRow struct {
 	Title            string
 	Running          bool
 	Asked            bool
+	Shared           bool
 	Words            string
 }
 
 // CardClicked finds the card of a click in any session, by an index. asked: the person wrote a message that the card's turn
-// answers. A turn has them in a row. The card's is the first to arrive, which may have been sent after others. running: the
-// turn has not committed. words: the person's newest words in the session, besides commands and quotes.
+// answers. shared: so did others, and the turn has not committed. running: the turn has not committed. words: the person's newest words
+// in the session, besides commands and quotes.
 func (q *Queries) CardClicked(ctx context.Context, db DBTX, arg *CardClickedParams) (CardClickedRow, error) {
 	row := db.QueryRow(ctx, cardClicked, arg.Person, arg.OutTrackID)
 	var i CardClickedRow
@@ -111,6 +114,7 @@ func (q *Queries) CardClicked(ctx context.Context, db DBTX, arg *CardClickedPara
 		&i.Title,
 		&i.Running,
 		&i.Asked,
+		&i.Shared,
 		&i.Words,
 	)
 	return i, err
