@@ -10,8 +10,8 @@ func (s *store) Admit(ctx context.Context, limits sessions.Limits, a sessions.As
 	return do(s, "admit", func() ([]sessions.Reached, error) { return s.mem.Admit(ctx, limits, a) })
 }
 
-func (s *store) SpendTokens(ctx context.Context, robot sessions.RobotCode, people []sessions.UserID, tokens int) error {
-	_, err := do(s, "spend", func() (none, error) { return none{}, s.mem.SpendTokens(ctx, robot, people, tokens) })
+func (s *store) SpendTokens(ctx context.Context, robot sessions.RobotCode, spent map[sessions.UserID]int) error {
+	_, err := do(s, "spend", func() (none, error) { return none{}, s.mem.SpendTokens(ctx, robot, spent) })
 	return err
 }
 

@@ -124,6 +124,32 @@ func TestOtherLimits(t *testing.T) {
 	}
 }
 
+// A turn counts the tokens of all its askers at once.
+func TestTokensOfAMergedTurnAreCountedAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		answered := text("fine")
+		answered.Usage = sessions.Usage{Prompt: 900, Completion: 100}
+		w := start(t, setup{model: &script{chat: rounds(answered, answered)}, config: func(c *Config) { c.Limits = sessions.Limits{PersonTokens: 5000} }})
+		people := []string{"alice", "bob", "carol"}
+		for i, who := range people {
+			w.post(said(fmt.Sprint("m", i), who, "hello"))
+		}
+		after(time.Second)
+		want(t, "turns", w.store.called("commit"), 1)
+		want(t, "writes", w.store.called("spend"), 1)
+		total := 0
+		for _, who := range people {
+			u, err := w.store.mem.Used(t.Context(), sessions.Askers{Robot: "robot", People: []sessions.UserID{sessions.UserID("u-" + who)}})
+			if err != nil || u.PersonTokens.Count == 0 {
+				t.Errorf("%s used %+v, %v", who, u.PersonTokens, err)
+			}
+			total += u.PersonTokens.Count
+		}
+		want(t, "tokens", total, 1000)
+	})
+}
+
 // Askers read their own use of the configured limits, the rest, and the end of a running window. Another person's use
 // shows only in the sums of the group and the installation.
 func TestUsageOfLimits(t *testing.T) {

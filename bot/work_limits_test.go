@@ -31,7 +31,7 @@ func TestCommandsThatCostAreLimited(t *testing.T) {
 		w.fill(3000)
 		after(time.Minute)
 		spend := func(who sessions.UserID) {
-			if err := w.store.mem.SpendTokens(t.Context(), "robot", []sessions.UserID{who}, 100_000); err != nil {
+			if err := w.store.mem.SpendTokens(t.Context(), "robot", map[sessions.UserID]int{who: 100_000}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -130,8 +130,8 @@ type Limiter interface {
 	// people keep it as [Event.Admitted].
 	Admit(ctx context.Context, limits Limits, a Askers) ([]Reached, error)
 
-	// SpendTokens adds a turn's tokens to its askers' days, in equal parts.
-	SpendTokens(ctx context.Context, robot RobotCode, people []UserID, tokens int) error
+	// SpendTokens adds a turn's tokens to its askers' days.
+	SpendTokens(ctx context.Context, robot RobotCode, spent map[UserID]int) error
 
 	// Notify claims the notice, and reports whether it is due. One beyond [NoticesPerMinute] is not, and stays unclaimed.
 	Notify(ctx context.Context, n Notice) (bool, error)

@@ -66,7 +66,7 @@ func TestLedgerOutlivesErasures(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := s.SpendTokens(t.Context(), robot, []sessions.UserID{"u1"}, 500); err != nil {
+			if err := s.SpendTokens(t.Context(), robot, map[sessions.UserID]int{"u1": 500}); err != nil {
 				t.Fatal(err)
 			}
 			since := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -96,6 +96,28 @@ func TestLedgerOutlivesErasures(t *testing.T) {
 				t.Errorf("the day has %d tokens, want those of the call during the erasure as well", n)
 			}
 		})
+	}
+}
+
+// The tokens of many askers are one pipeline.
+func TestTokensOfAskersAreOnePipeline(t *testing.T) {
+	t.Parallel()
+	url := sqltest.URL(t)
+	_, pool := open(t, url)
+	k := &killer{pool: pool}
+	s := must[*sql.Store](t)(sql.OpenTraced(t.Context(), sql.Options{URL: url, MaxConns: 1}, k))
+	t.Cleanup(s.Close)
+	for n := range 2 { // the first one reads the key of the day
+		k.seen = nil
+		if err := s.SpendTokens(t.Context(), robot, map[sessions.UserID]int{"u1": 10, "u2": 20, "u3": 30}); err != nil {
+			t.Fatal(err)
+		}
+		if n > 0 && len(k.seen) != 1 {
+			t.Errorf("three askers took %q", k.seen)
+		}
+	}
+	if n := number(t, pool, "SELECT sum(used) FROM limit_windows"); n != 120 {
+		t.Errorf("%d tokens are counted, want 120", n)
 	}
 }
 

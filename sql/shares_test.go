@@ -30,7 +30,7 @@ func TestTokensAreLeftToRecentUsers(t *testing.T) {
 				spent += usage[i+2].(int)
 			}
 		}
-		if err := s.SpendTokens(t.Context(), robot, []sessions.UserID{"eve"}, spent); err != nil {
+		if err := s.SpendTokens(t.Context(), robot, map[sessions.UserID]int{"eve": spent}); err != nil {
 			t.Fatal(err)
 		}
 		var met sessions.Limit
@@ -55,7 +55,7 @@ func TestTokensAreLeftToRecentUsers(t *testing.T) {
 func TestWindowsNameNoPerson(t *testing.T) {
 	t.Parallel()
 	s, pool, _ := openChat(t)
-	if err := s.SpendTokens(t.Context(), robot, []sessions.UserID{"alice"}, 10); err != nil {
+	if err := s.SpendTokens(t.Context(), robot, map[sessions.UserID]int{"alice": 10}); err != nil {
 		t.Fatal(err)
 	}
 	guess := sha256.Sum256([]byte("person_tokens\x00" + string(robot) + "\x00alice"))

@@ -180,10 +180,12 @@ func (r *Runner) spend(ctx context.Context, t *Turn, used sessions.Usage) {
 	for _, e := range t.Asked {
 		own[slices.Index(who.People, e.SenderID)] += e.Tokens
 	}
+	spent := make(map[sessions.UserID]int, len(own))
 	for i, part := range sessions.SharesOf(tokens, own) {
-		if err := r.store.SpendTokens(one, who.Robot, who.People[i:i+1], part); err != nil {
-			zerolog.Ctx(ctx).Warn().Err(err).Msg("Tokens of a turn not counted for its askers")
-		}
+		spent[who.People[i]] = part
+	}
+	if err := r.store.SpendTokens(one, who.Robot, spent); err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Tokens of a turn not counted for its askers")
 	}
 }
 

@@ -166,11 +166,11 @@ func (m *Store) tokensToday() int {
 }
 
 // SpendTokens implements sessions.Limiter.
-func (m *Store) SpendTokens(_ context.Context, robot sessions.RobotCode, people []sessions.UserID, tokens int) error {
+func (m *Store) SpendTokens(_ context.Context, robot sessions.RobotCode, spent map[sessions.UserID]int) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for i, part := range sessions.Shares(max(0, tokens), len(people)) {
-		m.use(sessions.PersonTokens, robot, string(people[i]), part, endOfDay())
+	for person, tokens := range spent {
+		m.use(sessions.PersonTokens, robot, string(person), tokens, endOfDay())
 	}
 	return nil
 }

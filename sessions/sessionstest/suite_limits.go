@@ -155,7 +155,7 @@ func testAdmitKeeps(b *suite) {
 			b.admit(limits, askersOf("", bob))
 		}
 		if limits.PersonTokens > 0 {
-			b.checkError(b.Store.SpendTokens(b.ctx, "robot", []sessions.UserID{bob}, 100))
+			b.checkError(b.Store.SpendTokens(b.ctx, "robot", map[sessions.UserID]int{bob: 100}))
 		}
 		l, err := b.Store.Acquire(b.ctx, k, replicaA)
 		b.checkError(err)
@@ -253,7 +253,7 @@ func testTokensShare(b *suite) {
 		turn := sessions.Turn{Usage: sessions.Usage{Prompt: tokens}, TakenTokens: []int{1}, Askers: []sessions.UserID{person}}
 		turn.Taken = []int64{t.Pending[0].ID}
 		b.commitTurn(l, turn)
-		b.checkError(b.Store.SpendTokens(b.ctx, "robot", []sessions.UserID{person}, tokens))
+		b.checkError(b.Store.SpendTokens(b.ctx, "robot", map[sessions.UserID]int{person: tokens}))
 	}
 	admitted := func(person sessions.UserID, want ...sessions.Limit) {
 		b.Helper()
@@ -315,8 +315,8 @@ func testWorkOfADay(b *suite) {
 
 func testSpendTokens(b *suite) {
 	people := []sessions.UserID{"alice", "bob", "carol"}
-	b.checkError(b.Store.SpendTokens(b.ctx, "robot", people, 100))
-	b.checkError(b.Other.SpendTokens(b.ctx, "robot", people[:1], 10))
+	b.checkError(b.Store.SpendTokens(b.ctx, "robot", map[sessions.UserID]int{"alice": 34, "bob": 33, "carol": 33}))
+	b.checkError(b.Other.SpendTokens(b.ctx, "robot", map[sessions.UserID]int{"alice": 10}))
 	total := 0
 	for i, want := range []int{44, 33, 33} {
 		used, err := b.Other.Used(b.ctx, askersOf("", people[i]))

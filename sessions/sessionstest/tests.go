@@ -59,7 +59,7 @@ var storeTests = []struct {
 	{"scheduled questions and compactions by hand have bounds of a day", testWorkOfADay},
 	{"turns at one moment are admitted up to the limit", testAdmitAtOnce},
 	{"an admission stays with its message", testAdmitKeeps},
-	{"tokens are divided among the askers", testSpendTokens},
+	{"tokens count for each of the askers", testSpendTokens},
 	{"a notice is given once in a window", testNotify},
 	{"figures beyond all bounds are kept as far as they fit", testAbsurdFigures},
 	{"what a message replies to is looked up", testQuoted},

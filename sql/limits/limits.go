@@ -188,8 +188,8 @@ func (s *Store) count(ctx context.Context, k dayKey, all []window, reached []ses
 }
 
 // SpendTokens implements sessions.Limiter.
-func (s *Store) SpendTokens(ctx context.Context, robot sessions.RobotCode, people []sessions.UserID, tokens int) error {
-	if len(people) == 0 || tokens <= 0 {
+func (s *Store) SpendTokens(ctx context.Context, robot sessions.RobotCode, spent map[sessions.UserID]int) error {
+	if len(spent) == 0 {
 		return nil
 	}
 	k, err := s.keys.today(ctx)
@@ -197,16 +197,16 @@ func (s *Store) SpendTokens(ctx context.Context, robot sessions.RobotCode, peopl
 		return err
 	}
 	var all []*dbsqlc.LimitsCountParams
-	for i, part := range sessions.Shares(tokens, len(people)) {
+	for person, tokens := range spent {
 		all = append(all, &dbsqlc.LimitsCountParams{
-			Subject: k.subject(string(sessions.PersonTokens), robot, string(people[i])), EndsAt: &k.ends, More: int64(part), Bound: math.MaxInt64,
+			Subject: k.subject(string(sessions.PersonTokens), robot, string(person)), EndsAt: &k.ends, More: int64(tokens), Bound: math.MaxInt64,
 		})
 	}
 	slices.SortFunc(all, func(x, y *dbsqlc.LimitsCountParams) int { return bytes.Compare(x.Subject, y.Subject) })
 	p := s.Pool.Pipeline()
 	s.Q.LimitsCount(ctx, p, all) // the key of another day has other windows
 	if err := p.Send(ctx); err != nil {
-		return fmt.Errorf("counting the tokens of %d askers: %w", len(people), err)
+		return fmt.Errorf("counting the tokens of %d askers: %w", len(spent), err)
 	}
 	return nil
 }
