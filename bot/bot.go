@@ -232,7 +232,7 @@ func (b *Bot) connect(turns, upkeep, replies context.Context) {
 	b.stats = &recorder{restarts: b.restarts}
 	b.outbox = outbox.New(replies, outbox.Config{
 		Store: b.store, Transport: b.cfg.Transport, Leases: b.leases, CommitTimeout: b.cfg.CommitTimeout, Now: b.now, WakeSession: b.turns.Wake, Stats: b.stats,
-		Lost: func(ctx context.Context, o sessions.Outgoing) { loseSchedules(ctx, &b.cfg, o) },
+		Scheduled: func(ctx context.Context, o sessions.Outgoing, arrived bool) { noteSchedules(ctx, &b.cfg, o, arrived) },
 	})
 	if b.cfg.Planner != nil {
 		b.timer = b.newTimer()

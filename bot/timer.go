@@ -42,22 +42,28 @@ func (b *Bot) wakeFor(a sessions.Accepted) {
 	}
 }
 
-// maxLost is the number of messages to a person or a conversation that is gone after which a schedule ends: each takes a call.
+// maxLost is the number of messages in a row to a person or a conversation that is gone after which a schedule ends: each takes a call.
 const maxLost = 3
 
-// loseSchedules counts a reply of schedules that DingTalk can't deliver to anyone.
-func loseSchedules(ctx context.Context, cfg *Config, o sessions.Outgoing) {
+// noteSchedules counts a reply of schedules that DingTalk can't deliver to anyone. One that arrived begins the count again.
+func noteSchedules(ctx context.Context, cfg *Config, o sessions.Outgoing, arrived bool) {
 	if cfg.Schedules == nil {
 		return
 	}
 	for _, id := range o.Reply.Target.Schedules {
 		one, stop := context.WithTimeout(context.WithoutCancel(ctx), cfg.CommitTimeout)
-		ended, err := cfg.Schedules.LoseSchedule(one, o.Key, id, maxLost)
+		var ended bool
+		var err error
+		if arrived {
+			err = cfg.Schedules.ReachSchedule(one, o.Key, id)
+		} else {
+			ended, err = cfg.Schedules.LoseSchedule(one, o.Key, id, maxLost)
+		}
 		stop()
 		log := zerolog.Ctx(ctx).With().Int64("schedule", id).Logger()
 		switch {
 		case err != nil && !errors.Is(err, sessions.ErrNotFound):
-			log.Warn().Err(err).Msg("Lost message of a schedule not counted")
+			log.Warn().Err(err).Bool("arrived", arrived).Msg("Outcome of a schedule's message not counted")
 		case ended:
 			log.Warn().Int("lost", maxLost).Msg("Schedule ended: its person or conversation is gone")
 		}

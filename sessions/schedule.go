@@ -116,8 +116,10 @@ type Schedules interface {
 	// OutstandingSchedules counts the active schedules that are due before a time: all, and those of a person.
 	OutstandingSchedules(ctx context.Context, by UserID, until time.Time) ([]OutstandingSchedules, error)
 	// LoseSchedule counts a message of a schedule whose person or conversation the platform does not know any more. After most
-	// of them the schedule ends as [ScheduleRefused]. It returns [ErrNotFound] without the schedule.
+	// of them in a row the schedule ends as [ScheduleRefused]. It returns [ErrNotFound] without the schedule.
 	LoseSchedule(ctx context.Context, key Key, id int64, most int) (ended bool, err error)
+	// ReachSchedule notes that a message of a schedule arrived.
+	ReachSchedule(ctx context.Context, key Key, id int64) error
 
 	// DueSchedules lists at most limit active schedules whose time has come, the oldest first. They follow after in the order of
 	// DueAt, Key and ID; the zero Schedule is before all.

@@ -19,8 +19,8 @@ type Config struct {
 	CommitTimeout time.Duration    // one claim or mark
 	Now           func() time.Time // storage's clock
 	Stats         Stats
-	// Lost is called for a reply to a schedule whose person or conversation is gone; nil: not called.
-	Lost        func(context.Context, sessions.Outgoing)
+	// Scheduled is called for a reply to a schedule that arrived, or whose person or conversation is gone; nil: not called.
+	Scheduled   func(ctx context.Context, o sessions.Outgoing, arrived bool)
 	WakeSession func(sessions.Key) // starts a turn of a session that was turned away or lost its lease
 }
 
@@ -38,7 +38,7 @@ func New(ctx context.Context, cfg Config) *Outbox {
 		panic(err) // the size is a positive constant
 	}
 	return &Outbox{
-		ctx: ctx, store: cfg.Store, transport: cfg.Transport, leases: cfg.Leases, timeout: cfg.CommitTimeout, now: cfg.Now, wakeSession: cfg.WakeSession, stats: cfg.Stats, lost: cfg.Lost,
+		ctx: ctx, store: cfg.Store, transport: cfg.Transport, leases: cfg.Leases, timeout: cfg.CommitTimeout, now: cfg.Now, wakeSession: cfg.WakeSession, stats: cfg.Stats, scheduled: cfg.Scheduled,
 		queues: map[channel]*queue{}, resumed: map[sessions.Key]int64{}, left: make(chan struct{}), webhooks: webhooks,
 	}
 }

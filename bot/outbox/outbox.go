@@ -26,7 +26,7 @@ type Outbox struct {
 	transport   chat.Transport
 	stats       Stats
 	wakeSession func(sessions.Key)
-	lost        func(context.Context, sessions.Outgoing)
+	scheduled   func(context.Context, sessions.Outgoing, bool)
 	timeout     time.Duration
 	now         func() time.Time // storage's clock
 

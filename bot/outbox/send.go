@@ -87,6 +87,7 @@ func (o *Outbox) sendPart(ctx context.Context, q *queue, batch []*pending, outs 
 			o.countDoubles(batch, outs)
 		}
 		o.recordOutcome(batch, outs, sessions.Settled{Sent: true, Part: sent.Part, Via: sent.Via, Card: sent.Card, Carrier: sent.Carrier})
+		o.noteScheduled(ctx, batch, outs, true)
 		return sendResult{done: true}
 	}
 	failed, ok := errors.AsType[*chat.SendError](err)
@@ -114,10 +115,18 @@ func (o *Outbox) sendPart(ctx context.Context, q *queue, batch []*pending, outs 
 	batch[0].log.WithLevel(level).Err(err).Int64("reply", out.ID).Int("joined", len(batch)).Bool("given_up", v.done).
 		Int("attempt", out.Attempts).Int("refusals", out.Refusals).Msg("Reply did not arrive")
 	o.recordOutcome(batch, outs, s)
-	if v.done && failed.Gone && out.Reply.Target.Scheduled && o.lost != nil {
-		o.lost(batch[0].log.WithContext(ctx), out)
+	if v.done && failed.Gone {
+		o.noteScheduled(ctx, batch, outs, false)
 	}
 	return v
+}
+
+func (o *Outbox) noteScheduled(ctx context.Context, batch []*pending, outs []sessions.Outgoing, arrived bool) {
+	for i, out := range outs {
+		if out.Reply.Target.Scheduled && o.scheduled != nil {
+			o.scheduled(batch[i].log.WithContext(ctx), out, arrived)
+		}
+	}
 }
 
 // guarded makes a panic an attempt that was refused without a known cause, and that may have arrived: others pass the reply, and it is

@@ -43,6 +43,21 @@ func (q *Queries) ScheduleAdvance(ctx context.Context, db DBTX, arg *ScheduleAdv
 	return result.RowsAffected(), nil
 }
 
+const scheduleArrive = `-- name: ScheduleArrive :exec
+UPDATE schedules s SET lost = 0 WHERE s.session_key = $1 AND s.id = $2 AND s.lost > 0
+`
+
+type ScheduleArriveParams struct {
+	SessionKey sessions.Key
+	ID         int64
+}
+
+// ScheduleArrive begins the count of messages that can't arrive again.
+func (q *Queries) ScheduleArrive(ctx context.Context, db DBTX, arg *ScheduleArriveParams) error {
+	_, err := db.Exec(ctx, scheduleArrive, arg.SessionKey, arg.ID)
+	return err
+}
+
 const scheduleCancel = `-- name: ScheduleCancel :one
 UPDATE schedules s SET state = 'cancelled', settled_at = now()
 WHERE s.session_key = $1 AND s.id = $2 AND s.state = 'active'
@@ -183,7 +198,7 @@ type ScheduleLoseParams struct {
 	ID         int64
 }
 
-// ScheduleLose counts a message that can't arrive, and ends the schedule after a number of them.
+// ScheduleLose counts a message that can't arrive, and ends the schedule after a number of them in a row.
 func (q *Queries) ScheduleLose(ctx context.Context, db DBTX, arg *ScheduleLoseParams) (bool, error) {
 	row := db.QueryRow(ctx, scheduleLose,
 		arg.Most,

@@ -51,13 +51,17 @@ WHERE s.state = 'active' AND s.due_at < @until::timestamptz
 GROUP BY 1;
 
 -- name: ScheduleLose :one
--- ScheduleLose counts a message that can't arrive, and ends the schedule after a number of them.
+-- ScheduleLose counts a message that can't arrive, and ends the schedule after a number of them in a row.
 UPDATE schedules s SET
     lost = s.lost + 1,
     state = CASE WHEN s.state = 'active' AND s.lost + 1 >= @most::int THEN 'refused' ELSE s.state END,
     settled_at = CASE WHEN s.state = 'active' AND s.lost + 1 >= @most::int THEN @at::timestamptz ELSE s.settled_at END
 WHERE s.session_key = @session_key AND s.id = @id
 RETURNING (s.state = 'refused')::boolean AS ended;
+
+-- name: ScheduleArrive :exec
+-- ScheduleArrive begins the count of messages that can't arrive again.
+UPDATE schedules s SET lost = 0 WHERE s.session_key = @session_key AND s.id = @id AND s.lost > 0;
 
 -- name: ScheduleCancel :one
 UPDATE schedules s SET state = 'cancelled', settled_at = now()

@@ -164,6 +164,14 @@ func (s *Store) LoseSchedule(ctx context.Context, key sessions.Key, id int64, mo
 	return ended, nil
 }
 
+// ReachSchedule implements sessions.Schedules.
+func (s *Store) ReachSchedule(ctx context.Context, key sessions.Key, id int64) error {
+	if err := s.Q.ScheduleArrive(ctx, s.Pool, &dbsqlc.ScheduleArriveParams{SessionKey: key, ID: id}); err != nil {
+		return fmt.Errorf("noting that a message of schedule %d arrived: %w", id, err)
+	}
+	return nil
+}
+
 // DueSchedules implements sessions.Schedules.
 func (s *Store) DueSchedules(ctx context.Context, after sessions.Schedule, limit int) ([]sessions.Schedule, error) {
 	rows, err := s.Q.SchedulesDue(ctx, s.Pool, &dbsqlc.SchedulesDueParams{
