@@ -40,6 +40,7 @@ func due(t *testing.T, s *sql.Store) sessions.Schedule {
 func firing(s sessions.Schedule) sessions.Message {
 	m := s.Creator
 	m.ID, m.Text = sessions.MessageID(fmt.Sprintf("schedule:%d:%d", s.ID, s.DueAt.Unix())), s.Text
+	m.Scheduled = &sessions.Scheduled{ID: s.ID, Kind: s.Kind, DueAt: s.DueAt, Origin: s.Origin}
 	return m
 }
 
@@ -369,25 +370,44 @@ func TestErasedMessageTakesItsSchedules(t *testing.T) {
 	}
 }
 
-// The messages and answers of a schedule go with the message that set it.
+// The messages and answers of a schedule go with the message that set it, also after the expiry of the schedule. They have words of the
+// model, which the message does not have.
 func TestErasedMessageTakesItsReminders(t *testing.T) {
 	t.Parallel()
-	s, pool := open(t, sqltest.URL(t))
-	c := newChat(t, s, "cid", zhangID, false)
-	said := c.speak("m1", zhangID, zhangNick, "提醒我改口令 "+secret, nil)
-	must[sessions.Schedule](t)(s.AddSchedule(t.Context(), c.lease, reminder(sessions.OriginOf("m1", "call_1"), "改口令 "+secret, zhangID)))
-	c.turn(zhangID, zhangNick, "好的", said)
-	next := time.Now().Add(-time.Second).Truncate(time.Second)
-	for _, answered := range []bool{true, false} {
-		one := due(t, s)
-		fired := must[sessions.Accepted](t)(s.FireSchedule(t.Context(), "r", one, next, firing(one)))
-		if answered {
-			c.turn(zhangID, zhangNick, "⏰ 改口令 "+secret, fired)
-		}
+	for name, expired := range map[string]bool{"schedule there": false, "schedule expired": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, pool := open(t, sqltest.URL(t))
+			c := newChat(t, s, "cid", zhangID, false)
+			said := c.speak("m1", zhangID, zhangNick, "每天提醒我那件事", nil)
+			must[sessions.Schedule](t)(s.AddSchedule(t.Context(), c.lease, reminder(sessions.OriginOf("m1", "call_1"), "改口令 "+secret, zhangID)))
+			c.turn(zhangID, zhangNick, "好的", said)
+			other := c.speak("m10", zhangID, zhangNick, "提醒我喝水", nil)
+			must[sessions.Schedule](t)(s.AddSchedule(t.Context(), c.lease, reminder(sessions.OriginOf("m10", "call_1"), "喝水", liID)))
+			c.turn(zhangID, zhangNick, "好的", other)
+			for _, next := range []time.Time{time.Now().Add(-time.Second).Truncate(time.Second), {}} {
+				for _, one := range must[[]sessions.Schedule](t)(s.DueSchedules(t.Context(), sessions.Schedule{}, 10)) {
+					fired := must[sessions.Accepted](t)(s.FireSchedule(t.Context(), "r", one, next, firing(one)))
+					if !next.IsZero() {
+						c.turn(zhangID, zhangNick, "⏰ "+one.Text, fired)
+					}
+				}
+			}
+			c.exchange(liID, "/提醒 列表", "#1 每天9点 改口令 "+secret)
+			if expired {
+				execute(t, pool, "UPDATE schedules SET settled_at = now() - interval '1 hour'")
+				if n := must[int](t)(s.ExpireSchedules(t.Context(), time.Minute)); n != 2 {
+					t.Fatalf("%d schedules expired, want 2", n)
+				}
+			}
+			asked := c.speak("m2", zhangID, zhangNick, "/forget last", nil)
+			must[memory.Forgotten](t)(s.ForgetMessage(t.Context(), said.EventID, memory.Asking{Lease: asked.Lease, Event: asked.EventID}))
+			gone(t, pool, secret)
+			if n := collect(t, pool, "SELECT count(*) FROM dingtalk_session_events WHERE content LIKE '%喝水'", pgx.RowTo[int64]); n[0] != 4 {
+				t.Errorf("%d messages have the words of another's reminder, want 4", n[0])
+			}
+		})
 	}
-	asked := c.speak("m2", zhangID, zhangNick, "/forget last", nil)
-	must[memory.Forgotten](t)(s.ForgetMessage(t.Context(), said.EventID, memory.Asking{Lease: asked.Lease, Event: asked.EventID}))
-	gone(t, pool, secret)
 }
 
 // A forgotten person's reminders that fired between the request and its execution go too, answered or not.

@@ -200,7 +200,7 @@ func (r *Runner) message(s sessions.Schedule, spec when.Spec, at, next time.Time
 	m.EncryptedID = "" // only the platform's frames confirm that two ids are one person's
 	m.ID = sessions.MessageID(fmt.Sprintf("schedule:%d:%d", s.ID, at.Unix()))
 	m.Scheduled = &sessions.Scheduled{
-		ID: s.ID, Kind: s.Kind, DueAt: at.In(r.cfg.Location), Repeats: spec.Repeats(), Lang: r.cfg.Language(m.ConversationID, s.Text),
+		ID: s.ID, Kind: s.Kind, DueAt: at.In(r.cfg.Location), Repeats: spec.Repeats(), Origin: s.Origin, Lang: r.cfg.Language(m.ConversationID, s.Text),
 	}
 	if !next.IsZero() {
 		m.Scheduled.Next = next.In(r.cfg.Location)

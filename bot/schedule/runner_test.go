@@ -109,7 +109,7 @@ func TestEachTimeFiresOnce(t *testing.T) {
 		phrase := rapid.SampledFrom([]string{"每10分钟", "每天9点", "每周五9点", "every 2 hours", "明天9点", "3秒后"}).Draw(t, "phrase")
 		spec := specOf(t, phrase, start)
 		due, _ := spec.Next(start)
-		s := &shelf{now: start, one: sessions.Schedule{ID: 1, Kind: sessions.Remind, State: sessions.ScheduleActive, DueAt: due, Spec: spec.String()}}
+		s := &shelf{now: start, one: sessions.Schedule{ID: 1, Kind: sessions.Remind, State: sessions.ScheduleActive, DueAt: due, Spec: spec.String(), Origin: "message m1"}}
 		r := s.runner(Settings{})
 		for range rapid.IntRange(1, 30).Draw(t, "runs") {
 			s.now = s.now.Add(time.Duration(rapid.IntRange(1, 200_000).Draw(t, "seconds")) * time.Second)
@@ -132,6 +132,9 @@ func TestEachTimeFiresOnce(t *testing.T) {
 			at := m.Scheduled.DueAt
 			if next, ok := spec.Next(at.Add(-time.Second)); !ok || !next.Equal(at) || at.Before(due) {
 				t.Fatalf("a message is of %s, which is none of the times", at)
+			}
+			if m.Scheduled.Origin != s.one.Origin {
+				t.Fatalf("a message has the origin %q, by which it is forgotten", m.Scheduled.Origin)
 			}
 			ids = append(ids, m.ID)
 		}

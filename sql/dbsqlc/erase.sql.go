@@ -776,11 +776,11 @@ func (q *Queries) ScheduleTexts(ctx context.Context, db DBTX, arg *ScheduleTexts
 }
 
 const scheduledBy = `-- name: ScheduledBy :many
-SELECT f.id, coalesce(f.seq, 0)::bigint AS seq FROM dingtalk_session_events e
-JOIN schedules t ON t.session_key = e.session_key
-    AND (t.origin = 'message ' || e.msg_id OR starts_with(t.origin, 'message ' || e.msg_id || ', call '))
-JOIN dingtalk_session_events f ON f.session_key = e.session_key AND f.id > e.id AND starts_with(f.msg_id, 'schedule:' || t.id || ':')
-WHERE e.session_key = $1 AND e.id = $2 AND e.role = 'user' AND f.role = 'user'
+SELECT f.id, coalesce(f.seq, 0)::bigint AS seq, f.content FROM dingtalk_session_events e
+JOIN dingtalk_session_events f ON f.session_key = e.session_key AND f.id > e.id AND f.role = 'user'
+    AND (f.message -> 'scheduled' ->> 'origin' = 'message ' || e.msg_id
+        OR starts_with(f.message -> 'scheduled' ->> 'origin', 'message ' || e.msg_id || ', call '))
+WHERE e.session_key = $1 AND e.id = $2 AND e.role = 'user'
 `
 
 type ScheduledByParams struct {
@@ -789,11 +789,13 @@ type ScheduledByParams struct {
 }
 
 type ScheduledByRow struct {
-	ID  int64
-	Seq int64
+	ID      int64
+	Seq     int64
+	Content string
 }
 
-// ScheduledBy lists the messages of the schedules that a message set; seq is 0 for one without a place in the view.
+// ScheduledBy lists the messages of the schedules that a message set; seq is 0 for one without a place in the view. Each has the origin of
+// its schedule, which expires before it.
 func (q *Queries) ScheduledBy(ctx context.Context, db DBTX, arg *ScheduledByParams) ([]ScheduledByRow, error) {
 	rows, err := db.Query(ctx, scheduledBy, arg.SessionKey, arg.Event)
 	if err != nil {
@@ -803,7 +805,7 @@ func (q *Queries) ScheduledBy(ctx context.Context, db DBTX, arg *ScheduledByPara
 	var items []ScheduledByRow
 	for rows.Next() {
 		var i ScheduledByRow
-		if err := rows.Scan(&i.ID, &i.Seq); err != nil {
+		if err := rows.Scan(&i.ID, &i.Seq, &i.Content); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -89,9 +90,12 @@ func (m *retraction) prepare(ctx context.Context, final bool) error {
 	for _, text := range texts { // lists of reminders show them without the words beside
 		m.like.AddSaying(text)
 	}
-	places, err := m.scheduled(ctx, m.Pool)
+	places, texts, err := m.scheduled(ctx, m.Pool)
 	if err != nil {
 		return err
+	}
+	for _, text := range texts {
+		m.like.AddSaying(text)
 	}
 	m.log = newReading(key, func(e *dbsqlc.LogWalkRow) bool {
 		_, scheduled := places[e.ID]
@@ -114,14 +118,19 @@ func (m *retraction) said(ctx context.Context, db dbsqlc.DBTX) (dbsqlc.MessageSa
 	return said, pg.AsNotFound(err)
 }
 
-// scheduled has the places of messages by the ids of their schedules, which the message set.
-func (m *retraction) scheduled(ctx context.Context, db dbsqlc.DBTX) (map[int64]int64, error) {
+// scheduled has the places, by id, and the words of messages of schedules, which the message set.
+func (m *retraction) scheduled(ctx context.Context, db dbsqlc.DBTX) (places map[int64]int64, texts []string, err error) {
 	rows, err := m.Q.ScheduledBy(ctx, db, &dbsqlc.ScheduledByParams{SessionKey: m.from.Lease.Key, Event: m.event})
-	places := make(map[int64]int64, len(rows))
+	places = make(map[int64]int64, len(rows))
 	for _, r := range rows {
 		places[r.ID] = r.Seq
+		words := r.Content
+		if _, behind, ok := strings.Cut(words, "\n"); ok { // the lead has the time
+			words = behind
+		}
+		texts = append(texts, words)
 	}
-	return places, err
+	return places, texts, err
 }
 
 // facts are the memories from the message; gone must not be repeated.
@@ -149,7 +158,7 @@ func (m *retraction) do(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, don
 		return err
 	}
 	events := slices.Clone(m.log.found)
-	places, err := m.scheduled(ctx, tx)
+	places, _, err := m.scheduled(ctx, tx)
 	if err != nil {
 		return err
 	}

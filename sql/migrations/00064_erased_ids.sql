@@ -1,4 +1,4 @@
--- Takes hashes of ids of people out of what outlives their erasure. Oldest release that can run on it: 0.1.
+-- Takes hashes of ids of people out of what outlives their erasure, and notes the origin of messages of schedules. Oldest release that can run on it: 0.1.
 
 -- +goose Up
 
@@ -9,3 +9,8 @@ UPDATE person_erasures SET person = sha256(convert_to(current_setting('ebb.salt'
 -- The id of a press of "stop" had such a hash of its person and card.
 UPDATE dingtalk_session_events SET msg_id = left(msg_id, 34) || md5(current_setting('ebb.salt') || msg_id)
 WHERE msg_id ~ '^stop-ebb-[0-9a-f]{24}-.';
+
+-- A schedule expires before its messages, which an erasure of the message that set it finds by this.
+UPDATE dingtalk_session_events f SET message = jsonb_set(f.message, '{scheduled,origin}', to_jsonb(t.origin))
+FROM schedules t
+WHERE f.session_key = t.session_key AND starts_with(f.msg_id, 'schedule:' || t.id || ':') AND f.message ? 'scheduled';

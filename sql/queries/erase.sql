@@ -81,12 +81,13 @@ JOIN schedules t ON t.session_key = e.session_key
 WHERE e.session_key = @session_key AND e.id = @event AND e.role = 'user';
 
 -- name: ScheduledBy :many
--- ScheduledBy lists the messages of the schedules that a message set; seq is 0 for one without a place in the view.
-SELECT f.id, coalesce(f.seq, 0)::bigint AS seq FROM dingtalk_session_events e
-JOIN schedules t ON t.session_key = e.session_key
-    AND (t.origin = 'message ' || e.msg_id OR starts_with(t.origin, 'message ' || e.msg_id || ', call '))
-JOIN dingtalk_session_events f ON f.session_key = e.session_key AND f.id > e.id AND starts_with(f.msg_id, 'schedule:' || t.id || ':')
-WHERE e.session_key = @session_key AND e.id = @event AND e.role = 'user' AND f.role = 'user';
+-- ScheduledBy lists the messages of the schedules that a message set; seq is 0 for one without a place in the view. Each has the origin of
+-- its schedule, which expires before it.
+SELECT f.id, coalesce(f.seq, 0)::bigint AS seq, f.content FROM dingtalk_session_events e
+JOIN dingtalk_session_events f ON f.session_key = e.session_key AND f.id > e.id AND f.role = 'user'
+    AND (f.message -> 'scheduled' ->> 'origin' = 'message ' || e.msg_id
+        OR starts_with(f.message -> 'scheduled' ->> 'origin', 'message ' || e.msg_id || ', call '))
+WHERE e.session_key = @session_key AND e.id = @event AND e.role = 'user';
 
 -- name: SummariesCovering :many
 -- SummariesCovering lists the summaries, in any state, whose range has one of the events and whose text is not empty.
