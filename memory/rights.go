@@ -94,7 +94,7 @@ type Record struct {
 	Prompt     int        `json:"prompt_tokens,omitzero"` // tokens of usage
 	Cached     int        `json:"cached_tokens,omitzero"`
 	Completion int        `json:"completion_tokens,omitzero"`
-	Cost       float64    `json:"cost,omitzero"` // in the unit of the configured prices
+	Cost       float64    `json:"cost,omitzero"` // in llm.currency
 
 	// The fields of a schedule are its next or last time, all its times, and whether the model answers it.
 	DueAt time.Time             `json:"due_at,omitzero"`

@@ -107,7 +107,7 @@ func (u Usage) Add(v Usage) Usage {
 type Spending struct {
 	Kind  string
 	Usage Usage
-	Cost  float64 // in the unit of the configured prices; 0 without prices
+	Cost  float64 // in llm.currency; 0 without prices
 	Model string  // empty: not known, or a sum of several
 }
 

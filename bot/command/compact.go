@@ -239,17 +239,17 @@ func (h *Handler) compactLog(ctx context.Context, t *view.Exchange, _ Call) stri
 		if e.EndSeq >= e.StartSeq {
 			fmt.Fprintf(&out, " (%d–%d)", e.StartSeq, e.EndSeq)
 		}
-		out.WriteString(spentWord(e, t.Lang) + "\n")
+		out.WriteString(spentWord(e, h.cfg.Current.Get().Currency, t.Lang) + "\n")
 	}
 	return out.String()
 }
 
-func spentWord(e sessions.LogEntry, lang string) string {
+func spentWord(e sessions.LogEntry, currency, lang string) string {
 	var parts []string
 	if tokens := e.Usage.Prompt + e.Usage.Completion; tokens > 0 {
 		part := fmt.Sprintf("%s %s tokens", e.Model, wording.Thousands(tokens))
 		if e.Cost > 0 {
-			part += wording.Say(wording.Cost, lang, e.Cost)
+			part += wording.Say(wording.CostOf, lang, wording.Cost(e.Cost, currency))
 		}
 		parts = append(parts, part)
 	}

@@ -42,7 +42,8 @@ func (c choosing) price(m llm.Listed) string {
 	if m.In == 0 && m.Out == 0 {
 		return ""
 	}
-	return wording.Say(wording.ModelPrice, c.Lang, m.In, cmp.Or(m.Cached, m.In), m.Out)
+	in := func(amount float64) string { return wording.Price(amount, c.cfg.Current.Get().Currency) }
+	return wording.Say(wording.ModelPrice, c.Lang, in(m.In), in(cmp.Or(m.Cached, m.In)), in(m.Out))
 }
 
 // choose sets the model of the conversation; the others stay behind it as fallbacks.

@@ -96,7 +96,7 @@ func (r reporting) figures(ctx context.Context) string {
 		}
 		rows = append(rows, row("今日维护用量", "upkeep today", "%s / %s tokens%s", wording.Thousands(s.SpentToday), wording.Thousands(set.DailyTokens), state))
 	}
-	if spent := spentSince(ctx, h.store, t, h.now()); spent != "" {
+	if spent := spentSince(ctx, h.store, t, h.now(), h.cfg.Current.Get().Currency); spent != "" {
 		rows = append(rows, row("今日用量", "today", "%s", spent))
 	}
 	if h.cfg.CallBudget != nil {
@@ -182,7 +182,7 @@ var kindWords = map[string][2]string{
 }
 
 // spentSince is empty before the first model call.
-func spentSince(ctx context.Context, ledger sessions.Ledger, t *view.Exchange, since time.Time) string {
+func spentSince(ctx context.Context, ledger sessions.Ledger, t *view.Exchange, since time.Time, currency string) string {
 	all, err := ledger.Spent(ctx, t.Key, since)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read the usage of a conversation")
@@ -204,7 +204,7 @@ func spentSince(ctx context.Context, ledger sessions.Ledger, t *view.Exchange, s
 	if cost == 0 {
 		return wording.Say(wording.Unpriced, t.Lang, list)
 	}
-	return wording.Say(wording.Spent, t.Lang, list, cost)
+	return wording.Say(wording.Spent, t.Lang, list, wording.Cost(cost, currency))
 }
 
 var callLevels = [][2]string{

@@ -30,7 +30,7 @@ func (a asking) usage(ctx context.Context) string {
 	now := a.now().UTC()
 	none := wording.Say(wording.UsageNone, a.Lang)
 	since := func(day time.Time) string {
-		if spent := spentSince(ctx, a.store, a.Exchange, day); spent != "" {
+		if spent := spentSince(ctx, a.store, a.Exchange, day, a.cfg.Current.Get().Currency); spent != "" {
 			return spent
 		}
 		return none

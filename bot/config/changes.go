@@ -9,7 +9,7 @@ import (
 // reloaded are the values that a running bot takes from a newer file, with all below them, except the fixed ones.
 var (
 	reloaded = []string{
-		"llm.default", "llm.models", "access", "groups", "agent.admins", "agent.limits", "agent.compaction", "schedule", "retention", "log.level",
+		"llm.default", "llm.currency", "llm.models", "access", "groups", "agent.admins", "agent.limits", "agent.compaction", "schedule", "retention", "log.level",
 	}
 	fixed = []string{
 		"agent.compaction.inline_deadline", "agent.compaction.deadline", "agent.compaction.retries", "agent.compaction.retry_backoff",

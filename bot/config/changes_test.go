@@ -16,6 +16,7 @@ func TestChangesAreNamed(t *testing.T) {
 		`{"access": {"deny": ["c1"]}, "log": {"level": "debug"}}`:                                                    {live: []string{"access.deny", "log.level"}},
 		`{"log": {"format": "json"}, "cluster": {"replica_id": "a"}}`:                                                {restart: []string{"cluster.replica_id", "log.format"}},
 		`{"schedule": {"enabled": false, "quiet_hours": "22:00-08:00"}}`:                                             {live: []string{"schedule.enabled", "schedule.quiet_hours"}},
+		`{"llm": {"currency": "¥"}}`:                                                                                 {live: []string{"llm.currency"}},
 		`{"llm": {"max_concurrent": 3}}`:                                                                             {restart: []string{"llm.max_concurrent"}},
 		`{"agent": {"compaction": {"notify": true, "policy": "balanced"}}}`:                                          {live: []string{"agent.compaction.policy"}, restart: []string{"agent.compaction.notify"}},
 		`{"agent": {"compaction": {"groups": {"c1": {"policy": "turns"}}}}}`:                                         {live: []string{"agent.compaction.groups"}},

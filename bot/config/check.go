@@ -147,11 +147,14 @@ func (l *LLMConfig) check(k checker, need Need) {
 		}
 		first[m.Name] = i
 	}
+	k.want(currencyForm.MatchString(l.Currency), "llm.currency", strconv.Quote(l.Currency), "a code such as CNY or a sign such as ¥, at most 8 characters, or empty")
 	k.between("llm.max_concurrent", l.MaxConcurrent, 1, 10000)
 	if len(l.Models) > 0 {
 		k.want(l.has(l.Default), "llm.default", strconv.Quote(l.Default), "the name of a model in llm.models: %s", l.names())
 	}
 }
+
+var currencyForm = regexp.MustCompile(`^[\p{L}\p{Sc}]{0,8}$`)
 
 func (m *ModelConfig) check(k checker, path string, need Need) {
 	k.required(path+".name", m.Name, "a name")

@@ -73,6 +73,8 @@ type LLMConfig struct {
 	Default string `json:"default"`
 	// Models are the endpoints in the order of fallback. At least one.
 	Models []ModelConfig `json:"models"`
+	// Currency is that of all prices: a code such as CNY, or a sign such as ¥. Empty: costs are figures alone.
+	Currency string `json:"currency"`
 	// MaxConcurrent bounds the concurrent calls of a process, at least 1, of which flushes, summaries and digests
 	// have at most a quarter.
 	MaxConcurrent int `json:"max_concurrent"`
@@ -98,7 +100,7 @@ type ModelConfig struct {
 	Temperature *float64 `json:"temperature"`
 	// Params are fields of the provider, merged into each request of this model.
 	Params Params `json:"params"`
-	// PriceIn is for a million input tokens, in any currency. 0: costs are not counted.
+	// PriceIn is for a million input tokens, in llm.currency. 0: costs are not counted.
 	PriceIn float64 `json:"price_in"`
 	// PriceCached is for those from the provider's cache. 0: PriceIn.
 	PriceCached float64 `json:"price_cached"`
@@ -239,7 +241,7 @@ func defaults(src *source) *Config {
 			Connections:      ConnectionsAll,
 			KeepAlive:        20 * time.Second,
 		},
-		LLM: LLMConfig{Default: "main", Models: []ModelConfig{main}, MaxConcurrent: 32},
+		LLM: LLMConfig{Default: "main", Currency: "CNY", Models: []ModelConfig{main}, MaxConcurrent: 32},
 		Agent: AgentConfig{
 			Limits: LimitsConfig{UnidentifiedTurns: 20, ScheduledTurns: 48, Compactions: 10},
 			Name:   "Ebb", Language: "zh", SessionScope: "group",

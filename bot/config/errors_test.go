@@ -92,6 +92,7 @@ func TestLoadRefusesValues(t *testing.T) {
 
 		{"no model", `{"llm": {"models": ^[]}}`, "llm.models: got none, want at least one model"},
 		{"no such model", `{"llm": {"default": ^"x"}}`, `llm.default: got "x", want the name of a model in llm.models: "main"`},
+		{"no currency", `{"llm": {"currency": ^"CNY per token"}}`, `llm.currency: got "CNY per token", want a code such as CNY or a sign such as ¥`},
 		{"no calls of the model", `{"llm": {"max_concurrent": ^0}}`, "llm.max_concurrent: got 0, want 1 to 10000"},
 		{"model without endpoint", `{"llm": {"models": [^{"name": "main", "model": "m"}]}}`, "llm.models[0].base_url: is empty, want the URL of a server"},
 		{"temperature", modelFile(`"temperature": ^2.1`), "llm.models[0].temperature: got 2.1, want 0 to 2, or null"},

@@ -34,6 +34,8 @@ type Config struct {
 	// Calls returns the month's calls to DingTalk's open API and its quota, 0 for no bound. nil: they are not counted.
 	Calls    func() (made, quota int64)
 	Location *time.Location
+	// Currency is that of the configured prices. nil: unknown.
+	Currency func() string
 	// Token makes an administrator, and ViewerToken a viewer; empty: none. Without both and without Identity, a one-time code
 	// makes an administrator.
 	Token, ViewerToken string
@@ -85,6 +87,9 @@ func New(cfg Config) (*Console, error) {
 	r, err := newRenderer(cfg.Location)
 	if err != nil {
 		return nil, err
+	}
+	if cfg.Currency != nil {
+		r.currency = cfg.Currency
 	}
 	c := &Console{exports: make(chan struct{}, maxExports), entry: &entry{cfg: cfg, pages: r, wrong: newThrottle(wrongEvery, wrongAtOnce), asked: newQuestions()}}
 	if !c.hasLogins() {

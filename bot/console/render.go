@@ -21,6 +21,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/bot/wording"
 	"ebb/sessions"
 )
 
@@ -109,10 +110,11 @@ type variant struct {
 }
 
 type renderer struct {
-	zone    *time.Location
-	words   map[string]words
-	pages   map[variant]map[string]parsedPage // by name
-	version string                            // changes with the static files
+	zone     *time.Location
+	words    map[string]words
+	pages    map[variant]map[string]parsedPage // by name
+	version  string                            // changes with the static files
+	currency func() string                     // shown with costs
 }
 
 // parsedPage parses a page when it is shown first. All pages in all variants would take a third of an idle gateway's heap, and
@@ -120,7 +122,7 @@ type renderer struct {
 type parsedPage func() (*template.Template, error)
 
 func newRenderer(zone *time.Location) (*renderer, error) {
-	r := &renderer{zone: zone, words: map[string]words{}, pages: map[variant]map[string]parsedPage{}, version: staticVersion()}
+	r := &renderer{zone: zone, words: map[string]words{}, pages: map[variant]map[string]parsedPage{}, version: staticVersion(), currency: func() string { return "" }}
 	names, err := fs.Glob(templateFiles, "templates/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("list the templates: %w", err)
@@ -168,7 +170,7 @@ func (r *renderer) funcs(w words) template.FuncMap {
 			return codeView{fmt.Sprint(code), w.Code(kind, fmt.Sprint(code))}
 		},
 		"reason":  w.Failure,
-		"speaker": w.Speaker, "num": num, "add": func(n, m int64) int64 { return n + m }, "cost": cost,
+		"speaker": w.Speaker, "num": num, "add": func(n, m int64) int64 { return n + m }, "cost": func(f float64) string { return wording.Cost(f, r.currency()) },
 		"time": func(t time.Time) string {
 			if t.IsZero() {
 				return "–"
@@ -340,16 +342,6 @@ func staticVersion() string {
 		h.Write(b)
 	}
 	return hex.EncodeToString(h.Sum(nil))[:12]
-}
-
-// leastCost is the smallest cost with a digit on the page.
-const leastCost = 0.0001
-
-func cost(f float64) string {
-	if f > 0 && f < leastCost {
-		return fmt.Sprintf("< %v", leastCost)
-	}
-	return fmt.Sprintf("%.4f", f)
 }
 
 func num(n any) string {

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -208,6 +209,29 @@ func TestUsageWithoutAPrice(t *testing.T) {
 	w.execute("UPDATE model_usage SET cost = 0.00002")
 	if _, page := b.get("/usage?lang=en"); strings.Contains(page, reason) || !strings.Contains(page, "&lt; 0.0001<") {
 		t.Errorf("a small cost is shown as none: %s", around(page, "0.0"))
+	}
+}
+
+// Every cost on a page names its currency.
+func TestPagesNameTheCurrency(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	w.execute("UPDATE compaction_log SET cost = 0.5")
+	w.execute(`INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens, cost, turns)
+		VALUES ('` + groupKey + `', (now() AT TIME ZONE 'UTC')::date, 'turn', 'qwen', 'staff0001', 1234, 0.25, 3)`)
+	b := w.enter(w.serve(func(c *console.Config) { c.Currency = func() string { return "CNY" } }), adminToken)
+	costs := regexp.MustCompile(`>(?:&lt; )?\d+\.\d{4}[^<]*<`)
+	for _, path := range []string{"/", "/usage", "/compactions", w.at("/compactions/{key}/{attempt}", groupKey)} {
+		_, page := b.get(path)
+		shown := costs.FindAllString(page, -1)
+		if len(shown) == 0 {
+			t.Errorf("%s has no cost", path)
+		}
+		for _, cost := range shown {
+			if !strings.HasSuffix(cost, " CNY<") {
+				t.Errorf("%s has a cost without a currency: %s", path, cost)
+			}
+		}
 	}
 }
 

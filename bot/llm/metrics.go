@@ -63,7 +63,7 @@ func NewMetrics(r prometheus.Registerer, m Model) *Metrics {
 		calls:      counter("model_calls_total", "Calls of models, by model and kind of work. A call that goes on to the next model counts for both.", "model", "kind"),
 		errors:     counter("model_errors_total", "Calls that a model failed after all retries, also where the next model answered, by class.", "model", "kind", "class"),
 		tokens:     counter("model_tokens_total", "Tokens as providers reported them: prompt, of which cached, and completion.", "model", "kind", "token"),
-		cost:       counter("model_cost_total", "Price of calls, in the unit of the configured prices. Calls of models without a price count nothing.", "model", "kind"),
+		cost:       counter("model_cost_total", "Price of calls, in llm.currency. Calls of models without a price count nothing.", "model", "kind"),
 		seconds:    histogram("model_call_seconds", "Time of a call of one model, with its retries.", "model", "kind"),
 		corrected:  counter("model_answers_corrected_total", "Answers whose text was changed before people read it or it was stored, by what the model had written.", "model", "kind", "correction"),
 		firstToken: histogram("model_first_token_seconds", "Time of the last request of a call to its first token, where the answer was streamed.", "model"),

@@ -73,7 +73,7 @@ type Response struct {
 	Usage     sessions.Usage
 	Guessed   bool    // the provider's count of the prompt is missing or impossible: Usage has an estimate
 	Model     string  // configured model that answered, perhaps a fallback
-	Cost      float64 // in the unit of the configured prices; 0 without prices
+	Cost      float64 // in llm.currency; 0 without prices
 	// Forced names the way in which a tool was forced, for models that reject tool_choice.
 	Forced string
 	// Corrected lists the kinds of words that the model wrote and Text has no more.

@@ -28,6 +28,7 @@ type Values struct {
 	Model        llm.Model
 	Models       []llm.Listed // that a conversation may choose, the default first; nil: none
 	SummaryModel string       // empty: the default model
+	Currency     string       // in which models have prices; empty: unknown
 
 	Compaction  compaction.Settings
 	Compactions map[sessions.ConversationID]compaction.Settings

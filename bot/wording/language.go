@@ -3,8 +3,10 @@ package wording
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"ebb/sessions"
 )
@@ -61,4 +63,26 @@ func Thousands(n int) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
+}
+
+// leastCost is the smallest amount with a digit.
+const leastCost = 0.0001
+
+// Cost formats an amount with four digits behind the point, as in 0.0123 CNY or ¥0.0123. An empty currency leaves the figure alone.
+func Cost(amount float64, currency string) string {
+	if amount > 0 && amount < leastCost {
+		return "< " + withCurrency(fmt.Sprint(leastCost), currency)
+	}
+	return withCurrency(fmt.Sprintf("%.4f", amount), currency)
+}
+
+// Price formats a configured price as it is written.
+func Price(amount float64, currency string) string { return withCurrency(fmt.Sprint(amount), currency) }
+
+// withCurrency puts a sign before the figure, and a code or a word behind it.
+func withCurrency(figure, currency string) string {
+	if r, _ := utf8.DecodeRuneInString(currency); unicode.Is(unicode.Sc, r) {
+		return currency + figure
+	}
+	return strings.TrimSpace(figure + " " + currency)
 }

@@ -51,7 +51,7 @@ const (
 	BacklogLeft
 	Spent
 	Unpriced
-	Cost
+	CostOf
 	OnTheWay
 	NextDay
 	ByHandOnly

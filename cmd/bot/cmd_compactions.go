@@ -8,7 +8,10 @@ import (
 	"io"
 	"time"
 
+	"ebb/bot/config"
 	"ebb/bot/manage"
+	"ebb/bot/wording"
+	"ebb/cmd/bot/gateway"
 	"ebb/sessions"
 	"ebb/sql"
 )
@@ -27,7 +30,7 @@ type compactionsListCmd struct {
 
 // Run lists attempts.
 func (c compactionsListCmd) Run(ctx context.Context, app *App) error {
-	return withStore(ctx, app, c.configFlag, func(s *sql.Store, at clock) error {
+	return withConfiguredStore(ctx, app, c.configFlag, func(cfg *config.Config, s *sql.Store, at clock) error {
 		if c.Session != "" {
 			if _, err := s.Session(ctx, sessions.Key(c.Session)); err != nil {
 				return noSession(c.Session, err)
@@ -48,8 +51,8 @@ func (c compactionsListCmd) Run(ctx context.Context, app *App) error {
 		rows := views(all, func(e sessions.LogEntry) compactionView { return viewCompaction(e, ends[e.ID]) })
 		head := "ID\t" + at.head("TIME") + "\tSESSION\tTRIGGER\tPOLICY\tMODE\tOUTCOME\tTOKENS\tEVENTS\tFLUSH\tTOOK\tCOST\tERROR"
 		return table(app.Stdout, c.JSON, rows, head, func(e compactionView) string {
-			return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d -> %d\t%s\t%s\t%s\t%.4f\t%s", e.ID, at.cell(e.CreatedAt), e.Session, e.Trigger,
-				e.Policy, e.Mode, e.came(), e.TokensBefore, e.TokensAfter, e.events(), e.FlushOutcome, e.took(), e.Cost, ending(e.Error))
+			return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d -> %d\t%s\t%s\t%s\t%s\t%s", e.ID, at.cell(e.CreatedAt), e.Session, e.Trigger,
+				e.Policy, e.Mode, e.came(), e.TokensBefore, e.TokensAfter, e.events(), e.FlushOutcome, e.took(), e.paid(cfg.LLM.Currency), ending(e.Error))
 		})
 	})
 }
@@ -87,7 +90,8 @@ type compactionsShowCmd struct {
 
 // Run shows an attempt.
 func (c compactionsShowCmd) Run(ctx context.Context, app *App) error {
-	return withManager(ctx, app, c.configFlag, func(m *manage.Manager, s *sql.Store, at clock) error {
+	return withConfiguredStore(ctx, app, c.configFlag, func(cfg *config.Config, s *sql.Store, at clock) error {
+		m := gateway.Manager(cfg, s)
 		e, err := s.Compaction(ctx, c.ID)
 		if errors.Is(err, sessions.ErrNotFound) {
 			return usageError{fmt.Errorf("there is no compaction %d; bot compactions list shows them", c.ID)}
@@ -100,11 +104,11 @@ func (c compactionsShowCmd) Run(ctx context.Context, app *App) error {
 			return err
 		}
 		session.Key = e.Key // also of a deleted session, whose type is unknown
-		return m.View(ctx, operator, session, func(ctx context.Context) error { return c.show(ctx, app, s, at, e) })
+		return m.View(ctx, operator, session, func(ctx context.Context) error { return c.show(ctx, app, s, at, e, cfg.LLM.Currency) })
 	})
 }
 
-func (c compactionsShowCmd) show(ctx context.Context, app *App, s *sql.Store, at clock, e sessions.LogEntry) error {
+func (c compactionsShowCmd) show(ctx context.Context, app *App, s *sql.Store, at clock, e sessions.LogEntry, currency string) error {
 	ends, err := s.CompactionEnds(ctx, []int64{e.ID})
 	if err != nil {
 		return err
@@ -122,10 +126,10 @@ func (c compactionsShowCmd) show(ctx context.Context, app *App, s *sql.Store, at
 		}
 		view.Summary = summary.Text
 	}
-	return showCompaction(app.Stdout, view, at, c.JSON)
+	return showCompaction(app.Stdout, view, at, currency, c.JSON)
 }
 
-func showCompaction(out io.Writer, e compactionView, at clock, asJSON bool) error {
+func showCompaction(out io.Writer, e compactionView, at clock, currency string, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(out).Encode(e)
 	}
@@ -147,7 +151,7 @@ func showCompaction(out io.Writer, e compactionView, at clock, asJSON bool) erro
 		{"events", e.events()},
 		{"flush", e.FlushOutcome},
 		{"took", e.took().String()},
-		{"cost", fmt.Sprintf("%.6f", e.Cost)},
+		{"cost", e.paid(currency)},
 		{"usage", fmt.Sprintf("%d in (%d cached), %d out", e.Usage.Prompt, e.Usage.Cached, e.Usage.Completion)},
 	}
 	for _, r := range e.Flushes {
@@ -181,6 +185,14 @@ func (e compactionView) came() string {
 	default:
 		return e.Outcome
 	}
+}
+
+// paid is a dash where no model was called, or none has a price.
+func (e compactionView) paid(currency string) string {
+	if e.Cost == 0 {
+		return "-"
+	}
+	return wording.Cost(e.Cost, currency)
 }
 
 func (e compactionView) took() time.Duration { return time.Duration(e.DurationMS) * time.Millisecond }

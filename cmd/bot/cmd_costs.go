@@ -14,6 +14,7 @@ import (
 	"ebb/bot/config"
 	"ebb/bot/dingtalk/calls"
 	"ebb/bot/manage"
+	"ebb/bot/wording"
 	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/spend"
@@ -27,7 +28,7 @@ type compactionsCostCmd struct {
 	JSON    bool   `help:"One JSON object a line."`
 }
 
-// The cost is in the unit of the configured prices; null without a price.
+// The cost is in llm.currency; null without a price.
 type costView struct {
 	Period           string       `json:"period,omitempty"`
 	Session          sessions.Key `json:"session,omitempty"`
@@ -49,10 +50,10 @@ func viewCost(c spend.Cost) costView {
 	return v
 }
 
-func (v costView) line() string {
+func (v costView) line(currency string) string {
 	cost := "no price"
 	if v.Cost != nil {
-		cost = fmt.Sprintf("%.4f", *v.Cost)
+		cost = wording.Cost(*v.Cost, currency)
 	}
 	return fmt.Sprintf("%s\t%s\t%s\t%d\t%d\t%d\t%s", orDash(v.Period), orDash(string(v.Session)), v.Kind, v.PromptTokens, v.CachedTokens,
 		v.CompletionTokens, cost)
@@ -79,7 +80,8 @@ func (c compactionsCostCmd) Run(ctx context.Context, app *App) error {
 		if c.By == "conversation" {
 			all = sumConversations(all)
 		}
-		if err := table(app.Stdout, c.JSON, views(all, viewCost), "PERIOD (UTC)\tSESSION\tKIND\tPROMPT\tCACHED\tCOMPLETION\tCOST", costView.line); err != nil {
+		head := "PERIOD (UTC)\tSESSION\tKIND\tPROMPT\tCACHED\tCOMPLETION\tCOST"
+		if err := table(app.Stdout, c.JSON, views(all, viewCost), head, func(v costView) string { return v.line(cfg.LLM.Currency) }); err != nil {
 			return err
 		}
 		if names := cfg.LLM.Unpriced(); len(names) > 0 && !c.JSON {

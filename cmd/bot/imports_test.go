@@ -65,7 +65,7 @@ var importRules = []struct {
 	{"bot", append(lower, "bot/access", "bot/llm", "bot/chat", "bot/reload", "bot/wording", "bot/view", "bot/outbox", "bot/upkeep", "bot/command", "bot/schedule", "bot/turn", "bot/leader")},
 	{"bot/admin", []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*"}},
 	{"bot/config", []string{"sessions", "sessions/*", "compaction", "compaction/*", "bot", "bot/access", "bot/command", "bot/reload", "bot/schedule", "bot/schedule/when", "bot/tools", "bot/view", "sql"}},
-	{"bot/console", append(lower, "memory/pages", "bot/manage", "bot/schedule/when")},
+	{"bot/console", append(lower, "memory/pages", "bot/manage", "bot/schedule/when", "bot/wording")},
 	{"bot/dingtalk/calls", []string{"sessions"}},
 	{"bot/dingtalk/breaker", []string{"sessions", "sessions/retry"}},
 	{"bot/dingtalk", []string{"bot/chat", "bot/dingtalk/calls", "bot/dingtalk/card", "bot/dingtalk/markdown", "bot/dingtalk/reaction", "sessions", "sessions/*"}},

@@ -19,7 +19,7 @@ func attempt() sessions.LogEntry {
 		TokensBefore: 9000, TokensAfter: 4000, StartSeq: 1, EndSeq: 12, FlushOutcome: "flushed", Duration: 1500 * time.Millisecond,
 		Audit: `{"source_tokens":5500,"summary_tokens":500,"calls":2,"recall":0.9583,"precision":1,"missing":["8443","v1.2"],"repaired":true,` +
 			`"rolled_up":3,"fallback":"spare","offloads_deleted":4,"memories":["发布窗口定在周五"],"healed":false,"later_field":5}`,
-		Usage: sessions.Usage{Prompt: 6000, Cached: 100, Completion: 500}, Outcome: "committed", Undone: time.Unix(1_800_000_000, 0),
+		Usage: sessions.Usage{Prompt: 6000, Cached: 100, Completion: 500}, Cost: 0.5, Outcome: "committed", Undone: time.Unix(1_800_000_000, 0),
 	}
 }
 
@@ -27,7 +27,7 @@ func TestShowCompaction(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	at := clock{time.FixedZone("Asia/Shanghai", 8*3600)}
-	if err := showCompaction(&out, viewCompaction(attempt(), admin.CompactionEnd{}), at, false); err != nil {
+	if err := showCompaction(&out, viewCompaction(attempt(), admin.CompactionEnd{}), at, "CNY", false); err != nil {
 		t.Fatal(err)
 	}
 	rows := map[string]string{}
@@ -37,7 +37,7 @@ func TestShowCompaction(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"trigger": "window", "policy": "sliding_window", "mode": "summary_plus_prune", "model": "main", "tokens": "9000 -> 4000 (5000 freed)",
-		"events": "1-12", "took": "1.5s", "identifiers kept": "95.8 %", "identifiers of the source": "100 %", "added verbatim": "8443, v1.2",
+		"events": "1-12", "took": "1.5s", "cost": "0.5000 CNY", "identifiers kept": "95.8 %", "identifiers of the source": "100 %", "added verbatim": "8443, v1.2",
 		"written again": "yes", "older summaries joined": "3", "fallback model": "spare", "offloads deleted": "4", "saved to memory": "发布窗口定在周五",
 		"later field": "5", "undone": "2027-01-15 16:00:00 Asia/Shanghai", "erased": "-",
 	} {
@@ -64,7 +64,7 @@ func TestShowCompactionEnds(t *testing.T) {
 	view := viewCompaction(e, admin.CompactionEnd{SummaryID: 12, Erased: true})
 	view.Summary = "第一行\n第二行"
 	var out bytes.Buffer
-	if err := showCompaction(&out, view, clock{time.UTC}, false); err != nil {
+	if err := showCompaction(&out, view, clock{time.UTC}, "CNY", false); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`undone +-\n`, `erased +2027-01-15 08:00:00 UTC\n`, `4000 -> 9000 \(grew by 5000\)\n`, `newest summary +12\n\n第一行\n第二行\n$`} {
@@ -76,7 +76,7 @@ func TestShowCompactionEnds(t *testing.T) {
 		t.Errorf("a list says %q of one that was erased", got)
 	}
 	out.Reset()
-	if err := showCompaction(&out, view, clock{time.UTC}, true); err != nil {
+	if err := showCompaction(&out, view, clock{time.UTC}, "CNY", true); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`"summary_id":12`, `"summary":"第一行\n第二行"`, `"erased_at":"2027-`} {

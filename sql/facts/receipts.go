@@ -25,7 +25,7 @@ type FlushReceipt struct {
 	Receipt memory.Receipt
 	Model   string
 	Usage   sessions.Usage
-	Cost    float64 // in the unit of the configured prices
+	Cost    float64 // in llm.currency
 	Created time.Time
 }
 

@@ -49,7 +49,7 @@ func (g *gateway) openConsole() (http.Handler, error) {
 				return g.inForce.Load().Own(id, settings)
 			},
 		}),
-		Location: g.location, Token: g.cfg.Admin.Token.Reveal(), ViewerToken: g.cfg.Admin.ViewerToken.Reveal(), ShowCode: g.showCode,
+		Location: g.location, Currency: func() string { return g.inForce.Load().LLM.Currency }, Token: g.cfg.Admin.Token.Reveal(), ViewerToken: g.cfg.Admin.ViewerToken.Reveal(), ShowCode: g.showCode,
 	}
 	if g.login != nil {
 		cfg.Identity, cfg.Rights = g.login, g.rights

@@ -119,7 +119,7 @@ func reloadable(cfg *config.Config, model *openai.Client) reload.Values {
 	a := cfg.Agent
 	v := reload.Values{
 		Admins: make([]sessions.UserID, len(a.Admins)), CommandRights: cfg.Access.Rights(), Limits: a.Limits.Limits(),
-		Model: model, Models: model.Models(), SummaryModel: a.Compaction.Model, Own: cfg.Own, Groups: cfg.GroupSettings(),
+		Model: model, Models: model.Models(), SummaryModel: a.Compaction.Model, Currency: cfg.LLM.Currency, Own: cfg.Own, Groups: cfg.GroupSettings(),
 	}
 	if !cfg.Schedule.Enabled {
 		v.Withheld = []string{tools.RemindTool}
