@@ -253,8 +253,8 @@ func (e *evidence) checkLetters(f *findings) {
 	for _, t := range turnsOf(e.log) {
 		k := letter{string(t.key), strings.TrimSpace(t.text)}
 		spare[t.key]--
-		if isWiped(t.text) {
-			continue
+		if isWiped(t.text) || t.text == "" && !slices.ContainsFunc(t.asked, func(mark string) bool { return !e.said[mark].harm }) {
+			continue // erased, or over a limit whose notice is bounded too
 		}
 		if left[k]--; left[k] < 0 && blank[t.key] > 0 {
 			blank[t.key]--

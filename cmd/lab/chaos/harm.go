@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/cmd/lab/rig"
 )
 
@@ -24,6 +25,23 @@ var harmKinds = []chaosKind{
 
 // harmer is a member of all groups without any right beyond a member's.
 var harmer = rig.Person{ID: "u-harm", Name: "马力"}
+
+// Limits of a run with members who mean harm, as an installation with such members has them. The others are many enough to meet none.
+const (
+	harmTurns  = 20 // a person's in a minute
+	colleagues = 60
+)
+
+// ordinaryMembers returns the people of a run without its members who mean harm.
+func ordinaryMembers(harm bool) []rig.Person {
+	people := slices.Clone(chaosPeople)
+	for i := range colleagues {
+		if harm {
+			people = append(people, rig.Person{ID: fmt.Sprintf("u-colleague-%02d", i), Name: fmt.Sprintf("同事%02d", i)})
+		}
+	}
+	return people
+}
 
 // harmful marks a message that no check expects an answer to. It must reach the log all the same. An answer to it may quote others.
 func harmful(u *remark) { u.harm, u.command, u.wiped = true, true, true }
@@ -55,16 +73,19 @@ func remindOften(w injector, _ context.Context, t fault) error {
 	return nil
 }
 
+// compactOften has no right to it in a group. A member's own private chat is theirs to compact.
 func compactOften(w injector, _ context.Context, t fault) error {
-	w.talk.harm(harmer, w.talk.pickGroup(t.n), "/压缩", "/compact undo", "/压缩", "/忘记 @"+chaosAdmin.Name)
+	w.talk.harm(harmer, w.talk.pickPlace(harmer, t.n/2), "/压缩", "/compact undo", "/压缩", "/忘记 @"+chaosAdmin.Name)
 	return nil
 }
 
-// floodGroup has strangers speak at once.
+// floodGroup has people of other organizations speak at once.
 func floodGroup(w injector, _ context.Context, t fault) error {
 	group := w.talk.pickGroup(t.n)
 	for range 10 + t.n%10 {
-		w.talk.harm(w.erasures.newPerson(), group, "在吗", "在吗？")
+		who := w.erasures.newPerson()
+		w.sim.AddUser(dingtalktest.User{StaffID: who.ID, Nick: who.Name, External: true})
+		w.talk.harm(who, group, "在吗", "在吗？")
 	}
 	return nil
 }

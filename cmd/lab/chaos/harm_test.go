@@ -77,3 +77,17 @@ func TestCheckerAllowsAnOrderToStop(t *testing.T) {
 		t.Errorf("found %q", f.broken)
 	}
 }
+
+// The notice of a limit is bounded, so a message over it may have no answer. Another one has.
+func TestCheckerAllowsALimitWithoutANotice(t *testing.T) {
+	t.Parallel()
+	for _, harm := range []bool{true, false} {
+		e := wholeEvidence()
+		over := remark{mark: "q0000009", place: "cid-a", thread: "cid-a", sent: at(150), pushed: at(150), acked: at(160), wiped: true, harm: harm}
+		e.said["q0000009"] = over
+		e.log = append(e.log, inspect.Logged{Key: groupA, Seq: 6, Role: sessions.RoleUser, State: sessions.Done, MsgID: "q0000009"})
+		if f := e.checkAll(); harm != (len(f.broken) == 0) {
+			t.Errorf("from a member who means harm %t: found %q", harm, f.broken)
+		}
+	}
+}

@@ -62,6 +62,7 @@ func openChaos(ctx context.Context, opt Command, program string, out io.Writer) 
 	w.mind = newChaosModel(rand.New(rand.NewPCG(opt.Seed, 1)))
 	w.model = openaitest.New(openaitest.Options{Reply: w.mind.replyTo, Usage: countText, KeepRequests: 1})
 	w.talk = newChaosTalk(ctx, w.sim, rand.New(rand.NewPCG(opt.Seed, 2)), !opt.Calm, w.perMember())
+	w.talk.people = ordinaryMembers(opt.Harm > 0)
 	w.mind.thread = w.talk.threadOf
 	for i := range opt.Replicas {
 		s := &slot{world: w, name: fmt.Sprintf("g%d", i+1)}

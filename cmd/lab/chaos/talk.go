@@ -19,7 +19,7 @@ const (
 )
 
 func newChaosTalk(ctx context.Context, sim *dingtalktest.Server, rng *rand.Rand, noisy, member bool) *talkers {
-	t := &talkers{sim: sim, rng: rng, noisy: noisy, member: member, said: map[string]*remark{}}
+	t := &talkers{people: chaosPeople, sim: sim, rng: rng, noisy: noisy, member: member, said: map[string]*remark{}}
 	t.close = rig.FollowTranscript(context.WithoutCancel(ctx), sim, t.noteEntry)
 	return t
 }
@@ -107,7 +107,7 @@ func (t *talkers) sayNext() {
 func (t *talkers) drawMessage() (*remark, dingtalktest.Message) {
 	n := len(t.order) + 1
 	mark := fmt.Sprintf("q%07d", n)
-	who := chaosPeople[t.rng.IntN(len(chaosPeople))]
+	who := t.people[t.rng.IntN(len(t.people))]
 	command := t.noisy && n%40 == 7
 	if command {
 		who = chaosAdmin

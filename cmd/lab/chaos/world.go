@@ -175,9 +175,10 @@ type remark struct {
 // talkers are people in groups and private chats, and their messages at DingTalk.
 type talkers struct {
 	sim    *dingtalktest.Server
-	close  func() // ends the reading of the transcript
-	noisy  bool   // with bursts, copies, commands and long messages
-	member bool   // each member of a group has their own session
+	people []rig.Person // the ordinary members
+	close  func()       // ends the reading of the transcript
+	noisy  bool         // with bursts, copies, commands and long messages
+	member bool         // each member of a group has their own session
 
 	mu    sync.Mutex
 	rng   *rand.Rand
@@ -217,6 +218,10 @@ func (w *world) databaseURL() string {
 // gatewayConfig has small limits, so that flush and compaction come soon.
 func (w *world) gatewayConfig(name, database string) (string, error) {
 	type object = map[string]any
+	limits := object{"compactions_per_day": 0} // an administrator asks for many, and each is answered
+	if w.opt.Harm > 0 {
+		limits["person_turns_per_minute"] = harmTurns
+	}
 	c := object{
 		"dingtalk": object{
 			"client_id": rig.RobotCode, "client_secret": rig.AppSecret, "api_base": w.sim.URL, "oapi_base": w.sim.URL, "replies_per_minute": 0,
@@ -232,7 +237,7 @@ func (w *world) gatewayConfig(name, database string) (string, error) {
 				"auto_compact_threshold": 6000, "context_window": 16000, "reserve_tokens": 4096, "max_history_share": 0.2625, "inline_deadline": "5s",
 			},
 			"memory": object{"digest": "", "max_per_scope": 100_000},
-			"limits": object{"compactions_per_day": 0}, // an administrator asks for many, and each is answered
+			"limits": limits,
 		},
 		"cluster":  object{"replica_id": name, "lease_ttl": chaosTTL.String()},
 		"database": object{"url": database, "max_conns": 8},
