@@ -35,7 +35,8 @@ type Schedule struct {
 	DueAt time.Time // the next time; of an ended schedule the last one
 	Spec  string    // all times, as package bot/schedule/when writes them
 	Text  string
-	// Creator is the message that the schedule repeats, with the ids and the nick of its creator and the conversation alone.
+	// Creator is the message that the schedule repeats, with the ids and the nick of its creator and the conversation alone. An active
+	// one that is due while its webhook is valid has that too.
 	Creator Message
 	// Origin is the [OriginOf] the command or the tool call that set it: a repeated one sets no second schedule.
 	Origin    string

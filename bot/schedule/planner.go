@@ -125,7 +125,9 @@ func (p *Planner) Set(ctx context.Context, l sessions.Lease, r Request) (Planned
 	case !errors.Is(err, sessions.ErrNotFound):
 		return Planned{}, err
 	}
-	if err := p.promise(ctx, spec, due, creator, r.By.Message.WebhookExpires, sessions.Schedule{}); err != nil {
+	if m := r.By.Message; !spec.Repeats() && due.Before(m.WebhookExpires.Add(-webhookMargin)) {
+		creator.Webhook, creator.WebhookExpires = m.Webhook, m.WebhookExpires // it takes no call, whatever process sends it
+	} else if err := p.promise(ctx, spec, due, creator, sessions.Schedule{}); err != nil {
 		return Planned{}, err
 	}
 	s, err := p.Store.AddSchedule(ctx, l, sessions.Schedule{
@@ -146,7 +148,7 @@ func (p *Planner) Move(ctx context.Context, l sessions.Lease, moved sessions.Sch
 	if strings.TrimSpace(rest) != "" {
 		return Planned{}, when.ErrUnknown
 	}
-	if err := p.promise(ctx, spec, due, moved.Creator, time.Time{}, moved); err != nil {
+	if err := p.promise(ctx, spec, due, moved.Creator, moved); err != nil {
 		return Planned{}, err
 	}
 	s, err := p.Store.MoveSchedule(ctx, l, moved, spec.String(), due)
@@ -193,20 +195,17 @@ func (p *Planner) read(phrase string, kind sessions.ScheduleKind, now time.Time)
 	return spec, due, rest, nil
 }
 
-// webhookMargin is the time before the end of a webhook from which no reminder counts on it.
+// webhookMargin is the time before the end of a webhook from which no reminder counts on it. A single one that is due earlier has it.
 const webhookMargin = 5 * time.Minute
 
 // promise asks whether the present month has calls for the times of a schedule, beside those of the other active ones. The times of
-// replaced are given back; its zero value: none. A single time takes no call while the webhook of its message is valid, until a time.
-// Later months have all their calls.
-func (p *Planner) promise(
-	ctx context.Context, spec when.Spec, due time.Time, creator sessions.Message, webhook time.Time, replaced sessions.Schedule,
-) error {
+// replaced are given back; its zero value: none. Later months have all their calls.
+func (p *Planner) promise(ctx context.Context, spec when.Spec, due time.Time, creator sessions.Message, replaced sessions.Schedule) error {
 	if p.Calls == nil {
 		return nil
 	}
 	end := p.Calls.MonthEnd()
-	if !due.Before(end) || !spec.Repeats() && due.Before(webhook.Add(-webhookMargin)) {
+	if !due.Before(end) {
 		return nil
 	}
 	outstanding, err := p.Store.OutstandingSchedules(ctx, creator.SenderID, end)

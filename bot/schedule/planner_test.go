@@ -71,7 +71,7 @@ func (b *budget) Promise(_ context.Context, p sessions.CallPromise) error {
 func TestScheduleNeedsItsCalls(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 28, 8, 0, 0, 0, shanghai)
-	zhang := sessions.Message{ConversationType: sessions.Group, SenderID: "$zhang", StaffID: "zhang", WebhookExpires: now.Add(2 * time.Hour)}
+	zhang := sessions.Message{ConversationType: sessions.Group, SenderID: "$zhang", StaffID: "zhang", Webhook: "https://x", WebhookExpires: now.Add(2 * time.Hour)}
 	for name, c := range map[string]struct {
 		phrase string
 		asked  int // calls; 0: the budget is not asked
@@ -93,6 +93,9 @@ func TestScheduleNeedsItsCalls(t *testing.T) {
 			}
 			if stored := len(store.list) == 1; stored != (err == nil) {
 				t.Errorf("%s: stored %v, %v", name, stored, err)
+			}
+			if err == nil && (store.list[0].Creator.Webhook != "") != (name == "while the webhook is valid") {
+				t.Errorf("%s: the schedule has the webhook %q", name, store.list[0].Creator.Webhook)
 			}
 			if want := (sessions.CallPromise{Person: "zhang", Calls: c.asked, All: 5}); c.asked > 0 && calls.asks[0] != want {
 				t.Errorf("%s: asked %+v, want %+v", name, calls.asks[0], want)

@@ -13,7 +13,7 @@ import (
 )
 
 const scheduleAdvance = `-- name: ScheduleAdvance :execrows
-UPDATE schedules s SET due_at = coalesce($1::timestamptz, s.due_at),
+UPDATE schedules s SET creator = s.creator - 'webhook' - 'webhook_expires', due_at = coalesce($1::timestamptz, s.due_at),
     state = CASE WHEN $1::timestamptz IS NULL THEN 'done' ELSE 'active' END,
     settled_at = CASE WHEN $1::timestamptz IS NULL THEN $2::timestamptz END
 WHERE s.session_key = $3 AND s.id = $4 AND s.state = 'active' AND s.due_at = $5
@@ -28,7 +28,7 @@ type ScheduleAdvanceParams struct {
 }
 
 // ScheduleAdvance moves a schedule from one time to the next, or ends it without one. No row: it was moved, changed or ended
-// meanwhile.
+// meanwhile. The message that it made has its webhook.
 func (q *Queries) ScheduleAdvance(ctx context.Context, db DBTX, arg *ScheduleAdvanceParams) (int64, error) {
 	result, err := db.Exec(ctx, scheduleAdvance,
 		arg.NextAt,
@@ -59,7 +59,7 @@ func (q *Queries) ScheduleArrive(ctx context.Context, db DBTX, arg *ScheduleArri
 }
 
 const scheduleCancel = `-- name: ScheduleCancel :one
-UPDATE schedules s SET state = 'cancelled', settled_at = now()
+UPDATE schedules s SET state = 'cancelled', settled_at = now(), creator = s.creator - 'webhook' - 'webhook_expires'
 WHERE s.session_key = $1 AND s.id = $2 AND s.state = 'active'
 RETURNING session_key, id, state, kind, due_at, spec, text, created_by, creator, origin, created_at, settled_at, lost
 `
@@ -186,7 +186,8 @@ const scheduleLose = `-- name: ScheduleLose :one
 UPDATE schedules s SET
     lost = s.lost + 1,
     state = CASE WHEN s.state = 'active' AND s.lost + 1 >= $1::int THEN 'refused' ELSE s.state END,
-    settled_at = CASE WHEN s.state = 'active' AND s.lost + 1 >= $1::int THEN $2::timestamptz ELSE s.settled_at END
+    settled_at = CASE WHEN s.state = 'active' AND s.lost + 1 >= $1::int THEN $2::timestamptz ELSE s.settled_at END,
+    creator = s.creator - 'webhook' - 'webhook_expires'
 WHERE s.session_key = $3 AND s.id = $4
 RETURNING (s.state = 'refused')::boolean AS ended
 `
@@ -314,7 +315,7 @@ func (q *Queries) ScheduleOfOrigin(ctx context.Context, db DBTX, arg *ScheduleOf
 }
 
 const scheduleRefuse = `-- name: ScheduleRefuse :execrows
-UPDATE schedules s SET state = 'refused', settled_at = now()
+UPDATE schedules s SET state = 'refused', settled_at = now(), creator = s.creator - 'webhook' - 'webhook_expires'
 WHERE s.session_key = $1 AND s.id = $2 AND s.state = 'active' AND s.due_at = $3
 `
 

@@ -55,7 +55,8 @@ GROUP BY 1;
 UPDATE schedules s SET
     lost = s.lost + 1,
     state = CASE WHEN s.state = 'active' AND s.lost + 1 >= @most::int THEN 'refused' ELSE s.state END,
-    settled_at = CASE WHEN s.state = 'active' AND s.lost + 1 >= @most::int THEN @at::timestamptz ELSE s.settled_at END
+    settled_at = CASE WHEN s.state = 'active' AND s.lost + 1 >= @most::int THEN @at::timestamptz ELSE s.settled_at END,
+    creator = s.creator - 'webhook' - 'webhook_expires'
 WHERE s.session_key = @session_key AND s.id = @id
 RETURNING (s.state = 'refused')::boolean AS ended;
 
@@ -64,13 +65,13 @@ RETURNING (s.state = 'refused')::boolean AS ended;
 UPDATE schedules s SET lost = 0 WHERE s.session_key = @session_key AND s.id = @id AND s.lost > 0;
 
 -- name: ScheduleCancel :one
-UPDATE schedules s SET state = 'cancelled', settled_at = now()
+UPDATE schedules s SET state = 'cancelled', settled_at = now(), creator = s.creator - 'webhook' - 'webhook_expires'
 WHERE s.session_key = @session_key AND s.id = @id AND s.state = 'active'
 RETURNING *;
 
 -- name: ScheduleRefuse :execrows
 -- ScheduleRefuse ends a schedule whose message is refused. No row: it was moved, changed or ended meanwhile.
-UPDATE schedules s SET state = 'refused', settled_at = now()
+UPDATE schedules s SET state = 'refused', settled_at = now(), creator = s.creator - 'webhook' - 'webhook_expires'
 WHERE s.session_key = @session_key AND s.id = @id AND s.state = 'active' AND s.due_at = @due_at;
 
 -- name: ScheduleMove :one
@@ -88,8 +89,8 @@ ORDER BY s.due_at, s.session_key, s.id LIMIT @max_rows::int;
 
 -- name: ScheduleAdvance :execrows
 -- ScheduleAdvance moves a schedule from one time to the next, or ends it without one. No row: it was moved, changed or ended
--- meanwhile.
-UPDATE schedules s SET due_at = coalesce(sqlc.narg(next_at)::timestamptz, s.due_at),
+-- meanwhile. The message that it made has its webhook.
+UPDATE schedules s SET creator = s.creator - 'webhook' - 'webhook_expires', due_at = coalesce(sqlc.narg(next_at)::timestamptz, s.due_at),
     state = CASE WHEN sqlc.narg(next_at)::timestamptz IS NULL THEN 'done' ELSE 'active' END,
     settled_at = CASE WHEN sqlc.narg(next_at)::timestamptz IS NULL THEN @at::timestamptz END
 WHERE s.session_key = @session_key AND s.id = @id AND s.state = 'active' AND s.due_at = @due_at;
