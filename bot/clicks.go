@@ -47,8 +47,11 @@ func (b *Bot) judgeClick(ctx context.Context, c chat.Click) (chat.Clicked, strin
 		answer := say(wording.ButtonLate)
 		answer.Hide = true
 		return answer, clickRefused
+	case c.Action == chat.ActionApprove || c.Action == chat.ActionReject:
+		return say(wording.ButtonNothing), clickRefused
 	}
-	return say(wording.ButtonNothing), clickRefused
+	zerolog.Ctx(ctx).Warn().EmbedObject(card.Key).Str("button", string(c.Action)).Msg("Card has a button with an unknown id")
+	return say(wording.ButtonUnknown), clickRefused
 }
 
 func (b *Bot) clickFailed(ctx context.Context, err error, say func(wording.Phrase) chat.Clicked) (chat.Clicked, string) {

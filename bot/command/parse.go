@@ -23,7 +23,7 @@ type Call struct {
 // write ／ for the slash, and people leave out the blank: "/忘记我确认" is 忘记, 我 and 确认.
 func (t Table) Parse(text string) Call {
 	text = strings.TrimSpace(text)
-	if c := t.bare(trimMarks(text)); c != nil {
+	if c := t.bare(trimMarks(withoutMentions(text, 0))); c != nil {
 		return c.call("")
 	}
 	if wide, ok := strings.CutPrefix(text, "／"); ok {
@@ -117,18 +117,23 @@ func (c *Command) written() iter.Seq[writtenName] {
 
 func (c *Command) call(rest string) Call {
 	use, _, arg := c.use(rest, false)
-	if plain := withoutMentions(rest); plain != rest && (use == nil || use.Args == NoArgs) {
+	least := 0
+	if use != nil && use.Person {
+		least = 1
+	}
+	if plain := withoutMentions(rest, least); plain != rest && (plain == "" || use == nil || !use.Text) {
 		rest = plain
 		use, _, arg = c.use(rest, false)
 	}
 	return Call{Command: c, Use: use, Name: c.EN[0], Rest: rest, Arg: arg}
 }
 
-// withoutMentions drops the mentions at the end, such as the bot's: some clients write them behind the command.
-func withoutMentions(text string) string {
+// withoutMentions drops the mentions at the end, such as the bot's: some clients write them behind the command. The first words stay,
+// least of them.
+func withoutMentions(text string, least int) string {
 	words := strings.Fields(text)
 	end := len(words)
-	for end > 0 && strings.HasPrefix(words[end-1], "@") {
+	for end > least && (strings.HasPrefix(words[end-1], "@") || strings.HasPrefix(words[end-1], "＠")) {
 		end--
 	}
 	if end == len(words) {

@@ -31,8 +31,8 @@ func TestListOfRemindersGivesEachTimeOnce(t *testing.T) {
 	}}
 	h := New(Config{Planner: &schedule.Planner{Store: list, Location: time.UTC, Settings: func() schedule.Settings { return schedule.Settings{Enabled: true} }}})
 	for lang, wanted := range map[string]string{
-		"zh": "这里的提醒：\n\n- #1 2026年11月27日（周五）9:00 · “喝水” · 张伟\n- #2 每周五 9:00 · 下次 2026-11-27 09:00 · “交周报” · 张伟\n\n`/提醒 删除 编号` 删除，`/提醒 修改 编号 时间` 改时间。",
-		"en": "Reminders here:\n\n- #1 Friday, 27 November 2026 at 9:00 · \"喝水\" · 张伟\n- #2 every Friday at 9:00 · next 2026-11-27 09:00 · \"交周报\" · 张伟\n\n`/remind delete N` deletes one, `/remind change N WHEN` changes its time.",
+		"zh": "这里的提醒：\n\n- #1 2026年11月27日（周五）09:00 · “喝水” · 张伟\n- #2 每周五 09:00 · 下次 2026-11-27 09:00 · “交周报” · 张伟\n\n`/提醒 删除 编号` 删除，`/提醒 修改 编号 时间` 改时间。",
+		"en": "Reminders here:\n\n- #1 Friday, 27 November 2026 at 09:00 · \"喝水\" · 张伟\n- #2 every Friday at 09:00 · next 2026-11-27 09:00 · \"交周报\" · 张伟\n\n`/remind delete N` deletes one, `/remind change N WHEN` changes its time.",
 	} {
 		want(t, lang, reminding{h, &view.Exchange{Lang: lang, Asked: []sessions.Event{{SenderID: "u"}}}}.list(t.Context(), ""), wanted)
 	}

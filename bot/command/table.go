@@ -31,6 +31,8 @@ type Use struct {
 	Glue  string
 	After []string
 	Keeps bool // the argument stays stored as the member's words
+	// Text is set where the argument is free text, and Person where it is a person: mentions at its end belong to it.
+	Text, Person bool
 	// Denied answers a sender without the right; nil: with [wording.NotAdmin].
 	Denied func(arg string) wording.Phrase
 
@@ -79,7 +81,7 @@ var Commands = Table{
 		Run: (*Handler).status,
 	}}},
 	{ZH: []string{"压缩"}, EN: []string{"compact"}, Uses: []Use{{
-		Args: Optional, Who: Owner, Work: sessions.Compacting, Usage: wording.Text{"/压缩 [键=值] [重点]", "/compact [KEY=VALUE] [focus]"},
+		Args: Optional, Text: true, Who: Owner, Work: sessions.Compacting, Usage: wording.Text{"/压缩 [键=值] [重点]", "/compact [KEY=VALUE] [focus]"},
 		Example: wording.Text{"/压缩 发布窗口和端口", "/compact release dates and ports"},
 		Does:    wording.Text{"现在就压缩", "compact now"}, Run: (*Handler).compact,
 	}, {
@@ -102,7 +104,7 @@ var Commands = Table{
 		Does:    wording.Text{"只改这个会话的一项压缩设置", "change one compaction setting of this conversation alone"}, Run: (*Handler).set,
 	}, {
 		ZH: []string{"重点"}, EN: []string{"focus"},
-		Args: Required, Who: Owner, Work: sessions.Compacting, Usage: wording.Text{"/压缩 重点 文字", "/compact focus TEXT"},
+		Args: Required, Text: true, Who: Owner, Work: sessions.Compacting, Usage: wording.Text{"/压缩 重点 文字", "/compact focus TEXT"},
 		Example: wording.Text{"/压缩 重点 发布窗口", "/compact focus release dates"},
 		Does:    wording.Text{"以这段文字为重点压缩", "compact with this text as the focus"}, Run: (*Handler).compactNow,
 	}}},
@@ -128,11 +130,11 @@ var Commands = Table{
 		Does:    wording.Text{"改一个提醒的时间", "change the time of one"}, Run: remind(reminding.change),
 	}, {
 		ZH: []string{"提问"}, EN: []string{"ask"},
-		Args: Required, Keeps: true, Work: sessions.Commanded, Usage: wording.Text{"/提醒 提问 时间 内容", "/remind ask WHEN TEXT"},
+		Args: Required, Text: true, Keeps: true, Work: sessions.Commanded, Usage: wording.Text{"/提醒 提问 时间 内容", "/remind ask WHEN TEXT"},
 		Example: wording.Text{"/提醒 提问 每周五17点 总结本周进展", "/remind ask every Friday at 5 pm sum up this week"},
 		Does:    wording.Text{"到时把这段话当作你的提问来回答", "answer the text at that time, as your question"}, Run: remind(reminding.ask),
 	}, {
-		Args: Required, Keeps: true, Glue: digits + "每明后今下本这周星礼工早上中正午傍晚夜凌半零一二两三四五六七八九十隔过再月年在我大", Work: sessions.Commanded, Usage: wording.Text{"/提醒 时间 内容", "/remind WHEN TEXT"},
+		Args: Required, Text: true, Keeps: true, Glue: digits + "每明后今下本这周星礼工早上中正午傍晚夜凌半零一二两三四五六七八九十隔过再月年在我大", Work: sessions.Commanded, Usage: wording.Text{"/提醒 时间 内容", "/remind WHEN TEXT"},
 		Example: wording.Text{"/提醒 每周五9点 交周报", "/remind every Friday at 9 send the report"},
 		Does:    wording.Text{"到时提醒，可以重复", "say it at that time, once or again and again"},
 		Run:     remind(reminding.set),
@@ -214,7 +216,7 @@ var Commands = Table{
 		Example: wording.Text{"/忘记 #3", "/forget #3"},
 		Does:    wording.Text{"同 `/记忆 忘记 编号`", "the same as `/memory forget N`"}, Run: (*Handler).forgetNumber,
 	}, {
-		Args: Required, Glue: "@＠", Who: Admin, Denied: deniedForget, Usage: wording.Text{"/忘记 @姓名", "/forget @name"},
+		Args: Required, Person: true, Glue: "@＠", Who: Admin, Denied: deniedForget, Usage: wording.Text{"/忘记 @姓名", "/forget @name"},
 		Example: wording.Text{"/忘记 @张伟", "/forget @Zhang Wei"},
 		Does:    wording.Text{"删除关于某人的一切", "delete everything about another person"}, Run: (*Handler).forgetNamed,
 	}}},

@@ -109,6 +109,11 @@ func TestCommandsAsPeopleWriteThem(t *testing.T) {
 		"/提醒下午3点开会": "remind|下午3点开会|true", "/提醒夜里11点睡觉": "remind|夜里11点睡觉|true", "/提醒工作日9点打卡": "remind|工作日9点打卡|true",
 		"/clear": "new||true", "/reset": "new||true", "/清空": "new||true", "/重置": "new||true", "/start": "help||true", "/ help": "help||true",
 		"／ 提醒 列表": "remind|列表|true", "/ 2": "||false", "/ or": "||false", "start": "||false", "菜单": "||false",
+		"/帮助 @Ebb": "help||true", "/help ＠Ebb": "help||true", "/help remind @Ebb": "help|remind|true", "帮助 @Ebb": "help||true", "/compact @Ebb": "compact||true",
+		"/压缩 策略 turns @Ebb": "compact|策略 turns|true", "/记忆 忘记 3 @Ebb": "memory|忘记 3|true", "/忘记我 @Ebb": "forget|我|true", "/导出我 2 @Ebb": "export|我 2|true",
+		"/model main @Ebb": "model|main|true", "/提醒 @Ebb": "remind||true", "/remind change 3 tomorrow at 9 @Ebb": "remind|change 3 tomorrow at 9|true",
+		"/forget #3 @Ebb": "forget|#3|true", "/忘记 @王芳 @Ebb": "forget|@王芳|true", "/forget @Wang Fang @Ebb": "forget|@Wang Fang|true", "/忘记 @王芳": "forget|@王芳|true",
+		"/提醒 10分钟后 联系 @王芳": "remind|10分钟后 联系 @王芳|true", "/压缩 重点 @王芳": "compact|重点 @王芳|true", "/compact release dates @Ebb": "compact|release dates @Ebb|true",
 		"帮助": "help||true", "help": "help||true", "Help?": "help||true", "help me": "||false", "需要帮助": "||false",
 	} {
 		c := Commands.Parse(text)

@@ -48,7 +48,7 @@ func TestSchedules(t *testing.T) {
 		}
 	}
 	_, page := b.get("/schedules")
-	for _, words := range []string{"2 小时后", "每周五 9:00", "3 小时前", "已过时间", "张伟"} {
+	for _, words := range []string{"2 小时后", "每周五 09:00", "3 小时前", "已过时间", "张伟"} {
 		if !strings.Contains(page, words) {
 			t.Errorf("the page lacks %q", words)
 		}

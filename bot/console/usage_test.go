@@ -257,7 +257,7 @@ func TestPagesHaveOneClock(t *testing.T) {
 	} {
 		b := w.enter(w.serve(func(cfg *console.Config) { cfg.Location = c.zone }), adminToken)
 		for path, want := range map[string]string{
-			"/schedules": "every Friday at 9:00" + c.repeats + "</div>",
+			"/schedules": "every Friday at 09:00" + c.repeats + "</div>",
 			"/":          time.Now().UTC().Truncate(24*time.Hour).In(c.zone).Format("Today (since 2006-01-02 ") + c.begin + ")", "/usage": "Day (of UTC, from " + c.begin + ")", "/audit": "",
 		} {
 			_, page := b.get(path + "?lang=en")

@@ -123,6 +123,36 @@ func TestDecodeFindsCommandsBehindMentions(t *testing.T) {
 	}
 }
 
+// The robot's mention is no word of the question, wherever a client puts blanks around it.
+func TestDecodeDropsTheRobotsMention(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		over dict
+		want string
+	}{
+		{rich("@Ebb", " 几点开会"), "几点开会"},
+		{rich(" ", "@Ebb", " 几点开会"), "几点开会"},
+		{rich("\u3000", "\n", "＠Ebb ", "几点开会"), "几点开会"},
+		{rich("几点开会 ", "@Ebb"), "几点开会"},
+		{rich("几点开会 ", "@Ebb", " "), "几点开会"},
+		{rich("几点开会", " @Ebb\u00a0", "\n", " "), "几点开会"},
+		{rich(" ", "@Ebb", " "), ""},
+		{rich("你问 ", "@李娜", " 几点开会"), "你问 @李娜 几点开会"},
+		{words(" @Ebb "), ""},
+		{words("@Ebb"), ""},
+		{words("@Ebb 几点开会"), "@Ebb 几点开会"},
+	} {
+		c.over["atUsers"] = atUsers()
+		if got := mustDecode(t, c.over).Text; got != c.want {
+			t.Errorf("%v: %q, want %q", c.over, got, c.want)
+		}
+	}
+	picture := dict{"msgtype": "richText", "text": nil, "atUsers": atUsers(), "content": dict{"richText": []any{dict{"text": " "}, dict{"text": "@Ebb"}, dict{"type": "picture", "downloadCode": "d"}, dict{"text": "这是什么"}}}}
+	if got := mustDecode(t, picture); got.Text != "[图片]\n这是什么" || len(got.Attachments) != 1 {
+		t.Errorf("a picture behind the mention: %q, %v", got.Text, got.Attachments)
+	}
+}
+
 func TestDecodeReadsForwardedRecords(t *testing.T) {
 	t.Parallel()
 	record := func(title string, messages any) dict {

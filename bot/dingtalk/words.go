@@ -3,6 +3,7 @@ package dingtalk
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ebb/sessions"
@@ -23,7 +24,7 @@ func render(kind string, body object, at mentions) (string, []sessions.Attachmen
 	}
 	switch strings.ToLower(kind) {
 	case "text":
-		return anyWords(body), files
+		return besideMention(anyWords(body), at), files
 	case "richtext":
 		return renderRich(body, at)
 	case "picture", "image":
@@ -63,8 +64,9 @@ func renderRich(body object, at mentions) (string, []sessions.Attachment) {
 	var b strings.Builder
 	var files []sessions.Attachment
 	mentionsOnly := true
+	first, last := outerParts(parts)
 	for i, p := range parts {
-		text, file := renderPart(p, at, i == 0 || i == len(parts)-1)
+		text, file := renderPart(p, at, i == first || i == last)
 		if file != nil {
 			files = append(files, *file)
 			if b.Len() > 0 && !strings.HasSuffix(b.String(), "\n") {
@@ -79,6 +81,24 @@ func renderRich(body object, at mentions) (string, []sessions.Attachment) {
 		b.WriteString(text)
 	}
 	return strings.TrimSpace(b.String()), files
+}
+
+// outerParts returns the places of the first and the last part with anything in it. Clients put blanks around a mention.
+func outerParts(parts []any) (first, last int) {
+	first = slices.IndexFunc(parts, isFilled)
+	for last = len(parts) - 1; last > first && !isFilled(parts[last]); last-- {
+	}
+	return first, last
+}
+
+func isFilled(part any) bool {
+	o := asObject(part)
+	if o == nil {
+		s, _ := part.(string)
+		return strings.TrimSpace(s) != ""
+	}
+	kind := o.str("type", "msgType", "msgtype")
+	return kind != "" && kind != "text" || o.str("downloadCode", "pictureDownloadCode") != "" || strings.TrimSpace(rawWords(o, "text", "content")) != ""
 }
 
 func renderPart(p any, at mentions, outer bool) (string, *sessions.Attachment) {
@@ -105,10 +125,18 @@ func renderPart(p any, at mentions, outer bool) (string, *sessions.Attachment) {
 		return "", nil
 	}
 	text := rawWords(o, "text", "content")
-	if outer && at.alone && isMention(text) { // some clients repeat the robot's mention as words
-		return "", nil
+	if outer {
+		text = besideMention(text, at)
 	}
 	return text, nil
+}
+
+// besideMention drops a text that is nothing but the robot's mention: some clients repeat it as words.
+func besideMention(text string, at mentions) string {
+	if at.alone && isMention(text) {
+		return ""
+	}
+	return text
 }
 
 // rawWords keeps the spaces between the parts of a rich text.

@@ -236,5 +236,6 @@ const (
 	ButtonRated
 	ButtonThanks
 	ButtonNothing
+	ButtonUnknown
 	ButtonFailed
 )

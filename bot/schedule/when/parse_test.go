@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -95,6 +96,8 @@ func TestPhrases(t *testing.T) {
 	}
 }
 
+var shortHour = regexp.MustCompile(`(^|[^0-9:])[0-9]:[0-9]`)
+
 // A spec of the table survives its stored form, and its words in both languages.
 func TestPhrasesAsStoredAndInWords(t *testing.T) {
 	t.Parallel()
@@ -108,6 +111,9 @@ func TestPhrasesAsStoredAndInWords(t *testing.T) {
 		}
 		for _, lang := range []string{"zh", "en"} {
 			words := spec.Words(lang)
+			if shortHour.MatchString(words) {
+				t.Errorf("line %d: the hour of %q has one figure, and others have two", r.line, words)
+			}
 			if again, rest, err := Parse(words, r.now); err != nil || again != spec || rest != "" {
 				t.Errorf("line %d: %s in words is %s, which is read as %s, rest %q, %v", r.line, spec, words, again, rest, err)
 			}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Words describes a spec in a language of package wording, zh or en: "每周五 9:00", "every Friday at 9:00". Times are in the
+// Words describes a spec in a language of package wording, zh or en: "每周五 09:00", "every Friday at 09:00". Times are in the
 // zone of the spec, see [Spec.Clock], which the words do not name. [Parse] reads them again.
 func (s Spec) Words(lang string) string {
 	w := englishWords
@@ -54,17 +54,12 @@ var (
 	}
 )
 
-// clock writes 9:00 and 15:30. Hours that could be those of an afternoon have two figures.
+// clockWords writes 09:00 and 15:30:20. The hour has two figures, as elsewhere: 5:00 could be that of an afternoon.
 func clockWords(t time.Time) string {
-	format := "15:04"
 	if t.Second() > 0 {
-		format = "15:04:05"
+		return t.Format("15:04:05")
 	}
-	words := t.Format(format)
-	if t.Hour() >= 6 {
-		words = strings.TrimPrefix(words, "0")
-	}
-	return words
+	return t.Format("15:04")
 }
 
 func (w language) once(t time.Time) string {

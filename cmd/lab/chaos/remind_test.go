@@ -20,7 +20,7 @@ func TestCheckerOfReminders(t *testing.T) {
 			e.replies = append(e.replies, dingtalktest.Reply{Conversation: place, Text: text, Time: at(ms)})
 		}
 	}
-	set := say("cid-a", "q0000001 周五\n\n---\n\n"+wording.Say(wording.RemindSet, "zh", 3, "2026年3月2日 9:00", "R000007 交周报"), 100)
+	set := say("cid-a", "q0000001 周五\n\n---\n\n"+wording.Say(wording.RemindSet, "zh", 3, "2026年3月2日 09:00", "R000007 交周报"), 100)
 	daily := func(ms int) func(*evidence) { return func(e *evidence) { e.reminders[0].daily = at(ms) } }
 	sentAgain := func(e *evidence) {
 		e.letters = append(e.letters, inspect.Letter{Key: groupA, ID: 9, Text: "⏰ R000007 交周报"})
