@@ -69,7 +69,7 @@ type Scheduled struct {
 	DueAt   time.Time    `json:"due_at"`
 	Next    time.Time    `json:"next,omitzero"`     // the time after it; zero for none
 	Repeats bool         `json:"repeats,omitempty"` // it has or had further times
-	Origin  string       `json:"origin,omitempty"`  // schedule.s origin
+	Origin  string       `json:"origin,omitempty"`  // see Schedule.Origin; the schedule expires before its messages
 	Lang    string       `json:"lang,omitempty"`    // the lead's language, en or zh; empty in messages of older releases: zh
 }
 

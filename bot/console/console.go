@@ -91,7 +91,9 @@ func New(cfg Config) (*Console, error) {
 	if cfg.Currency != nil {
 		r.currency = cfg.Currency
 	}
-	c := &Console{exports: make(chan struct{}, maxExports), entry: &entry{cfg: cfg, pages: r, wrong: newThrottle(wrongEvery, wrongAtOnce), asked: newQuestions()}}
+	c := &Console{exports: make(chan struct{}, maxExports), entry: &entry{
+		cfg: cfg, pages: r, wrong: newThrottle(wrongEvery, wrongAtOnce), asked: newQuestions(), asking: &shares{most: maxIdentify, taken: map[string]int{}},
+	}}
 	if !c.hasLogins() {
 		c.code = newCode(cfg.ShowCode)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -31,6 +32,7 @@ const (
 	identifyTime  = 20 * time.Second
 	identifyEvery = rate.Limit(4) // per second
 	identifyAt    = 20            // at once
+	maxIdentify   = 8             // logins of one address that wait for an answer
 )
 
 // inForce returns a login with the rights that its person has now. One without rights is no login.
@@ -52,8 +54,9 @@ func (e *entry) inForce(login pages.Login) (pages.Login, error) {
 	return login, nil
 }
 
-// beginLogin sends a state that this browser alone knows. The browser keeps it, with the path that the login leads to. A begun
-// login takes nothing of the server, so that no bound of an address is needed. All people behind a proxy would share it.
+// beginLogin sends a state that this browser alone knows. The browser keeps it, with the path that the login leads to and a signature: a
+// login that did not begin here asks DingTalk nothing. A begun login takes nothing of the server, so that no bound of an address is
+// needed. All people behind a proxy would share it.
 func (e *entry) beginLogin(w http.ResponseWriter, r *http.Request) {
 	next := localPath(r.FormValue("next"))
 	switch {
@@ -65,7 +68,8 @@ func (e *entry) beginLogin(w http.ResponseWriter, r *http.Request) {
 	}
 	state := rand.Text()
 	state = strconv.FormatInt(time.Now().Add(stateTTL).Unix(), 36) + "-" + state
-	http.SetCookie(w, e.stateCookie(r, state+"."+base64.RawURLEncoding.EncodeToString([]byte(next)), stateTTL))
+	kept := state + "." + base64.RawURLEncoding.EncodeToString([]byte(next))
+	http.SetCookie(w, e.stateCookie(r, kept+"."+e.cfg.Identity.Sign(kept), stateTTL))
 	http.Redirect(w, r, e.cfg.Identity.Address(state), http.StatusSeeOther)
 }
 
@@ -73,6 +77,7 @@ func (e *entry) beginLogin(w http.ResponseWriter, r *http.Request) {
 func (e *entry) stateCookie(r *http.Request, state string, life time.Duration) *http.Cookie {
 	cookie := e.cookie(r, stateCookie, state, life)
 	cookie.SameSite, cookie.Path = http.SameSiteLaxMode, CallbackPath
+	cookie.Secure = cookie.Secure || e.cfg.Identity.Secure()
 	return cookie
 }
 
@@ -82,11 +87,17 @@ func (e *entry) endLogin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.SetCookie(w, e.stateCookie(r, "", -time.Second))
-	state, next, ok := continued(r)
+	state, next, ok := e.continued(r)
 	if !ok {
 		e.showLogin(w, r, http.StatusBadRequest, "", "login.state")
 		return
 	}
+	leave, ok := e.asking.enter(address(r))
+	if !ok {
+		e.showLogin(w, r, http.StatusTooManyRequests, next, "login.too_often")
+		return
+	}
+	defer leave()
 	person, err := e.identify(r, state, next)
 	switch {
 	case errors.Is(err, sessions.ErrNotFound):
@@ -103,7 +114,7 @@ func (e *entry) endLogin(w http.ResponseWriter, r *http.Request) {
 		e.showLogin(w, r, http.StatusForbidden, next, "login.no_rights", login.Actor)
 		return
 	}
-	if err := e.keep(w, r, login); err != nil {
+	if err := e.keep(w, r, login, e.cfg.Identity.Secure()); err != nil {
 		e.fail(w, r, e.pages.language(w, r), pages.Login{}, err)
 		return
 	}
@@ -116,21 +127,49 @@ func (e *entry) endLogin(w http.ResponseWriter, r *http.Request) {
 
 func newQuestions() *rate.Limiter { return rate.NewLimiter(identifyEvery, identifyAt) }
 
+// shares bounds the places of each address, so that one address leaves the others theirs.
+type shares struct {
+	most int
+
+	mu    sync.Mutex
+	taken map[string]int
+}
+
+// enter reports whether the address has a place left, which the caller gives back by leave.
+func (s *shares) enter(address string) (leave func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.taken[address] >= s.most {
+		return nil, false
+	}
+	s.taken[address]++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.taken[address]--; s.taken[address] == 0 {
+			delete(s.taken, address)
+		}
+	}, true
+}
+
 // continued returns the state and the path of a login that this browser began a while ago at most.
-func continued(r *http.Request) (state, next string, ok bool) {
+func (e *entry) continued(r *http.Request) (state, next string, ok bool) {
 	cookie, err := r.Cookie(stateCookie)
 	if err != nil {
 		return "", "", false
 	}
-	state, encoded, _ := strings.Cut(cookie.Value, ".")
+	signed := strings.LastIndexByte(cookie.Value, '.')
+	if signed < 0 || !equal(cookie.Value[signed+1:], e.cfg.Identity.Sign(cookie.Value[:signed])) {
+		return "", "", false
+	}
+	state, encoded, _ := strings.Cut(cookie.Value[:signed], ".")
 	if !equal(r.FormValue("state"), state) {
 		return "", "", false
 	}
 	until, _, _ := strings.Cut(state, "-")
 	seconds, err := strconv.ParseInt(until, 36, 64)
-	left := time.Until(time.Unix(seconds, 0))
 	path, wrong := base64.RawURLEncoding.DecodeString(encoded)
-	return state, string(path), err == nil && wrong == nil && left > 0 && left <= stateTTL
+	return state, string(path), err == nil && wrong == nil && time.Until(time.Unix(seconds, 0)) > 0
 }
 
 // identify asks DingTalk for a person, at most a few at once and some in a second: forged codes must not use up the calls that answers need.

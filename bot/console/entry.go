@@ -6,7 +6,9 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -31,11 +33,12 @@ const codeActor = "code"
 const loginTTL = 12 * time.Hour
 
 type entry struct {
-	cfg   Config
-	pages *renderer
-	code  *oneTimeCode  // nil where logins are configured
-	wrong *throttle     // wrong tokens
-	asked *rate.Limiter // questions to DingTalk for a person
+	cfg    Config
+	pages  *renderer
+	code   *oneTimeCode  // nil where logins are configured
+	wrong  *throttle     // wrong tokens
+	asked  *rate.Limiter // questions to DingTalk for a person
+	asking *shares       // those that wait
 }
 
 type request struct {
@@ -260,19 +263,22 @@ func (e *entry) admit(w http.ResponseWriter, r *http.Request, token, next string
 		e.showLogin(w, r, status, next, wrong)
 		return
 	}
-	if err := e.keep(w, r, login); err != nil {
+	if err := e.keep(w, r, login, false); err != nil {
 		e.fail(w, r, e.pages.language(w, r), pages.Login{}, err)
 		return
 	}
 	http.Redirect(w, r, localPath(next), http.StatusSeeOther) //nolint:gosec // localPath leads nowhere else
 }
 
-func (e *entry) keep(w http.ResponseWriter, r *http.Request, login pages.Login) error {
+// keep stores a login and gives the browser its cookie; secure says that the browser uses TLS, whatever the request shows.
+func (e *entry) keep(w http.ResponseWriter, r *http.Request, login pages.Login, secure bool) error {
 	token := rand.Text()
 	if err := e.cfg.Logins.Login(r.Context(), e.loginKey(token), login, loginTTL); err != nil {
 		return err
 	}
-	http.SetCookie(w, e.cookie(r, cookieName, token, loginTTL))
+	cookie := e.cookie(r, cookieName, token, loginTTL)
+	cookie.Secure = cookie.Secure || secure
+	http.SetCookie(w, cookie)
 	return nil
 }
 
@@ -310,8 +316,23 @@ func (e *entry) logout(w http.ResponseWriter, r *request) error {
 func (e *entry) cookie(r *http.Request, name, value string, life time.Duration) *http.Cookie {
 	return &http.Cookie{
 		Name: name, Value: value, Path: "/", MaxAge: int(life.Seconds()), HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" || strings.HasPrefix(r.Header.Get("Origin"), "https://"), // a browser names the origin of a form
+		Secure: isSecure(r),
 	}
+}
+
+// isSecure reports whether the browser uses TLS, also where a proxy does not say so. A browser names the origin of a form. It names the site
+// that a page was opened from (Sec-Fetch-Site) over TLS, and otherwise only to its own machine.
+func isSecure(r *http.Request) bool {
+	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" || strings.HasPrefix(r.Header.Get("Origin"), "https://") ||
+		r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Site") != "" && !isLocal(r.Host)
+}
+
+func isLocal(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && ip.IsLoopback()
 }
 
 // localPath returns a path of this console, or its start: a link must not lead elsewhere after the login.

@@ -1,11 +1,16 @@
 package console_test
 
 import (
+	"encoding/base64"
+	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"ebb/bot/console"
 	"ebb/bot/dingtalk"
@@ -50,20 +55,21 @@ func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse
 // may puts rights in force.
 func (p *people) may(rights map[sessions.UserID]console.Rights) { p.rights.Store(&rights) }
 
-// serve starts a console that people log in to.
+// serve starts a console that people log in to, behind a proxy that ends TLS.
 func (p *people) serve() string {
 	p.t.Helper()
 	tokens, err := dingtalk.New(dingtalk.Config{ClientID: "app1", ClientSecret: "secret-of-app1", APIBase: p.sim.URL, OAPIBase: p.sim.URL, HTTP: p.client})
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return p.world.serve(func(c *console.Config) {
+	base := p.world.serve(func(c *console.Config) {
 		c.Identity = login.New(login.Config{
 			ClientID: "app1", ClientSecret: "secret-of-app1", APIBase: p.sim.URL, OAPIBase: p.sim.URL, AuthorizeURL: p.sim.URL + "/oauth2/auth",
 			RedirectURI: public + console.CallbackPath, Tokens: tokens, HTTP: p.client,
 		})
 		c.Rights = func(id sessions.UserID) console.Rights { return (*p.rights.Load())[id] }
 	})
+	return strings.Replace(base, "http://", "https://", 1)
 }
 
 // agree begins a login in a browser, and agrees to it as a person. It returns the path of the way back.
@@ -322,6 +328,53 @@ func TestAnonymousLoginsLockNoneOut(t *testing.T) {
 	if _, page := b.get("/sessions"); !strings.Contains(page, "支付网关发布") {
 		t.Errorf("after the login the page is %.300s", page)
 	}
+}
+
+// codesAsked counts the codes that DingTalk was asked for.
+func (p *people) codesAsked() (n int) {
+	for _, e := range p.sim.Transcript() {
+		if e.Route == dingtalktest.RouteUserToken {
+			n++
+		}
+	}
+	return n
+}
+
+// A login that did not begin here asks DingTalk nothing, whatever state and cookie it brings. Logins that began here with codes of nothing,
+// all from one address, leave those of other addresses their turn.
+func TestForgedLoginsTakeNothing(t *testing.T) {
+	t.Parallel()
+	p := open(t).invite()
+	base := p.serve()
+	soon := strconv.FormatInt(time.Now().Add(time.Minute).Unix(), 36)
+	for i := range 30 {
+		b := p.visit(base)
+		made := soon + "-" + strconv.Itoa(i)
+		value := made + "." + base64.RawURLEncoding.EncodeToString([]byte("/"))
+		if i%2 == 0 {
+			value += "." + base64.RawURLEncoding.EncodeToString(make([]byte, 32))
+		}
+		b.http.Jar.SetCookies(parse(t, base+console.CallbackPath), []*http.Cookie{{Name: "ebb_login", Value: value}})
+		if status, _ := b.get(console.CallbackPath + "?authCode=x&state=" + made); status != http.StatusBadRequest {
+			t.Fatalf("a forged login: %d", status)
+		}
+	}
+	if n := p.codesAsked(); n != 0 {
+		t.Errorf("DingTalk was asked for %d codes of forged logins", n)
+	}
+
+	var wg sync.WaitGroup
+	for range 150 { // more than DingTalk is asked for within the time of a login
+		b := p.visit(base)
+		b.http.Transport.(tlsProxy).plain.DialContext = (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}).DialContext
+		u := parse(t, p.agree(b, "boss", "/"))
+		wg.Go(func() { b.get(u.Path + "?authCode=guess&state=" + url.QueryEscape(u.Query().Get("state"))) })
+	}
+	b := p.visit(base)
+	if status, page := b.get(p.agree(b, "boss", "/")); status != http.StatusOK {
+		t.Errorf("a login beside the others: %d %s", status, around(page, "alert"))
+	}
+	wg.Wait()
 }
 
 // With a login by DingTalk a request of this machine needs a login: a proxy on it serves others.

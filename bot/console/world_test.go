@@ -155,7 +155,17 @@ func (w *world) visit(base string) *browser {
 	}
 	transport := &http.Transport{}
 	w.t.Cleanup(transport.CloseIdleConnections)
-	return &browser{w.t, base, &http.Client{Jar: jar, Transport: transport}}
+	return &browser{w.t, base, &http.Client{Jar: jar, Transport: tlsProxy{transport}}}
+}
+
+// tlsProxy ends the TLS of a browser before the console, and adds nothing to its requests.
+type tlsProxy struct{ plain *http.Transport }
+
+// RoundTrip implements http.RoundTripper.
+func (p tlsProxy) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.URL.Scheme = "http"
+	return p.plain.RoundTrip(r)
 }
 
 // enter opens a browser with a login.

@@ -27,4 +27,8 @@ type Identity interface {
 	// Identify exchanges a code once. Its errors have no secret, and may wrap [ErrLoginCode], [ErrOutsider] or
 	// [ErrLoginSetup].
 	Identify(ctx context.Context, code string) (Person, error)
+	// Sign returns a signature of a text by a secret of the application, the same in all its processes.
+	Sign(text string) string
+	// Secure reports whether the page leads back over TLS.
+	Secure() bool
 }

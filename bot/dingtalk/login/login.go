@@ -3,6 +3,9 @@ package login
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -67,6 +70,18 @@ func (l *Login) Address(state string) string {
 		"client_id": {l.cfg.ClientID}, "redirect_uri": {l.cfg.RedirectURI}, "response_type": {"code"}, "scope": {"openid"}, "prompt": {"consent"}, "state": {state},
 	}
 	return l.cfg.AuthorizeURL + "?" + q.Encode()
+}
+
+// Sign implements [pages.Identity].
+func (l *Login) Sign(text string) string {
+	h := hmac.New(sha256.New, []byte("console login\x00"+l.cfg.ClientSecret))
+	h.Write([]byte(text))
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
+}
+
+// Secure implements [pages.Identity].
+func (l *Login) Secure() bool {
+	return strings.HasPrefix(strings.ToLower(l.cfg.RedirectURI), "https://")
 }
 
 // Identify implements [pages.Identity].
