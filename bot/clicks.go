@@ -37,6 +37,8 @@ func (b *Bot) judgeClick(ctx context.Context, c chat.Click) (chat.Clicked, strin
 	}
 	lang = b.languages.Choose(card.Message.ConversationID, card.Words)
 	switch {
+	case c.Organization != "" && c.Organization != card.Message.Organization: // the id may be that of a member or an administrator here
+		return say(wording.ButtonNotYours), clickRefused
 	case c.By == "" || !card.Asked && !slices.Contains(b.current.Get().Admins, c.By):
 		return say(wording.ButtonNotYours), clickRefused
 	case c.Action == chat.ActionGood || c.Action == chat.ActionBad:

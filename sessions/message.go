@@ -22,6 +22,8 @@ type Message struct {
 	ConversationType  ConversationType `json:"conversation_type"`
 	ConversationTitle string           `json:"conversation_title,omitempty"`
 	ID                MessageID        `json:"msg_id"`
+	// Organization is the robot's, by DingTalk's id. Ids of people are of one organization, and a press of a card's button names its own.
+	Organization string `json:"organization,omitempty"`
 
 	SenderID UserID `json:"sender_id"`          // StaffID if known, else the encrypted id
 	StaffID  UserID `json:"staff_id,omitempty"` // empty for people outside the organisation

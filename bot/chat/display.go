@@ -58,6 +58,8 @@ type Click struct {
 	Card   string // track id
 	By     sessions.UserID
 	Action Action
+	// Organization is that of By; empty: DingTalk did not name it.
+	Organization string
 }
 
 // Action is the id of a button.

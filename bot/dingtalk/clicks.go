@@ -32,10 +32,7 @@ func (in intake) click(f *payload.DataFrame) *payload.DataFrameResponse {
 	select {
 	case in.t.clicks <- struct{}{}:
 		err = guarded(ctx, func() error {
-			c, org, err := decodeClick(f.Data)
-			if own := in.t.org.Load(); own != nil && org != "" && org != *own {
-				c.By = "" // an id of another organization may be a member's
-			}
+			c, err := decodeClick(f.Data)
 			if err == nil && in.t.clicked != nil {
 				answer = answerTo(c.Action, in.t.clicked(ctx, c))
 			}
@@ -81,13 +78,13 @@ func answerTo(action chat.Action, c chat.Clicked) clickAnswer {
 }
 
 // The action's place differs between releases of DingTalk.
-func decodeClick(data string) (c chat.Click, org string, err error) {
+func decodeClick(data string) (c chat.Click, err error) {
 	o, err := parse(data)
 	if err != nil {
-		return chat.Click{}, "", err
+		return chat.Click{}, err
 	}
 	private := o.obj("content").obj("cardPrivateData")
-	c = chat.Click{Card: clip(o.str("outTrackId"), 200), By: sessions.UserID(o.str("userId"))}
+	c = chat.Click{Card: clip(o.str("outTrackId"), 200), By: sessions.UserID(o.str("userId")), Organization: short(o.str("corpId"))}
 	for _, v := range private.list("actionIds") {
 		if id := asString(v); id != "" && c.Action == "" {
 			c.Action = chat.Action(strings.ToLower(clip(id, 50)))
@@ -96,17 +93,5 @@ func decodeClick(data string) (c chat.Click, org string, err error) {
 	if c.Action == "" {
 		c.Action = chat.Action(strings.ToLower(clip(private.obj("params").str("action"), 50)))
 	}
-	return c, o.str("corpId"), nil
-}
-
-// learnOrganization notes the robot's organization, which the frames of messages name.
-func (t *Transport) learnOrganization(data string) {
-	if t.org.Load() != nil {
-		return
-	}
-	if o, err := parse(data); err == nil {
-		if own := o.str("chatbotCorpId"); own != "" {
-			t.org.Store(&own)
-		}
-	}
+	return c, nil
 }

@@ -9,30 +9,25 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/chat"
-	"ebb/sessions"
 )
 
-// A press by an id of another organization is a press of an unknown person: the id may be that of a member or an administrator here.
-func TestClickOfAnotherOrganization(t *testing.T) {
+// A press names the organization of its id, and a message that of the robot: the same id of another organization is another person's.
+func TestClickNamesItsOrganization(t *testing.T) {
 	t.Parallel()
 	s := simulator(t)
 	g := start(t, s, nil)
-	var by []sessions.UserID
+	var by []string
 	g.OnClick(func(_ context.Context, c chat.Click) chat.Clicked {
-		by = append(by, c.By)
+		by = append(by, fmt.Sprint(c.By, " of ", c.Organization))
 		return chat.Clicked{}
 	})
 	s.Say(inGroup)
-	g.next(t)
-	own := g.org.Load()
-	if own == nil {
-		t.Fatal("the organization is unknown after a message")
-	}
+	own := g.next(t).Organization
 	in := intake{t: g.Transport, ctx: zerolog.Nop().WithContext(t.Context())}
-	for _, org := range []string{*own, "dingother", ""} {
+	for _, org := range []string{own, "dingother", ""} {
 		in.click(&payload.DataFrame{Data: fmt.Sprintf(`{"outTrackId":"card","corpId":%q,"userId":"u0001","content":{"cardPrivateData":{"actionIds":["stop"]}}}`, org)})
 	}
-	if got := fmt.Sprint(by); got != "[u0001  u0001]" {
-		t.Errorf("pressed by %s", got)
+	if got := fmt.Sprint(by); own == "" || got != "[u0001 of "+own+" u0001 of dingother u0001 of ]" {
+		t.Errorf("pressed by %s, and the robot is of %q", got, own)
 	}
 }

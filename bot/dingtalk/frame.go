@@ -46,6 +46,7 @@ func decode(data string, robot sessions.RobotCode) (sessions.Message, error) {
 	}
 	org, own := o.str("senderCorpId"), o.str("chatbotCorpId")
 	colleague := org != "" && org == own
+	m.Organization = short(own)
 	m.External = !colleague && (m.StaffID == "" || org != "" && own != "")
 	if colleague { // a former member keeps no rights of either id
 		m.EncryptedID = sessions.UserID(short(o.str("senderId")))

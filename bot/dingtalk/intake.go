@@ -47,7 +47,6 @@ func (in intake) take(f *payload.DataFrame, bytes int) (store func() *payload.Da
 	var m sessions.Message
 	err := guarded(log.WithContext(in.ctx), func() (err error) {
 		m, err = in.decode(f.Data, in.t.config.robot())
-		in.t.learnOrganization(f.Data)
 		return err
 	})
 	f.Data = ""                 // the message holds all needed data

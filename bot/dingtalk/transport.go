@@ -92,7 +92,6 @@ type Transport struct {
 	cards  *card.Cards // nil without cards
 	marks  *reaction.Reactions
 
-	org     atomic.Pointer[string]                               // the robot's organization; nil: no message came yet
 	clicks  chan struct{}                                        // semaphore
 	clicked func(ctx context.Context, c chat.Click) chat.Clicked // nil: clicks do nothing
 }

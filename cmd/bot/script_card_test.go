@@ -164,7 +164,8 @@ func (w *world) cmdStruck([]string) error {
 	})
 }
 
-// cmdClick is: CONV NICK ACTION [ANSWER]. A person clicks on a button of the conversation's newest card.
+// cmdClick is: CONV NICK[@CORP] ACTION [ANSWER]. A person clicks on a button of the conversation's newest card; with CORP, a person of
+// another organization who has the same id there.
 func (w *world) cmdClick(args []string) error {
 	cards := w.ding.Cards(w.conversation(args[0]))
 	if len(cards) == 0 {
@@ -172,14 +173,19 @@ func (w *world) cmdClick(args []string) error {
 	}
 	ctx, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()
-	a, err := w.ding.Click(ctx, cards[len(cards)-1].TrackID, w.person(args[1]), args[2])
-	if err == nil && (a.Late || a.Fault != "") {
-		err = fmt.Errorf("answered %q after %s, fault %q", a.Data, a.Took, a.Fault)
+	nick, corp, _ := strings.Cut(args[1], "@")
+	answers, err := w.ding.ClickCard(ctx, dingtalktest.CardClick{TrackID: cards[len(cards)-1].TrackID, UserID: w.person(nick), Action: args[2], CorpID: corp})
+	if err != nil {
+		return err
 	}
-	if want := strings.Join(args[3:], " "); err == nil && !strings.Contains(a.Data, want) {
-		err = fmt.Errorf("answered %q, want %q", a.Data, want)
+	a := answers[0]
+	if a.Late || a.Fault != "" {
+		return fmt.Errorf("answered %q after %s, fault %q", a.Data, a.Took, a.Fault)
 	}
-	return err
+	if want := strings.Join(args[3:], " "); !strings.Contains(a.Data, want) {
+		return fmt.Errorf("answered %q, want %q", a.Data, want)
+	}
+	return nil
 }
 
 // cmdCalls is: left N, or below N: the calls that the month has left, and a bound of those that were counted.

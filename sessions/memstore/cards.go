@@ -239,6 +239,9 @@ func (m cards) ClickedCard(_ context.Context, track string, by sessions.UserID) 
 		if first == nil {
 			return found, nil
 		}
+		if first.Message != nil {
+			found.Message.Organization = first.Message.Organization
+		}
 		found.Running = first.State == sessions.Pending
 		for _, e := range s.events {
 			if e.Role == sessions.RoleUser && s.sameTurn(first, e) {

@@ -327,7 +327,7 @@ func testClickedCards(b *suite) {
 	accept := func(n int) {
 		b.Helper()
 		m := newMessage(n)
-		m.SenderID, m.SentAt = sessions.UserID(fmt.Sprint("person ", n)), time.Now().Add(time.Duration(-n)*time.Minute)
+		m.SenderID, m.SentAt, m.Organization = sessions.UserID(fmt.Sprint("person ", n)), time.Now().Add(time.Duration(-n)*time.Minute), "corp"
 		_, err := b.Store.Accept(b.ctx, replicaA, key, m)
 		b.checkError(err)
 	}
@@ -348,7 +348,7 @@ func testClickedCards(b *suite) {
 		b.checkError(err)
 		return c
 	}
-	if c := look(asked); !c.Running || !c.Asked || !c.Shared || c.Key != key || c.EventID != card.EventID || c.Message.ConversationID != "cidGroup==" || c.Words != v.Pending[0].Content {
+	if c := look(asked); !c.Running || !c.Asked || !c.Shared || c.Key != key || c.EventID != card.EventID || c.Message.ConversationID != "cidGroup==" || c.Message.Organization != "corp" || c.Words != v.Pending[0].Content {
 		b.Errorf("a click of one who asked, while the turn runs: %+v", c)
 	}
 	if c := look(others[0]); c.Asked || c.Words != "" {

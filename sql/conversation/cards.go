@@ -196,7 +196,7 @@ func (s *Cards) ClickedCard(ctx context.Context, track string, by sessions.UserI
 		},
 		State: sessions.CardState(r.Card.State), Rating: sessions.Rating(r.Card.Rating), Asked: r.Asked, Shared: r.Shared, Running: r.Running, Words: r.Words,
 		Message: sessions.Message{
-			RobotCode: r.RobotCode, ConversationID: r.ConversationID, ConversationType: r.ConversationType, ConversationTitle: r.Title, Kind: "text",
+			RobotCode: r.RobotCode, ConversationID: r.ConversationID, ConversationType: r.ConversationType, ConversationTitle: r.Title, Organization: r.Organization, Kind: "text",
 		},
 	}, nil
 }

@@ -41,6 +41,8 @@ func (q *Queries) CardClaim(ctx context.Context, db DBTX, arg *CardClaimParams) 
 const cardClicked = `-- name: CardClicked :one
 SELECT
     c.session_key, c.out_track_id, c.kind, c.state, c.turn_event_id, c.prepaid, c.tries, c.next_at, c.rating, c.created_at, c.settled_at, c.frame_term, c.frame_until, c.content_key, c.carrier, s.robot_code, s.conversation_id, s.conversation_type, s.title,
+    coalesce((SELECT f.message ->> 'organization' FROM dingtalk_session_events f
+        WHERE f.session_key = c.session_key AND f.id = c.turn_event_id), '')::text AS organization,
     coalesce((SELECT e.state = 'pending' FROM dingtalk_session_events e
         WHERE e.session_key = c.session_key AND e.id = c.turn_event_id), false)::boolean AS running,
     (EXISTS (
@@ -80,6 +82,7 @@ type CardClickedRow struct {
 	ConversationID   sessions.ConversationID
 	ConversationType sessions.ConversationType
 	Title            string
+	Organization     string
 	Running          bool
 	Asked            bool
 	Shared           bool
@@ -88,7 +91,7 @@ type CardClickedRow struct {
 
 // CardClicked finds the card of a click in any session, by an index. asked: the person wrote a message that the card's turn
 // answers. shared: so did others, and the turn has not committed. running: the turn has not committed. words: the person's newest words
-// in the session, besides commands and quotes.
+// in the session, besides commands and quotes. organization: the robot's, by the first message that the card's turn answers.
 func (q *Queries) CardClicked(ctx context.Context, db DBTX, arg *CardClickedParams) (CardClickedRow, error) {
 	row := db.QueryRow(ctx, cardClicked, arg.Person, arg.OutTrackID)
 	var i CardClickedRow
@@ -112,6 +115,7 @@ func (q *Queries) CardClicked(ctx context.Context, db DBTX, arg *CardClickedPara
 		&i.ConversationID,
 		&i.ConversationType,
 		&i.Title,
+		&i.Organization,
 		&i.Running,
 		&i.Asked,
 		&i.Shared,

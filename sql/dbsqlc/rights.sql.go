@@ -1532,8 +1532,8 @@ func (q *Queries) PersonSessions(ctx context.Context, db DBTX, arg *PersonSessio
 const personUnname = `-- name: PersonUnname :exec
 UPDATE dingtalk_session_events e SET
     sender_id = '', sender_nick = '', candidate = false,
-    message = jsonb_set(jsonb_set(jsonb_set(jsonb_set(jsonb_set('{}',
-        '{kind}', coalesce(e.message -> 'kind', 'null')), '{robot_code}', coalesce(e.message -> 'robot_code', 'null')),
+    message = jsonb_set(jsonb_set(jsonb_set(jsonb_set(jsonb_set(jsonb_set('{}',
+        '{organization}', coalesce(e.message -> 'organization', 'null')), '{kind}', coalesce(e.message -> 'kind', 'null')), '{robot_code}', coalesce(e.message -> 'robot_code', 'null')),
         '{conversation_id}', coalesce(e.message -> 'conversation_id', 'null')), '{conversation_type}', coalesce(e.message -> 'conversation_type', 'null')),
         '{sent_at}', coalesce(e.message -> 'sent_at', 'null'))
 WHERE e.session_key = $1 AND e.sender_id = ANY($2::text[])

@@ -107,9 +107,11 @@ SELECT count(*)::int FROM cards c WHERE c.state = 'given_up' AND c.kind = 'card'
 -- name: CardClicked :one
 -- CardClicked finds the card of a click in any session, by an index. asked: the person wrote a message that the card's turn
 -- answers. shared: so did others, and the turn has not committed. running: the turn has not committed. words: the person's newest words
--- in the session, besides commands and quotes.
+-- in the session, besides commands and quotes. organization: the robot's, by the first message that the card's turn answers.
 SELECT
     sqlc.embed(c), s.robot_code, s.conversation_id, s.conversation_type, s.title,
+    coalesce((SELECT f.message ->> 'organization' FROM dingtalk_session_events f
+        WHERE f.session_key = c.session_key AND f.id = c.turn_event_id), '')::text AS organization,
     coalesce((SELECT e.state = 'pending' FROM dingtalk_session_events e
         WHERE e.session_key = c.session_key AND e.id = c.turn_event_id), false)::boolean AS running,
     (EXISTS (

@@ -196,8 +196,8 @@ WHERE e.session_key = @session_key AND (e.state = 'pending' OR e.state = 'dead')
 -- say that someone wrote. A cluster takes no function that builds objects from columns.
 UPDATE dingtalk_session_events e SET
     sender_id = '', sender_nick = '', candidate = false,
-    message = jsonb_set(jsonb_set(jsonb_set(jsonb_set(jsonb_set('{}',
-        '{kind}', coalesce(e.message -> 'kind', 'null')), '{robot_code}', coalesce(e.message -> 'robot_code', 'null')),
+    message = jsonb_set(jsonb_set(jsonb_set(jsonb_set(jsonb_set(jsonb_set('{}',
+        '{organization}', coalesce(e.message -> 'organization', 'null')), '{kind}', coalesce(e.message -> 'kind', 'null')), '{robot_code}', coalesce(e.message -> 'robot_code', 'null')),
         '{conversation_id}', coalesce(e.message -> 'conversation_id', 'null')), '{conversation_type}', coalesce(e.message -> 'conversation_type', 'null')),
         '{sent_at}', coalesce(e.message -> 'sent_at', 'null'))
 WHERE e.session_key = @session_key AND e.sender_id = ANY(@people::text[])

@@ -1,6 +1,7 @@
 package dingtalktest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,6 +17,8 @@ type CardClick struct {
 	TrackID string
 	// UserID is a staff id, also of no member of the conversation.
 	UserID string
+	// CorpID is the organization of UserID, empty for that of the application.
+	CorpID string
 	// Params are added to the button's parameter "action".
 	Action string
 	Params map[string]any
@@ -133,7 +136,7 @@ func (s *cards) callbackLocked(click CardClick, a *app, conversation string) str
 		kind, in = "IM_ROBOT", g.direct
 	}
 	data, _ := json.Marshal(map[string]any{
-		"type": "actionCallback", "outTrackId": click.TrackID, "corpId": a.CorpID, "userId": click.UserID, "userIdType": 1,
+		"type": "actionCallback", "outTrackId": click.TrackID, "corpId": cmp.Or(click.CorpID, a.CorpID), "userId": click.UserID, "userIdType": 1,
 		"spaceType": kind, "spaceId": in, "extension": "{}", "content": string(content),
 	})
 	return string(data)
