@@ -11,6 +11,7 @@ type clockTime struct {
 	hour, minute, second int
 	exact                bool
 	ofNow                bool // the time of the day that it is
+	half                 bool // with am or pm
 }
 
 func (c clockTime) valid() bool {
@@ -36,6 +37,11 @@ func (p *parser) takeClock() (c clockTime, ok bool) {
 			return false
 		}
 		c, ok = clockOf(list, m)
+		for _, suffix := range []string{"过", "整", "钟", "半"} { // "9点过来开会"
+			if at := p.at - len(suffix); list == "clockChinese" && p.text[at:p.at] == suffix && expression("clockText").MatchString(p.text[at:]) {
+				p.at, m[2], c.minute = at, "", 0
+			}
+		}
 		if list == "clockChinese" && p.measures(m[2], m[6]) { // "3点半小时的会", "3点10个人"
 			p.at = from + len(strings.TrimRight(p.text[from:p.at-len(m[2]+m[6])], " "))
 			c.minute = 0
@@ -61,6 +67,9 @@ func (p *parser) measures(half, number string) bool {
 	return half+number != "" && p.follows("measure") || number != "" && p.inWord()
 }
 
+// groupsOfClock has the number of groups of the lists with several rules.
+var groupsOfClock = map[string]int{"clockDot": 3, "clockSpelled": 3, "clockEnglish": 2}
+
 func clockOf(list string, m []string) (c clockTime, ok bool) {
 	number := func(words ...string) int {
 		n, known := count(strings.Join(words, ""))
@@ -68,8 +77,10 @@ func clockOf(list string, m []string) (c clockTime, ok bool) {
 		return int(n)
 	}
 	ok = true
-	for (list == "clockDot" || list == "clockSpelled") && len(m) > 4 && m[1] == "" { // the groups of a further rule
-		m = append(m[:1:1], m[4:]...)
+	if groups, ok := groupsOfClock[list]; ok {
+		for len(m) > groups+1 && m[1] == "" { // the groups of a further rule
+			m = append(m[:1:1], m[groups+1:]...)
+		}
 	}
 	switch list {
 	case "clockColon":
@@ -146,11 +157,15 @@ func clockOf(list string, m []string) (c clockTime, ok bool) {
 // halve reads am and pm.
 func (c *clockTime) halve(meridiem string) {
 	switch {
-	case meridiem == "" || c.hour > 12:
+	case meridiem == "":
+	case c.hour > 12:
+		if meridiem[0] == 'a' {
+			c.hour = 99 // "13:00 am"
+		}
 	case meridiem[0] == 'p':
-		c.hour, c.exact = c.hour%12+12, true
+		c.hour, c.exact, c.half = c.hour%12+12, true, true
 	default:
-		c.hour, c.exact = c.hour%12, true
+		c.hour, c.exact, c.half = c.hour%12, true, true
 	}
 }
 
@@ -188,7 +203,15 @@ func (p *parser) takeMoreClocks(w *phrase) {
 
 // dayPart is a part of the day: the time that it means alone, and the hours of a clock's face in it. Hours from first to last
 // are in the second half of the day, and hours below night belong to the night behind it.
-type dayPart struct{ alone, first, last, night int }
+type dayPart struct {
+	alone, first, last, night int
+	until                     int // the first hour of a day of 24 hours that contradicts it; 0: none in the second half does
+}
+
+// contradicts reports whether a time of the day can't be in this part: "早上15点", "evening at 8 am".
+func (d dayPart) contradicts(c clockTime) bool {
+	return d.until > 0 && c.hour >= d.until || d.until == 0 && c.half && d.night <= c.hour && c.hour < 11
+}
 
 // holds reports whether an hour is in a part of the day, or close to it.
 func (d dayPart) holds(hour int) bool {
@@ -197,7 +220,8 @@ func (d dayPart) holds(hour int) bool {
 }
 
 var (
-	morning   = dayPart{alone: 9}
+	morning   = dayPart{alone: 9, until: 13}
+	early     = dayPart{alone: 9, until: 12}
 	noon      = dayPart{alone: 12, first: 1, last: 4}
 	afternoon = dayPart{alone: 15, first: 1, last: 11}
 	dusk      = dayPart{alone: 18, first: 1, last: 11}
@@ -206,7 +230,8 @@ var (
 )
 
 var dayParts = map[string]dayPart{
-	"凌晨": {alone: 1}, "清晨": morning, "早晨": morning, "早上": morning, "早间": morning, "早": morning, "晨": morning,
+	"凌晨": {alone: 1, until: 13}, "清晨": early, "早晨": early, "早上": early, "早间": early, "早": early, "晨": early,
+	"一早": early, "一大早": early, "一早上": early, "一大早上": early, "大清早": early, "大早上": early, "大中午": noon, "大晚上": evening, "大半夜": midnight,
 	"上午": morning, "午前": morning, "中午": noon, "正午": noon, "午间": noon, "下午": afternoon, "午后": afternoon, "傍晚": dusk,
 	"晚上": evening, "晚间": evening, "夜里": evening, "夜晚": evening, "夜间": evening, "晚": evening, "夜": evening,
 	"半夜": midnight, "午夜": midnight, "深夜": midnight,
@@ -228,7 +253,7 @@ func partIn(words string) string {
 func (c clockTime) hourIn(name string) int {
 	part, known := dayParts[name]
 	switch {
-	case !known || c.hour > 12 || c.exact && c.hour > 0:
+	case !known || c.hour > 12 || c.half:
 		return c.hour
 	case c.hour%12 < part.night:
 		return c.hour%12 + 24

@@ -46,6 +46,19 @@ func (p *parser) takeDate() (dates.Mention, bool) {
 	if p.take("sameDay") != nil {
 		return dayOfToday(date, p.now)
 	}
+	p.try(func() bool { // "下个月 15号", "next month on the 5th"
+		floor := p.follows("textWord") // 3号楼
+		m := p.take("onDay")
+		if m == nil {
+			return false
+		}
+		n, ok := count(strings.Join(m[1:], ""))
+		day, found := dayOf(date, p.now, func(first time.Time) time.Time { return first.AddDate(0, 0, int(n)-1) })
+		if ok = ok && found && n > 0 && !floor; ok {
+			date = day
+		}
+		return ok
+	})
 	return date, true
 }
 

@@ -12,6 +12,7 @@
 //   - A time without a day is the next such time. Without a part of the day, hours from 1 to 11 are those of a clock's face.
 //     At 14:00, "3点" is 15:00 today and "9点" is 21:00 today. At 22:00, "9点" is 09:00 tomorrow. Hours from 1 to 5 on another
 //     day are in the afternoon. Before 06:00 "3点" may be 03:00 today. "09:00", "0点" and "15:30" are exact, and 12 is noon.
+//   - A part of the day and an hour that can't be in it are refused: "早上15点", "evening at 8 am". "晚上09:30" is 21:30.
 //   - Hours after midnight belong to the evening before: "今晚12点" and "tonight at 1" are tomorrow, "凌晨1点" and "1 am" are not.
 //   - A distance in days, weeks, months or years keeps the time of the day, unless one follows.
 //   - A weekday, a day without its month and a date without its year are the next ones. Any other past time is [ErrPast].
@@ -24,6 +25,7 @@
 //   - A time is read to its end, or the phrase is refused: "9点到10点", "every day except Sunday", "每天两次", "周五之前", "by Friday",
 //     "每天9点，从下周一开始". rules.tsv has the words of times and those that join them. A run of them behind a time belongs to it.
 //     Behind a blank, words of a time that are joined to a text are text: "8点50 9点的会".
+//   - A time that depends on an event is refused behind a day without an hour: "明天会后 写纪要", "tomorrow before the standup".
 //   - The time may be at the end of the text: "call mom tomorrow at 5 pm", "喝水 10分钟后". A time of the day there completes a day at the
 //     beginning: "tomorrow call mom at 5 pm". Two days are refused. Behind "for", "about" and 的 a time is text.
 //   - "5m tea" counts from now. "明天这个时候" is the time that it is, and "下周今天" the weekday of today.

@@ -2,7 +2,6 @@ package when
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -85,9 +84,10 @@ func (p *parser) takeWord(list string) bool {
 	})
 }
 
-// endsInTime reports whether a text before a time ends in a word that changes the time: "by", "until", 每.
-func endsInTime(before string) bool {
+// endsInTime reports whether a text before a time ends in a word that changes the time: "by", "until", 每. A number there is an
+// hour, unless it is too long for one, or the time has its own preposition: "read chapter 5 at 9".
+func endsInTime(before, time string) bool {
 	before = strings.TrimRight(before, " ")
-	r, _ := utf8.DecodeLastRuneInString(before)
-	return unicode.IsDigit(r) || expression("beforeTime").MatchString(before)
+	digits := len(before) - len(strings.TrimRight(before, "0123456789"))
+	return 0 < digits && digits < 3 && !expression("preposition").MatchString(time) || expression("beforeTime").MatchString(before)
 }

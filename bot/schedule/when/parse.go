@@ -83,7 +83,7 @@ func (p *parser) spec(now time.Time) (spec Spec, end int, err error) {
 			end = len(p.text)
 		}
 	}
-	if p.bad >= 0 || words == (phrase{}) || !words.placeOfNow(p.now) {
+	if p.bad >= 0 || words == (phrase{}) || !words.placeOfNow(p.now) || words.contradicts() {
 		return Spec{}, end, ErrUnknown
 	}
 	if from == p.at && end == from {
@@ -101,6 +101,12 @@ func (p *parser) takeWords(words *phrase) {
 		p.takeMoreClocks(words)
 		p.take("onceEach")
 	}
+}
+
+// contradicts reports whether the time of the day is not in the part of the day that is named.
+func (w *phrase) contradicts() bool {
+	part, named := dayParts[w.part]
+	return named && w.clock != nil && part.contradicts(*w.clock)
 }
 
 // placeOfNow gives "at the same time" its day, which is today's in another week, month or year. It returns false without a day.
@@ -194,7 +200,7 @@ func (p *parser) takeOne(w *phrase) bool {
 // Chinese the day comes first, and words behind the time are the text.
 func (p *parser) takeDay(w *phrase) bool {
 	from := p.at
-	if p.rest() == "" || (w.clock != nil || w.part != "") && p.text[from] >= 0x80 && !p.last {
+	if p.rest() == "" || (w.clock != nil || w.part != "") && p.follows("chinese") && !p.last {
 		return false
 	}
 	if every, part, ok := p.takeRepetition(); ok {
@@ -255,6 +261,9 @@ func (p *parser) takeWeekdayOf(w *phrase) {
 // takeDayPart reads a part of the day. A short one, as in 晚8点, needs a time behind it.
 func (p *parser) takeDayPart(w *phrase) bool {
 	return p.try(func() bool {
+		if p.follows("partOfText") { // "周五下午茶"
+			return false
+		}
 		list, m := p.takeAny("partOfDay", "shortPart")
 		if m == nil {
 			return false

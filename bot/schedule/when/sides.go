@@ -19,7 +19,8 @@ func (p *parser) takeEnd(w *phrase) (place int, ok bool) {
 		}
 		last, found := p.readTo(at, end, phrase{})
 		before := p.text[begin:at]
-		if !found || !last.isApart(p.text[:at]) && !endsInTime(before) {
+		changed := endsInTime(before, p.text[at:])
+		if !found || !last.isApart(p.text[:at]) && !changed {
 			continue
 		}
 		switch {
@@ -27,10 +28,10 @@ func (p *parser) takeEnd(w *phrase) (place int, ok bool) {
 			return len(p.text), true
 		case *w == (phrase{}):
 			*w = last
-			return at, !endsInTime(before) && !p.beginsInTime()
-		case endsInTime(before) && w.clock != nil && w.every == nil:
+			return at, !changed && !p.beginsInTime()
+		case changed && w.clock != nil && w.every == nil:
 			return len(p.text), true
-		case endsInTime(before):
+		case changed:
 			return at, false
 		}
 		if joined, completes := p.readTo(at, end, *w); completes {
@@ -103,5 +104,5 @@ func spoken(words string) string {
 			break
 		}
 	}
-	return strings.TrimRight(strings.TrimSpace(words), " ,，、:：;；")
+	return strings.TrimRight(strings.TrimSpace(words), " ,，、:：;；@＠")
 }
