@@ -22,8 +22,8 @@ func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 		return err
 	}
 	why, err := placing{b}.refusal(ctx, m, seen)
-	if err == nil && why != "" { // the next frame may have one of the ids alone
-		err = b.store.LearnIDs(ctx, m)
+	if err == nil && why != "" {
+		err = placing{b}.learnRefused(ctx, m)
 	}
 	if err != nil {
 		b.metrics.accepted.WithLabelValues("error").Inc()

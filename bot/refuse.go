@@ -23,6 +23,8 @@ const (
 	// refusalRest is the time until a replica asks the storage again whether a refusal is due.
 	refusalRest = time.Minute
 	refusalTime = 30 * time.Second
+	// learntFor is the time for which a replica takes the ids of a refused sender as stored. An erasure deletes them.
+	learntFor = 10 * time.Minute
 	// maxRefusing bounds the refusals in delivery, and maxRefused those that are remembered.
 	maxRefusing = 8
 	maxRefused  = 10_000
@@ -33,6 +35,7 @@ const (
 type refuser struct {
 	ctx    context.Context // ends with the replies at a stop
 	recent *lru.Cache[refused, time.Time]
+	learnt *lru.Cache[idPair, time.Time]
 	slots  chan struct{}
 	work   sync.WaitGroup
 }
@@ -43,9 +46,29 @@ type refused struct {
 	id    string
 }
 
+type idPair struct {
+	robot            sessions.RobotCode
+	encrypted, staff sessions.UserID
+}
+
 func newRefuser(ctx context.Context) *refuser {
 	recent, _ := lru.New[refused, time.Time](maxRefused) // it fails only without a size
-	return &refuser{ctx: ctx, recent: recent, slots: make(chan struct{}, maxRefusing)}
+	learnt, _ := lru.New[idPair, time.Time](maxRefused)
+	return &refuser{ctx: ctx, recent: recent, learnt: learnt, slots: make(chan struct{}, maxRefusing)}
+}
+
+// learnRefused stores both ids of a refused sender before the acknowledgement: the next frame may have one of them alone. Further frames
+// of a flood cost the storage nothing.
+func (b placing) learnRefused(ctx context.Context, m sessions.Message) error {
+	pair := idPair{m.RobotCode, m.EncryptedID, m.StaffID}
+	if at, ok := b.refuser.learnt.Get(pair); ok && time.Since(at) < learntFor {
+		return nil
+	}
+	if err := b.store.LearnIDs(ctx, m); err != nil {
+		return err
+	}
+	b.refuser.learnt.Add(pair, time.Now())
+	return nil
 }
 
 // refuse answers in the background, once an hour for each group or sender, and [sessions.NoticesPerMinute] times a minute in a group.

@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -48,6 +49,43 @@ func TestDenialHoldsForEachID(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The frames of a flood store the ids of a refused sender once in a while. Another pair of ids is stored at once, and so is one whose
+// first write failed.
+func TestFloodLearnsAPairOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{config: func(c *Config) {
+			c.Access = &access.Rules{Groups: []string{access.Everyone}, People: []string{"u-bob"}}
+		}})
+		n := 0
+		post := func(who string) error {
+			n++
+			m := said(fmt.Sprint("m", n), who, "hello")
+			m.EncryptedID = sessions.UserID("$:" + who)
+			return w.wire.accept(t.Context(), m)
+		}
+		floods := func(who string, learnt int) {
+			t.Helper()
+			for range 50 {
+				if err := post(who); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want(t, "writes after a flood of "+who, w.store.called("learn"), learnt)
+		}
+		floods("eve", 1)
+		floods("mallory", 2)
+		after(learntFor + time.Second)
+		floods("eve", 3)
+		w.store.fail(times(1, "learn", errors.New("cut")))
+		if err := post("trudy"); err == nil {
+			t.Error("a frame whose ids are not stored was acknowledged")
+		}
+		floods("trudy", 5)
+		want(t, "frames that were answered by a model", len(w.model.asked), 0)
+	})
 }
 
 // A person outside the allowed ones stays outside under each of their ids, and an allowed one is known by the other id.

@@ -173,7 +173,8 @@ func (s *store) ChooseScope(ctx context.Context, l sessions.Lease, scope session
 }
 
 func (s *store) LearnIDs(ctx context.Context, m sessions.Message) error {
-	return s.mem.LearnIDs(ctx, m)
+	_, err := do(s, "learn", func() (none, error) { return none{}, s.mem.LearnIDs(ctx, m) })
+	return err
 }
 
 func (s *store) LinkedIDs(ctx context.Context, robot sessions.RobotCode, id sessions.UserID) ([]sessions.UserID, error) {
