@@ -57,7 +57,7 @@ func TestEndedWindowsExpire(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, sqltest.URL(t))
 	execute(t, pool, `INSERT INTO limit_windows (subject, ends_at) VALUES ('open', now() + interval '1 minute'), ('ended', now() - interval '11 minutes')`)
-	execute(t, pool, `INSERT INTO limit_keys (day, key) VALUES ((now() AT TIME ZONE 'UTC')::date, 'key'), ((now() AT TIME ZONE 'UTC')::date - 1, 'old')`)
+	execute(t, pool, `INSERT INTO limit_keys (day, key) VALUES ((now() AT TIME ZONE 'UTC')::date, 'key'), ((now() AT TIME ZONE 'UTC')::date - 2, 'old')`)
 	if _, err := s.DeleteExpired(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -53,6 +53,9 @@ func (s *Store) Hold(ctx context.Context, l sessions.Lease, do func() error) err
 	return s.db.WithLease(ctx, l, func(pgx.Tx, *dbsqlc.Session) error { return do() })
 }
 
+// SetClock changes the clock of the process, and not the server's.
+func (s *Store) SetClock(now time.Time) { s.db.Clock.Set(now, time.Now()) }
+
 type counted struct {
 	net.Conn
 	read *atomic.Int64

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"ebb/sessions"
+	"ebb/sql"
 	"ebb/sql/sqltest"
 )
 
@@ -49,6 +51,52 @@ func TestTokensAreLeftToRecentUsers(t *testing.T) {
 	wants("", 0, "eve", 199, 5, "alice", 5000)
 	wants("", 0, "eve", 800, 9, "alice", 5000)
 	wants(sessions.TokensShare, 0, "eve", 800, 0, "alice", 1)
+}
+
+// A window that runs at midnight goes on under the key of the day in which it began. So no limit is used twice, and each person of a
+// group is known. The limits of a day begin again.
+func TestWindowsOverMidnight(t *testing.T) {
+	t.Parallel()
+	url := sqltest.URL(t)
+	midnight := time.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+	before, pool := open(t, url)
+	after, _ := open(t, url)
+	a := sessions.Askers{Robot: robot, Group: "g", People: []sessions.UserID{"eve"}, Unidentified: []sessions.UserID{"eve"}, Work: sessions.Asking}
+	met := func(s *sql.Store, limits sessions.Limits, who sessions.UserID) sessions.Limit {
+		t.Helper()
+		a.People = []sessions.UserID{who}
+		for _, r := range must[[]sessions.Reached](t)(s.Admit(t.Context(), limits, a)) {
+			return r.Limit
+		}
+		return ""
+	}
+	for limit, limits := range map[sessions.Limit]sessions.Limits{
+		sessions.PersonTurns: {PersonTurns: 2}, sessions.GroupTurns: {GroupTurns: 2}, sessions.UnidentifiedTurns: {UnidentifiedTurns: 2},
+		sessions.GroupShare: {GroupTurns: 20}, "": {ScheduledTurns: 2},
+	} {
+		execute(t, pool, "DELETE FROM limit_windows")
+		before.SetClock(midnight.Add(-time.Minute))
+		if limit == sessions.GroupShare {
+			met(before, limits, "alice")
+			for range 14 {
+				met(before, limits, "eve")
+			}
+		}
+		for range 2 {
+			if got := met(before, limits, "eve"); got != "" {
+				t.Errorf("%s: a turn before midnight met %s", limit, got)
+			}
+		}
+		for _, s := range []*sql.Store{before, after} { // a process that runs on, and one that begins after midnight
+			s.SetClock(midnight.Add(time.Second))
+			if got := met(s, limits, "eve"); got != limit {
+				t.Errorf("%s: a turn after midnight met %q", limit, got)
+			}
+		}
+		if used := must[sessions.Used](t)(after.Used(t.Context(), a)); limit == sessions.PersonTurns && used.PersonTurns.Count != 2 {
+			t.Errorf("%+v is used after midnight, want 2 turns", used)
+		}
+	}
 }
 
 // The hash of a window is one under the day's key: an id that is guessed names no row.

@@ -59,8 +59,10 @@ func (s *Store) DeleteExpired(ctx context.Context) (int, error) {
 	if err := s.Q.LimitsTrim(ctx, s.Pool); err != nil {
 		return 0, fmt.Errorf("deleting ended windows of limits: %w", err)
 	}
-	today := pgtype.Date{Time: s.Clock.Now().UTC(), Valid: true}
-	if err := s.Q.LimitsKeysTrim(ctx, s.Pool, today); err != nil {
+	now := s.Clock.Now().UTC()
+	today := pgtype.Date{Time: now, Valid: true}
+	// The last windows of a day end within an hour after it.
+	if err := s.Q.LimitsKeysTrim(ctx, s.Pool, pgtype.Date{Time: now.Add(-time.Hour), Valid: true}); err != nil {
 		return 0, fmt.Errorf("deleting the keys of past days: %w", err)
 	}
 	if err := s.Q.PersonErasuresTrim(ctx, s.Pool, today); err != nil {

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,12 +21,22 @@ import (
 // dayKey is the key of a day's hashes. Windows have no names of people, and their hashes name no person after the day: the key is
 // deleted then.
 type dayKey struct {
-	key  []byte
-	day  time.Time // its begin, in UTC
-	ends time.Time
+	key    []byte
+	day    time.Time // its begin, in UTC
+	ends   time.Time
+	before []byte        // key of the day before, which that day's last windows still have; nil without one
+	since  time.Duration // since the begin of the day
 }
 
 const keySize = 32
+
+// yesterday is the key of the windows that began on the day before and may be running. They last up to [longest].
+func (k dayKey) yesterday(lasts time.Duration) (dayKey, bool) {
+	return dayKey{key: k.before, day: k.day.AddDate(0, 0, -1), ends: k.day}, k.before != nil && k.since < lasts
+}
+
+// longest is the longest window that ends on no day's end.
+const longest = time.Hour
 
 // subject is the key of a window.
 func (k dayKey) subject(kind string, robot sessions.RobotCode, id string) []byte {
@@ -49,16 +60,24 @@ type dayKeys struct {
 }
 
 func (d *dayKeys) today(ctx context.Context) (dayKey, error) {
-	day := d.db.Clock.Now().UTC().Truncate(24 * time.Hour)
+	now := d.db.Clock.Now().UTC()
+	day := now.Truncate(24 * time.Hour)
 	d.mu.Lock()
 	last := d.last
 	d.mu.Unlock()
-	if last.key != nil && last.day.Equal(day) {
+	if last.since = now.Sub(day); last.key != nil && last.day.Equal(day) {
 		return last, nil
 	}
-	k := dayKey{day: day, ends: day.Add(24 * time.Hour)}
+	k := dayKey{day: day, ends: day.Add(24 * time.Hour), since: last.since}
 	if err := d.read(ctx, &k); err != nil {
 		return k, fmt.Errorf("reading the key of a day: %w", err)
+	}
+	if k.since < longest {
+		before, err := d.db.Q.LimitsKey(ctx, d.db.Pool, dateOf(day.AddDate(0, 0, -1)))
+		if err != nil {
+			return k, fmt.Errorf("reading the key of the day before: %w", err)
+		}
+		k.before = slices.Concat(before...)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -77,7 +96,7 @@ func KeyOf(ctx context.Context, db *pg.DB, day time.Time) ([]byte, error) {
 
 // read makes the key where no replica has.
 func (d *dayKeys) read(ctx context.Context, k *dayKey) error {
-	date := pgtype.Date{Time: k.day, Valid: true}
+	date := dateOf(k.day)
 	keys, err := d.db.Q.LimitsKey(ctx, d.db.Pool, date)
 	if err != nil {
 		return err
@@ -98,5 +117,7 @@ func (d *dayKeys) read(ctx context.Context, k *dayKey) error {
 	k.key = keys[0]
 	return nil
 }
+
+func dateOf(day time.Time) pgtype.Date { return pgtype.Date{Time: day, Valid: true} }
 
 var errKeyGone = fmt.Errorf("the key was deleted: %w", sessions.ErrNotFound)

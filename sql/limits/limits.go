@@ -27,7 +27,9 @@ func New(db *pg.DB) *Store { return &Store{db, newDay(db), &dayKeys{db: db}, new
 // window is what a turn counts in, or reads only: a window of tokens.
 type window struct {
 	subject []byte
-	bound   int64 // 0: the window is read for the share alone
+	earlier []byte // subject under the key of the day before, in which the window may have begun; nil if not
+	key     dayKey // that of the subject
+	bound   int64  // 0: the window is read for the share alone
 	turns   bool
 	lasts   time.Duration
 	endsAt  *time.Time       // end of a day
@@ -46,7 +48,7 @@ func (k dayKey) windows(limits sessions.Limits, a sessions.Askers) []window {
 			return
 		}
 		w := window{
-			subject: k.subject(string(limit), a.Robot, id), bound: int64(max(bound, 0)), turns: limit != sessions.PersonTokens, lasts: time.Minute,
+			subject: k.subject(string(limit), a.Robot, id), key: k, bound: int64(max(bound, 0)), turns: limit != sessions.PersonTokens, lasts: time.Minute,
 			reached: sessions.Reached{Limit: limit, Person: person},
 		}
 		switch limit {
@@ -54,6 +56,9 @@ func (k dayKey) windows(limits sessions.Limits, a sessions.Askers) []window {
 			w.lasts = time.Hour
 		case sessions.PersonTokens, sessions.ScheduledTurns, sessions.Compactions:
 			w.lasts, w.endsAt = 0, &k.ends
+		}
+		if before, ok := k.yesterday(w.lasts); ok {
+			w.earlier = before.subject(string(limit), a.Robot, id)
 		}
 		all = append(all, w)
 	}
@@ -73,8 +78,6 @@ func (k dayKey) windows(limits sessions.Limits, a sessions.Askers) []window {
 			add(sessions.ScheduledTurns, string(person), limits.ScheduledTurns, person)
 		}
 	}
-	// Turns lock windows in one order.
-	slices.SortFunc(all, func(x, y window) int { return bytes.Compare(x.subject, y.subject) })
 	return all
 }
 
@@ -96,11 +99,11 @@ func (s *Store) Admit(ctx context.Context, limits sessions.Limits, a sessions.As
 	if err != nil {
 		return nil, err
 	}
-	all := k.windows(limits, a)
 	for tries := 1; ; tries++ {
+		all := k.windows(limits, a)
 		reached, err := s.reached(ctx, k, all, limits, a)
 		if err == nil {
-			err = s.count(ctx, k, all, reached, a)
+			err = s.count(ctx, all, reached, a)
 		}
 		// Other turns filled a window since it was read.
 		if pg.IsCode(err, pg.DivisionByZero) && tries < maxAdmissions {
@@ -120,25 +123,49 @@ const maxAdmissions = 10
 
 var errContended = fmt.Errorf("other turns filled a window before each of %d tries", maxAdmissions)
 
-func (s *Store) reached(ctx context.Context, k dayKey, all []window, limits sessions.Limits, a sessions.Askers) ([]sessions.Reached, error) {
+// used reads the running windows by their subjects. A window that began on the day before keeps that day's subject until its end.
+func (s *Store) used(ctx context.Context, all []window) (map[string]dbsqlc.LimitsUsedRow, error) {
 	subjects := make([][]byte, 0, len(all))
 	for _, w := range all {
 		subjects = append(subjects, w.subject)
+		if w.earlier != nil {
+			subjects = append(subjects, w.earlier)
+		}
 	}
 	rows, err := s.Q.LimitsUsed(ctx, s.Pool, subjects)
 	if err != nil {
 		return nil, err
 	}
-	var reached []sessions.Reached
+	running := map[string]dbsqlc.LimitsUsedRow{}
 	for _, row := range rows {
-		w := all[slices.IndexFunc(all, func(w window) bool { return bytes.Equal(w.subject, row.Subject) })]
+		if row.Running {
+			running[string(row.Subject)] = row
+		}
+	}
+	for i, w := range all {
+		if _, ok := running[string(w.earlier)]; ok {
+			all[i].subject = w.earlier
+			all[i].key, _ = w.key.yesterday(w.lasts)
+		}
+	}
+	return running, nil
+}
+
+func (s *Store) reached(ctx context.Context, k dayKey, all []window, limits sessions.Limits, a sessions.Askers) ([]sessions.Reached, error) {
+	rows, err := s.used(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	var reached []sessions.Reached
+	for _, w := range all {
+		row, running := rows[string(w.subject)]
 		w.reached.Until = row.EndsAt
 		switch {
-		case !row.Running:
+		case !running:
 		case w.bound > 0 && row.Used >= w.bound:
 			reached = append(reached, w.reached)
 		case w.reached.Limit == sessions.GroupTurns:
-			over, err := k.beyondGroup(row, a, w)
+			over, err := beyondGroup(row, a, w)
 			if err != nil {
 				return nil, err
 			}
@@ -156,8 +183,8 @@ func (s *Store) reached(ctx context.Context, k dayKey, all []window, limits sess
 	return reached, nil
 }
 
-// count counts the turn of the askers that no reached limit stops, and marks their messages.
-func (s *Store) count(ctx context.Context, k dayKey, all []window, reached []sessions.Reached, a sessions.Askers) error {
+// count counts the turn of the askers that no reached limit stops, and marks their messages. Turns lock windows in one order.
+func (s *Store) count(ctx context.Context, all []window, reached []sessions.Reached, a sessions.Askers) error {
 	var events []int64
 	admitted := slices.DeleteFunc(slices.Clone(a.People), func(person sessions.UserID) bool {
 		return slices.ContainsFunc(reached, func(r sessions.Reached) bool { return window{reached: r}.stops(person) })
@@ -167,6 +194,7 @@ func (s *Store) count(ctx context.Context, k dayKey, all []window, reached []ses
 			events = append(events, asked.Event)
 		}
 	}
+	slices.SortFunc(all, func(x, y window) int { return bytes.Compare(x.subject, y.subject) })
 	p, recent := s.Pool.Pipeline(), s.Clock.Now().Add(-sessions.RecentTurns)
 	for _, w := range all {
 		if !w.turns || !slices.ContainsFunc(admitted, w.stops) {
@@ -178,7 +206,7 @@ func (s *Store) count(ctx context.Context, k dayKey, all []window, reached []ses
 			continue
 		}
 		for _, person := range admitted {
-			s.Q.LimitsPart(ctx, p, []*dbsqlc.LimitsPartParams{{Subject: w.subject, Person: k.part(a.Robot, person)}})
+			s.Q.LimitsPart(ctx, p, []*dbsqlc.LimitsPartParams{{Subject: w.subject, Person: w.key.part(a.Robot, person)}})
 		}
 	}
 	if len(events) > 0 {
@@ -258,25 +286,22 @@ func (s *Store) Used(ctx context.Context, a sessions.Askers) (sessions.Used, err
 	if err != nil {
 		return u, err
 	}
-	into := map[string]*sessions.Use{string(k.subject(string(sessions.GroupTurns), a.Robot, string(a.Group))): &u.GroupTurns}
-	if len(a.People) > 0 {
-		for limit, use := range map[sessions.Limit]*sessions.Use{
-			sessions.PersonTurns: &u.PersonTurns, sessions.PersonTokens: &u.PersonTokens, sessions.UnidentifiedTurns: &u.UnidentifiedTurns,
-		} {
-			into[string(k.subject(string(limit), a.Robot, string(a.People[0])))] = use
-		}
+	a.Unidentified, a.People = nil, a.People[:min(1, len(a.People))]
+	if a.Group != "" {
+		a.Unidentified = a.People
 	}
-	var subjects [][]byte
-	for key := range into {
-		subjects = append(subjects, []byte(key))
-	}
-	rows, err := s.Q.LimitsUsed(ctx, s.Pool, subjects)
+	all := k.windows(sessions.Limits{PersonTurns: 1, GroupTurns: 1, PersonTokens: 1, UnidentifiedTurns: 1}, a)
+	rows, err := s.used(ctx, all)
 	if err != nil {
 		return u, fmt.Errorf("reading the use of limits: %w", err)
 	}
-	for _, row := range rows {
-		if row.Running {
-			*into[string(row.Subject)] = sessions.Use{Count: int(row.Used), Until: row.EndsAt}
+	into := map[sessions.Limit]*sessions.Use{
+		sessions.GroupTurns: &u.GroupTurns, sessions.PersonTurns: &u.PersonTurns, sessions.PersonTokens: &u.PersonTokens,
+		sessions.UnidentifiedTurns: &u.UnidentifiedTurns,
+	}
+	for _, w := range all {
+		if row, ok := rows[string(w.subject)]; ok {
+			*into[w.reached.Limit] = sessions.Use{Count: int(row.Used), Until: row.EndsAt}
 		}
 	}
 	u.Tokens, err = s.day.use(ctx)

@@ -16,7 +16,7 @@ import (
 )
 
 // beyondGroup lists the people of a turn who have used their part of a group's turns.
-func (k dayKey) beyondGroup(row dbsqlc.LimitsUsedRow, a sessions.Askers, w window) ([]sessions.Reached, error) {
+func beyondGroup(row dbsqlc.LimitsUsedRow, a sessions.Askers, w window) ([]sessions.Reached, error) {
 	var parts, before map[string]int
 	for text, into := range map[*[]byte]*map[string]int{&row.Parts: &parts, &row.Before: &before} {
 		if err := json.Unmarshal(*text, into); err != nil {
@@ -25,7 +25,7 @@ func (k dayKey) beyondGroup(row dbsqlc.LimitsUsedRow, a sessions.Askers, w windo
 	}
 	var over []sessions.Reached
 	for _, person := range a.People {
-		own, others := k.part(a.Robot, person), 0
+		own, others := w.key.part(a.Robot, person), 0
 		for one, n := range parts {
 			if one != own {
 				others += max(n, before[one])
