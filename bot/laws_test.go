@@ -56,16 +56,19 @@ func TestContextSizeHoldsWithoutSummaries(t *testing.T) {
 func TestNoGainChangesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{
-			config: func(c *Config) { c.Admins = []sessions.UserID{"u-root"} },
-			model: &script{summary: func(_ context.Context, r llm.Request) (llm.Response, error) {
-				return text(goodSummary + strings.Repeat(goodSummary[10:], 5)), nil // about 400 tokens
-			}},
-		})
-		for i := range 6 {
-			w.say(fmt.Sprint("m", i), "alice", prose(i, 40))
+		lengthy := goodSummary // some 200 tokens, as many as short turns have
+		for i := range 30 {
+			lengthy += fmt.Sprintf(" %x", (i+7)*2654435761)
 		}
-		w.say("last", "alice", prose(1, 1400)) // recent text
+		w := start(t, setup{
+			config: func(c *Config) {
+				c.Admins, c.Compaction = []sessions.UserID{"u-root"}, smallOf("archive")
+			},
+			model: &script{summary: func(context.Context, llm.Request) (llm.Response, error) { return text(lengthy), nil }},
+		})
+		for i := range 13 {
+			w.say(fmt.Sprint("m", i), "alice", prose(i, 4))
+		}
 		before := w.state(group)
 		w.post(said("c", "root", "/压缩"))
 		after(time.Minute)
@@ -73,13 +76,61 @@ func TestNoGainChangesNothing(t *testing.T) {
 		want(t, "cursor, count, tokens", []any{now.CompactedSeq, now.CompactionCount, now.TotalTokens}, []any{before.CompactedSeq, 0, before.TotalTokens})
 		want(t, "summaries", len(w.store.mem.Summaries(t.Context(), group)), 0)
 		rows := attempts(t, w.store.mem)
-		if len(rows) != 1 || rows[0].Outcome == upkeep.OutcomeCommitted {
+		if len(rows) != 1 || rows[0].Outcome != upkeep.OutcomeRejected {
 			t.Fatalf("log %+v", rows)
 		}
-		if last := w.wire.texts()[len(w.wire.sends())-1]; !strings.HasPrefix(last, "无需压缩") && !strings.HasPrefix(last, "❌ 压缩失败") {
+		if last := w.wire.texts()[len(w.wire.sends())-1]; !strings.HasPrefix(last, "无需压缩") {
 			t.Errorf("the admin's answer is %q", last)
 		}
 	})
+}
+
+// A compaction that would gain nothing is no failure and costs nothing: the context is looked at before any model is asked.
+func TestCompactWithNothingToGainAsksNoModel(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		policy       string
+		turns, words int
+		last         int // words of the last message
+		compacted    bool
+	}{
+		"nothing old":           {"token_budget", 1, 40, 0, false},
+		"little old":            {"token_budget", 6, 40, 1400, false},
+		"short turns by count":  {"turns", 12, 2, 0, false},
+		"short turns, archived": {"archive", 7, 2, 0, false},
+		"just compacted":        {"token_budget", 30, 60, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := start(t, setup{config: func(in *Config) {
+					in.Admins, in.Compaction = []sessions.UserID{"u-root"}, smallOf(c.policy)
+				}})
+				for i := range c.turns {
+					w.say(fmt.Sprint("m", i), "alice", prose(i, c.words))
+				}
+				if c.last > 0 {
+					w.say("last", "alice", prose(1, c.last))
+				}
+				if c.compacted {
+					w.post(said("c0", "root", "/压缩"))
+					after(time.Minute)
+					w.say("more", "alice", prose(1, 5))
+				}
+				asked := func() int { return len(w.model.requests("summary")) + len(w.model.requests("flush")) }
+				before, rows := asked(), len(attempts(t, w.store.mem))
+				w.post(said("c", "root", "/压缩"))
+				after(time.Minute)
+				want(t, "requests for a summary and its flush", asked()-before, 0)
+				if all := attempts(t, w.store.mem); len(all) != rows+1 || all[rows].Outcome != upkeep.OutcomeNothing {
+					t.Errorf("log %+v", all)
+				}
+				if last := w.wire.texts()[len(w.wire.sends())-1]; !strings.HasPrefix(last, "无需压缩") {
+					t.Errorf("the admin's answer is %q", last)
+				}
+			})
+		})
+	}
 }
 
 // P32: a message may be larger than the recent part, the target, the space of a request, or the window. It is answered

@@ -1,6 +1,7 @@
 package compaction
 
 import (
+	"errors"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -134,5 +135,26 @@ func TestPartsKeepExchangesWhole(t *testing.T) {
 			}
 		}
 		s.Tail = s.Tail[cut.Index:]
+	}
+}
+
+// No model is asked for what frees nothing: a few short turns next to a long summary, or turns shorter than any summary.
+func TestWorthOfACompaction(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		policy       string
+		summary, old int // tokens of the continued summary, and of the events that would leave
+		want         error
+	}{
+		"few turns next to a summary":  {"token_budget", 1500, 100, ErrTooLittle},
+		"many turns next to a summary": {"token_budget", 1500, 2000, nil},
+		"a first summary":              {"token_budget", 0, 2000, nil},
+		"short turns by count":         {"archive", 0, 60, ErrTooLittle},
+		"turns by count":               {"archive", 0, 200, nil},
+	} {
+		p := Policies[c.policy]
+		if err := p.Worth(seed, State{SummaryTokens: c.summary}, Cut{Source: c.old, Whole: c.old}); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
 	}
 }

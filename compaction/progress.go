@@ -72,6 +72,20 @@ func (p Policy) Progress(before, after, source, summary int) error {
 	return nil
 }
 
+// Worth fails with ErrTooLittle where even the shortest summary would free nothing or not pass [Policy.Progress]: a person who asks for a
+// compaction then pays for none. A continued summary is as long as it was, or as its budget.
+func (p Policy) Worth(w Window, s State, cut Cut) error {
+	if p.Mode == PruneOnly {
+		return nil
+	}
+	source, summary := cut.Source+p.replacedTokens(s), min(p.SegmentTarget(p.SummaryTarget(w, s, cut)), MinSummary+p.replacedTokens(s))
+	freed := source - summary - tokens.MessageOverhead
+	if freed <= 0 || p.Progress(freed, 0, source, summary) != nil {
+		return ErrTooLittle
+	}
+	return nil
+}
+
 // MostSummary is the longest summary in tokens that counts as progress.
 func (p Policy) MostSummary(source int) int {
 	most := int(MaxRatio * float64(source))

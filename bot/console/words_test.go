@@ -192,7 +192,7 @@ func TestReasonAndSpeaker(t *testing.T) {
 	}
 	zh := r.words["zh"]
 	for text, want := range map[string]string{
-		"model error: busy": "模型服务繁忙", "no gain: gains too little: 3": "压缩后不会明显变小", "storage: x": "存储出错", "text of an older release": "text of an older release", "": "",
+		"model error: busy": "模型服务繁忙", "no gain: 3": "压缩后不会明显变小", "storage: x": "存储出错", "text of an older release": "text of an older release", "": "",
 	} {
 		if got := zh.Reason(text); got != want {
 			t.Errorf("the reason of %q is %q, want %q", text, got, want)

@@ -339,7 +339,11 @@ func (r *run) plan(ctx context.Context, w compaction.Window) (cut compaction.Cut
 			return cut, nil
 		}
 	}
-	if cut, r.partial, err = p.Part(w, r.views.State(r.view, r.tokens)); err != nil {
+	state := r.views.State(r.view, r.tokens)
+	if cut, r.partial, err = p.Part(w, state); err == nil && r.Trigger == TriggerManual {
+		err = p.Worth(w, state, cut)
+	}
+	if err != nil {
 		return cut, err
 	}
 	if r.Trigger == compaction.TriggerThreshold && s.FlushEpoch == s.CompactionCount {

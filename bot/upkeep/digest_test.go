@@ -1,9 +1,12 @@
 package upkeep
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 
 	"ebb/bot/llm"
+	"ebb/compaction"
 	"ebb/sessions"
 )
 
@@ -32,5 +35,21 @@ func TestReasonIn(t *testing.T) {
 	}
 	if got := Reason("").Describe("en"); got != "the reason is recorded" {
 		t.Errorf("an unknown reason reads %q", got)
+	}
+}
+
+// The error column of a compaction has the reason once, and then the cause.
+func TestReasonIsStoredOnce(t *testing.T) {
+	t.Parallel()
+	for want, err := range map[string]error{
+		"no usable summary: the summary is empty":                      fmt.Errorf("%w: %w", errNoSummary, errors.New("the summary is empty")),
+		"no gain: frees 3 of 900 tokens":                               fmt.Errorf("%w: %w", errNoGain, errors.New("frees 3 of 900 tokens")),
+		"nothing to compact: everything in the view is recent":         compaction.ErrAllRecent,
+		"storage: read session: broken":                                fmt.Errorf("read session: %w", errors.New("broken")),
+		"conversation changed: write: " + sessions.ErrConflict.Error(): fmt.Errorf("write: %w", sessions.ErrConflict),
+	} {
+		if got := compactionFailureReason(err); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

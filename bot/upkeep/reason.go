@@ -10,7 +10,7 @@ import (
 	"ebb/sessions"
 )
 
-var errNoSummary = errors.New("no usable summary")
+var errNoSummary = errors.New(string(reasonNoSummary))
 
 // Reason is why a compaction failed: the first words of the log's error column.
 type Reason string
@@ -108,18 +108,18 @@ var reasonWords = map[Reason][2]string{
 	reasonDied:      {"执行它的进程每次都中途退出", "its process died each time"},
 }
 
-var errNoGain = errors.New("gains too little")
+var errNoGain = errors.New(string(reasonNoGain))
 
 // NothingToCompact reports whether no compaction could shrink the view.
 func NothingToCompact(err error) bool {
 	return errors.Is(err, compaction.ErrAllRecent) || errors.Is(err, compaction.ErrSystemDominates)
 }
 
-// compactionFailureReason puts the [Reason] first; a provider's own text is left out.
+// compactionFailureReason puts the [Reason] first, and once; a provider's own text is left out.
 func compactionFailureReason(err error) string {
 	why := reasonOf(err)
 	if _, ok := errors.AsType[*llm.CallError](err); ok {
 		return string(reasonModel) + ": " + string(why)
 	}
-	return string(why) + ": " + err.Error()
+	return string(why) + ": " + strings.TrimPrefix(err.Error(), string(why)+": ")
 }
