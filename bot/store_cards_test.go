@@ -23,8 +23,8 @@ func (s *store) SetPrepaid(ctx context.Context, c sessions.Card) error {
 	return s.mem.SetPrepaid(ctx, c)
 }
 
-func (s *store) BeginFrame(ctx context.Context, l sessions.Lease, track string) error {
-	return s.mem.BeginFrame(ctx, l, track)
+func (s *store) BeginFrame(ctx context.Context, l sessions.Lease, track, carrier string) error {
+	return s.mem.BeginFrame(ctx, l, track, carrier)
 }
 
 func (s *store) EndFrame(ctx context.Context, l sessions.Lease, track string) error {

@@ -76,10 +76,11 @@ type Cards interface {
 	// LeaseOf reads the session's lease, of any owner or none: a turn whose term has ended shows nothing more. ErrNotFound without
 	// such a session.
 	LeaseOf(ctx context.Context, key Key) (Lease, error)
-	// BeginFrame records that a call shows something on an open card, for [FrameTime] at most. An erasure waits as long. It fails
-	// with ErrLeaseLost if the lease is not the current one. ErrConflict means that the card is not open, or that a call of an
-	// earlier term may be under way.
-	BeginFrame(ctx context.Context, l Lease, track string) error
+	// BeginFrame records that a call shows something on an open card, for [FrameTime] at most. An erasure waits as long. It also records
+	// the key of the card's message, empty if it is not known: a quote of the card has it, in any process. It fails with ErrLeaseLost
+	// if the lease is not the current one. ErrConflict means that the card is not open, or that a call of an earlier term may be
+	// under way.
+	BeginFrame(ctx context.Context, l Lease, track, carrier string) error
 	// EndFrame records that no call of the lease's term is under way.
 	EndFrame(ctx context.Context, l Lease, track string) error
 	// LeaveCard makes a claimed reply take another way than its card, which is then abandoned. ErrConflict if the

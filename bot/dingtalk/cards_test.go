@@ -469,7 +469,7 @@ type breaking struct {
 	broken chan struct{}
 }
 
-func (s breaking) BeginFrame(context.Context, sessions.Lease, string) error {
+func (s breaking) BeginFrame(context.Context, sessions.Lease, string, string) error {
 	close(s.broken)
 	panic("broken")
 }

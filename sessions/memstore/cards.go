@@ -87,7 +87,7 @@ func (m cards) LeaseOf(_ context.Context, key sessions.Key) (sessions.Lease, err
 }
 
 // BeginFrame implements sessions.Cards.
-func (m cards) BeginFrame(_ context.Context, l sessions.Lease, track string) error {
+func (m cards) BeginFrame(_ context.Context, l sessions.Lease, track, carrier string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, err := m.fencedSession(l); err != nil {
@@ -97,7 +97,7 @@ func (m cards) BeginFrame(_ context.Context, l sessions.Lease, track string) err
 	if c == nil || c.state != sessions.CardOpen || c.frame != l.Term && c.until.After(now) {
 		return fmt.Errorf("recording a call that changes card %s: %w", track, sessions.ErrConflict)
 	}
-	c.frame, c.until = l.Term, now.Add(sessions.FrameTime)
+	c.frame, c.until, c.carrier = l.Term, now.Add(sessions.FrameTime), cmp.Or(carrier, c.carrier)
 	return nil
 }
 

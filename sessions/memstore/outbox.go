@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -106,8 +107,11 @@ func (m outbox) Settle(_ context.Context, t sessions.Settled) error {
 				continue
 			}
 			if t.Card != "" {
-				m.settleCard(cardID{t.Key, o.Reply.Target.Card}, t.Card)
-				o.carrier = t.Carrier
+				id := cardID{t.Key, o.Reply.Target.Card}
+				if c := m.cardRows[id]; c != nil {
+					c.carrier = cmp.Or(t.Carrier, c.carrier)
+				}
+				m.settleCard(id, t.Card)
 			}
 			if final && !o.settled {
 				o.settled, o.sent, o.ended = true, t.Sent, time.Now()

@@ -18,8 +18,8 @@ func (m *Store) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) 
 	s, ok := m.sessions[key]
 	switch {
 	case !ok:
-	case q.Card != "" && s.onCard(q.Card) != nil:
-		answer := s.onCard(q.Card)
+	case q.Card != "" && m.onCard(key, q.Card) != nil:
+		answer := m.onCard(key, q.Card)
 		return sessions.Event{Key: key, Role: answer.Role, Content: answer.Content}, nil
 	case q.FromBot:
 		if answer := s.sentAt(q.SentAt); answer != nil {
@@ -38,9 +38,9 @@ func (m *Store) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) 
 }
 
 // onCard is the answer on a card by the key of the card's message, or nil.
-func (s *sessionRows) onCard(carrier string) *sessions.Event {
-	for _, o := range s.outbox {
-		if o.carrier == carrier {
+func (m *Store) onCard(key sessions.Key, carrier string) *sessions.Event {
+	for _, o := range m.sessions[key].outbox {
+		if c := m.cardRows[cardID{key, o.Reply.Target.Card}]; c != nil && c.carrier == carrier {
 			return o.answer
 		}
 	}

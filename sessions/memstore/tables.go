@@ -71,7 +71,6 @@ type outboxRow struct {
 	sent     bool
 	ended    time.Time       // time of settling
 	answer   *sessions.Event // nil: a notice
-	carrier  string          // key of the message of its card
 }
 
 // handTime passes before the sweep shows a reply to its own sender again.
@@ -153,11 +152,12 @@ type cardID struct {
 
 type cardRow struct {
 	sessions.Card
-	state  sessions.CardState
-	rating sessions.Rating
-	next   time.Time // next attempt in the background
-	frame  int64     // term of the call under way that shows something
-	until  time.Time // end of that call
+	state   sessions.CardState
+	rating  sessions.Rating
+	next    time.Time // next attempt in the background
+	frame   int64     // term of the call under way that shows something
+	until   time.Time // end of that call
+	carrier string    // key of its message
 }
 
 type loggedAttempt struct {

@@ -346,9 +346,9 @@ func testEraseWaitsForFrame(b *suite) {
 	card := sessions.Card{Kind: sessions.ReplyCard, Track: "frames", EventID: b.beginTurn(l, 1).Pending[0].ID}
 	_, _, err := b.Store.OpenCard(b.ctx, l, card, 0)
 	b.checkError(err)
-	b.wantError(b.Store.BeginFrame(b.ctx, l, "unknown"), sessions.ErrConflict, "a frame of an unknown card")
-	b.checkError(b.Store.BeginFrame(b.ctx, l, card.Track))
-	b.checkError(b.Store.BeginFrame(b.ctx, l, card.Track)) // the next one of the same display
+	b.wantError(b.Store.BeginFrame(b.ctx, l, "unknown", ""), sessions.ErrConflict, "a frame of an unknown card")
+	b.checkError(b.Store.BeginFrame(b.ctx, l, card.Track, ""))
+	b.checkError(b.Store.BeginFrame(b.ctx, l, card.Track, "")) // the next one of the same display
 
 	short, stop := context.WithTimeout(b.ctx, 300*time.Millisecond)
 	_, err = b.Other.Erase(short, key, []int64{1})
@@ -357,9 +357,9 @@ func testEraseWaitsForFrame(b *suite) {
 	if log := b.Log(b.T, key); log[0].Content != sessions.ErasedText {
 		b.Errorf("the event reads %q while its erasure waits", log[0].Content)
 	}
-	b.wantError(b.Store.BeginFrame(b.ctx, l, card.Track), sessions.ErrLeaseLost, "a frame of an ended term")
+	b.wantError(b.Store.BeginFrame(b.ctx, l, card.Track, ""), sessions.ErrLeaseLost, "a frame of an ended term")
 	next := b.acquireLease(replicaA)
-	b.wantError(b.Store.BeginFrame(b.ctx, next, card.Track), sessions.ErrConflict, "a frame beside that of an earlier term")
+	b.wantError(b.Store.BeginFrame(b.ctx, next, card.Track, ""), sessions.ErrConflict, "a frame beside that of an earlier term")
 	if c, err := b.Store.OpenCardOf(b.ctx, key, []string{card.Track}); err != nil || c.Busy <= 0 || c.Busy > sessions.FrameTime {
 		b.Errorf("the card may change for %s, %v", c.Busy, err)
 	}
@@ -367,7 +367,7 @@ func testEraseWaitsForFrame(b *suite) {
 	if c, err := b.Store.OpenCardOf(b.ctx, key, []string{card.Track}); err != nil || c.Busy != 0 {
 		b.Errorf("after the end of the frame the card may change for %s, %v", c.Busy, err)
 	}
-	b.checkError(b.Store.BeginFrame(b.ctx, next, card.Track))
+	b.checkError(b.Store.BeginFrame(b.ctx, next, card.Track, ""))
 	b.checkError(b.Store.EndFrame(b.ctx, l, card.Track)) // late, of the earlier term
 
 	ended := make(chan error)
@@ -384,7 +384,7 @@ func testEraseWaitsForFrame(b *suite) {
 		b.checkError(b.Store.EndFrame(b.ctx, next, card.Track))
 		b.checkError(<-ended)
 		if next, err = b.Store.Acquire(b.ctx, key, replicaA); err == nil {
-			b.checkError(b.Store.BeginFrame(b.ctx, next, card.Track))
+			b.checkError(b.Store.BeginFrame(b.ctx, next, card.Track, ""))
 		}
 	}
 }

@@ -397,3 +397,23 @@ func (h *history) checkReadable(s historyStep) {
 	}
 	h.texts = now
 }
+
+// A quote finds the answer on a card that one process created and another one ended, which does not know the key of its message.
+func testQuoteAfterTakeover(b *suite) {
+	l := b.leaseWithMessages(1)
+	v := b.beginTurn(l, 1)
+	card := sessions.Card{Kind: sessions.ReplyCard, Track: "taken over", EventID: v.Pending[0].ID}
+	_, _, err := b.Store.OpenCard(b.ctx, l, card, 0)
+	b.checkError(err)
+	b.checkError(b.Store.BeginFrame(b.ctx, l, card.Track, "key of the first process"))
+	b.checkError(b.Store.BeginFrame(b.ctx, l, card.Track, ""))
+	b.checkError(b.Store.EndFrame(b.ctx, l, card.Track))
+	turn := newAnswer(v)
+	turn.Reply.Target.Card = card.Track
+	done := b.commitTurn(l, turn)
+	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: done.Replies[0].ID, Sent: true, Via: "card", Card: sessions.CardFinished}))
+	quoted, err := b.Store.Quoted(b.ctx, key, sessions.Quote{FromBot: true, Card: "key of the first process"})
+	if b.checkError(err); quoted.Content != turn.Events[0].Content {
+		b.Errorf("the quoted card is %+v, want the answer %q", quoted, turn.Events[0].Content)
+	}
+}

@@ -83,6 +83,7 @@ var storeTests = []struct {
 	{"a claim keeps the parts that arrived", testOutboxParts},
 	{"a card is abandoned without a message and a reply", testCards},
 	{"a reply settles its card", testCardsOfReplies},
+	{"a quote finds a card that another process ended", testQuoteAfterTakeover},
 	{"the end of a card is prepaid through the commit", testPrepaidCards},
 	{"a reply leaves its card permanently", testLeftCards},
 	{"a click is of a person who asked, or not", testClickedCards},

@@ -99,11 +99,11 @@ func (s *Cards) LeaseOf(ctx context.Context, key sessions.Key) (sessions.Lease, 
 }
 
 // BeginFrame implements sessions.Cards. The lock lets no erasure commit between the look at the term and the mark.
-func (s *Cards) BeginFrame(ctx context.Context, l sessions.Lease, track string) error {
+func (s *Cards) BeginFrame(ctx context.Context, l sessions.Lease, track, carrier string) error {
 	p := s.Pool.Pipeline()
 	held := s.Q.CardHold(ctx, p, []*dbsqlc.CardHoldParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}})
 	marked := s.Q.CardFrame(ctx, p, []*dbsqlc.CardFrameParams{{
-		SessionKey: l.Key, OutTrackID: track, Owner: string(l.Owner), Term: l.Term, FrameSeconds: sessions.FrameTime.Seconds(),
+		SessionKey: l.Key, OutTrackID: track, Owner: string(l.Owner), Term: l.Term, FrameSeconds: sessions.FrameTime.Seconds(), Carrier: pg.Clean(carrier),
 	}})
 	err := p.Send(ctx)
 	if err == nil {

@@ -463,11 +463,12 @@ func (b *CallsUncountDayBatchResults) Close() error {
 }
 
 const cardFrame = `-- name: CardFrame :batchone
-UPDATE cards c SET frame_term = $1::bigint, frame_until = now() + interval '1 second' * $2::float8
-WHERE c.session_key = $3 AND c.out_track_id = $4 AND c.state = 'open'
+UPDATE cards c SET frame_term = $1::bigint, frame_until = now() + interval '1 second' * $2::float8,
+    carrier = CASE WHEN $3::text = '' THEN c.carrier ELSE $3::text END
+WHERE c.session_key = $4 AND c.out_track_id = $5 AND c.state = 'open'
   AND (c.frame_until IS NULL OR c.frame_term = $1::bigint OR c.frame_until <= now())
   AND EXISTS (SELECT FROM dingtalk_sessions s
-    WHERE s.session_key = $3 AND s.lease_owner = $5::text AND s.lease_term = $1::bigint)
+    WHERE s.session_key = $4 AND s.lease_owner = $6::text AND s.lease_term = $1::bigint)
 RETURNING c.out_track_id
 `
 
@@ -480,12 +481,13 @@ type CardFrameBatchResults struct {
 type CardFrameParams struct {
 	Term         int64
 	FrameSeconds float64
+	Carrier      string
 	SessionKey   sessions.Key
 	OutTrackID   string
 	Owner        string
 }
 
-// CardFrame records that a call shows something on an open card. No row: the lease is not the current one, the card is not open, or a
+// CardFrame records that a call shows something on an open card, and the key of the card's message if it is known. No row: the lease is not the current one, the card is not open, or a
 // call of an earlier term may be under way.
 func (q *Queries) CardFrame(ctx context.Context, db DBTX, arg []*CardFrameParams) *CardFrameBatchResults {
 	batch := &pgx.Batch{}
@@ -493,6 +495,7 @@ func (q *Queries) CardFrame(ctx context.Context, db DBTX, arg []*CardFrameParams
 		vals := []interface{}{
 			a.Term,
 			a.FrameSeconds,
+			a.Carrier,
 			a.SessionKey,
 			a.OutTrackID,
 			a.Owner,
@@ -2089,7 +2092,8 @@ func (b *OutboxAnnounceBatchResults) Close() error {
 }
 
 const outboxCard = `-- name: OutboxCard :batchexec
-UPDATE cards c SET state = $1::text, settled_at = now(), carrier = $2::text
+UPDATE cards c SET state = $1::text, settled_at = now(),
+    carrier = CASE WHEN $2::text = '' THEN c.carrier ELSE $2::text END
 FROM outbox r
 WHERE r.session_key = $3 AND r.id = $4
   AND c.session_key = $3 AND c.out_track_id = r.target ->> 'card' AND c.state = 'open'
@@ -2108,7 +2112,7 @@ type OutboxCardParams struct {
 	ID         int64
 }
 
-// OutboxCard settles the open card of a reply, and notes the key of its message.
+// OutboxCard settles the open card of a reply, and notes the key of its message if it is known.
 func (q *Queries) OutboxCard(ctx context.Context, db DBTX, arg []*OutboxCardParams) *OutboxCardBatchResults {
 	batch := &pgx.Batch{}
 	for _, a := range arg {

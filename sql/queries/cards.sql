@@ -26,9 +26,10 @@ WHERE c.session_key = @session_key AND c.out_track_id = ANY(@tracks::text[]) AND
 ORDER BY c.created_at, c.out_track_id LIMIT 1;
 
 -- name: CardFrame :batchone
--- CardFrame records that a call shows something on an open card. No row: the lease is not the current one, the card is not open, or a
+-- CardFrame records that a call shows something on an open card, and the key of the card's message if it is known. No row: the lease is not the current one, the card is not open, or a
 -- call of an earlier term may be under way.
-UPDATE cards c SET frame_term = @term::bigint, frame_until = now() + interval '1 second' * @frame_seconds::float8
+UPDATE cards c SET frame_term = @term::bigint, frame_until = now() + interval '1 second' * @frame_seconds::float8,
+    carrier = CASE WHEN @carrier::text = '' THEN c.carrier ELSE @carrier::text END
 WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id AND c.state = 'open'
   AND (c.frame_until IS NULL OR c.frame_term = @term::bigint OR c.frame_until <= now())
   AND EXISTS (SELECT FROM dingtalk_sessions s

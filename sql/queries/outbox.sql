@@ -58,8 +58,9 @@ WHERE o.session_key = @session_key AND o.id = @id AND o.attempts = @attempt::int
 RETURNING o.id;
 
 -- name: OutboxCard :batchexec
--- OutboxCard settles the open card of a reply, and notes the key of its message.
-UPDATE cards c SET state = @state::text, settled_at = now(), carrier = @carrier::text
+-- OutboxCard settles the open card of a reply, and notes the key of its message if it is known.
+UPDATE cards c SET state = @state::text, settled_at = now(),
+    carrier = CASE WHEN @carrier::text = '' THEN c.carrier ELSE @carrier::text END
 FROM outbox r
 WHERE r.session_key = @session_key AND r.id = @id
   AND c.session_key = @session_key AND c.out_track_id = r.target ->> 'card' AND c.state = 'open';

@@ -283,7 +283,7 @@ func (l *live) pace(elapsed time.Duration) time.Duration {
 func (l *live) begins(ctx context.Context, track string) bool {
 	one, stop := context.WithTimeout(ctx, beginTime)
 	defer stop()
-	err := l.cfg.Store.BeginFrame(one, l.shown.Lease, track)
+	err := l.cfg.Store.BeginFrame(one, l.shown.Lease, track, l.Carrier(track))
 	if err == nil {
 		l.shows, l.late = track, false
 		return true
