@@ -157,7 +157,7 @@ func planKind(t *testing.T, conn *pgx.Conn, name, statement string) string {
 	}
 	if _, err := conn.Exec(ctx, execute, pgx.QueryExecModeSimpleProtocol); err != nil {
 		var fault *pgconn.PgError
-		if errors.As(err, &fault) && (fault.Code == "0A000" || strings.HasPrefix(fault.Code, "XX")) {
+		if errors.As(err, &fault) && (fault.Code == "0A000" || strings.HasPrefix(fault.Code, "XX") || strings.HasPrefix(fault.Code, "42")) {
 			return "refused: at its execution, " + words(err)
 		}
 	}

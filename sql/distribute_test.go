@@ -24,6 +24,9 @@ func TestEachTableHasAPlace(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	if p, err := citus.PlaceOf("replicas", false); err != nil || p.Kind != citus.Local {
+		t.Errorf("heartbeats are %s (%v): they would stop with any node", p.Kind, err)
+	}
 	if _, err := citus.PlaceOf("unknown", false); err == nil {
 		t.Error("an unknown table has a place")
 	}

@@ -31,12 +31,12 @@ var keys = map[string]string{
 }
 
 // references are small tables that statements join with distributed ones. Each write of them needs all nodes.
-var references = []string{"memories", "replicas", "deleted_messages", "sender_ids", "group_scopes"}
+var references = []string{"memories", "deleted_messages", "sender_ids", "group_scopes"}
 
-// locals are tables that no statement joins with distributed ones.
+// locals are tables that no statement of a message joins with distributed ones, and replicas: its heartbeats would stop with any node.
 var locals = []string{
 	"api_calls", "api_days", "api_months", "console_login_states", "console_logins", "goose_db_version", "limit_keys", "limit_windows", "person_erasures",
-	"restarts",
+	"replicas", "restarts",
 }
 
 // PlaceOf fails for a table that it does not know.

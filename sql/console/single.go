@@ -155,8 +155,12 @@ func (s *Store) Work(ctx context.Context, key sessions.Key) (pages.Work, error) 
 	if err != nil {
 		return pages.Work{}, fmt.Errorf("reading the work: %w", err)
 	}
+	silent, err := s.db.Q.ReplicaSilent(ctx, s.db.Pool, r.Owner)
+	if err != nil {
+		return pages.Work{}, fmt.Errorf("reading the work: %w", err)
+	}
 	w := pages.Work{
-		Owner: sessions.ReplicaID(r.Owner), Silent: time.Duration(r.SilentSeconds * float64(time.Second)), Waiting: int(r.Waiting), Answering: int(r.Answered),
+		Owner: sessions.ReplicaID(r.Owner), Silent: time.Duration(silent * float64(time.Second)), Waiting: int(r.Waiting), Answering: int(r.Answered),
 		Upkeep: r.Upkeep, LastSeq: r.LastSeq, Compactions: r.CompactionCount, Gen: r.Gen,
 	}
 	if w.Waiting > 0 {

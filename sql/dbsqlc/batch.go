@@ -1278,8 +1278,8 @@ SET lease_owner = $1::text, lease_term = s.lease_term + 1, updated_at = now(),
     fallen_term = CASE WHEN s.lease_owner IS NULL THEN s.fallen_term ELSE s.lease_term END
 WHERE s.session_key = $2
   AND s.lease_owner IS DISTINCT FROM $1::text
-  AND coalesce((SELECT r.heartbeat_at FROM replicas r WHERE r.id = s.lease_owner), '-infinity')
-    <= now() - interval '1 second' * $3::float8
+  AND (s.lease_owner IS NULL OR s.lease_owner <> ALL (ARRAY(
+    SELECT r.id FROM replicas r WHERE r.heartbeat_at > now() - interval '1 second' * $3::float8)))
 RETURNING s.lease_term
 `
 
@@ -1297,8 +1297,9 @@ type LeaseTakeParams struct {
 
 // LeaseTake takes a lease that is free or stale. No row: the caller or another replica holds it.
 //
-// The heartbeat is a scalar on purpose. NOT EXISTS would become a join, and when two replicas reach for one lease, the
-// second, having waited for the row, would compare the joined row of before: both would get the lease.
+// The living replicas are an array on purpose. NOT EXISTS would become a join, and when two replicas reach for one lease, the
+// second, having waited for the row, would compare the joined row of before: both would get the lease. A cluster reads the array
+// once on its coordinator, which alone has the heartbeats: they go on while another node is away.
 //
 // A term that was not released is broken: its process seems dead.
 func (q *Queries) LeaseTake(ctx context.Context, db DBTX, arg []*LeaseTakeParams) *LeaseTakeBatchResults {
@@ -3535,8 +3536,8 @@ SELECT h.session_key, h.lease_term, h.cut_turns, h.cut_upkeep,
     (h.lease_owner IS NOT NULL AND EXISTS (SELECT FROM dingtalk_session_events e
         WHERE e.session_key = $1 AND e.state = 'pending' AND e.attempt_term = h.lease_term))::boolean AS turn,
     (h.lease_owner IS NOT NULL AND h.upkeep_term = h.lease_term AND h.upkeep_until IS NOT NULL AND h.upkeep_until > now())::boolean AS upkeep,
-    EXISTS (SELECT FROM replicas r
-        WHERE r.id = h.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $2::float8) AS alive,
+    coalesce(h.lease_owner = ANY (ARRAY(
+        SELECT r.id FROM replicas r WHERE r.heartbeat_at > now() - interval '1 second' * $2::float8)), false)::boolean AS alive,
     EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = $1 AND e.state = 'pending') AS messages,
     EXISTS (SELECT FROM outbox o WHERE o.session_key = $1 AND o.state IN ('sending', 'waiting')) AS replies
 FROM dingtalk_sessions h

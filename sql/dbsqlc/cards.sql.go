@@ -405,7 +405,7 @@ func (q *Queries) CardsGivenUp(ctx context.Context, db DBTX) (int, error) {
 
 const framesOpen = `-- name: FramesOpen :one
 SELECT EXISTS (
-    SELECT FROM cards c WHERE c.state = 'open' AND c.frame_until > now()
+    SELECT 1 FROM cards c WHERE c.state = 'open' AND c.frame_until > now()
       AND NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = c.session_key AND s.lease_term = c.frame_term)) AS open
 `
 

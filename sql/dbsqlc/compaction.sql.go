@@ -618,9 +618,8 @@ FROM dingtalk_sessions s
 WHERE (s.suspicion IS NOT NULL OR s.total_tokens >= $1::int AND s.total_tokens >= s.rearm_tokens
     AND (s.compact_retry_at IS NULL OR s.compact_retry_at <= now()))
   AND s.session_key > $2::text
-  AND (s.lease_owner IS NULL OR s.lease_owner = $3::text OR NOT EXISTS (
-    SELECT 1 FROM replicas r
-    WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $4::float8))
+  AND (s.lease_owner IS NULL OR s.lease_owner = $3::text OR s.lease_owner <> ALL (ARRAY(
+    SELECT r.id FROM replicas r WHERE r.heartbeat_at > now() - interval '1 second' * $4::float8)))
 ORDER BY s.session_key
 LIMIT $5::int
 `

@@ -1275,13 +1275,11 @@ func (q *Queries) PageUndoable(ctx context.Context, db DBTX, sessionKey sessions
 
 const pageWork = `-- name: PageWork :one
 SELECT s.last_seq, s.compaction_count, s.gen, coalesce(s.lease_owner, '')::text AS owner,
-    coalesce(extract(epoch FROM now() - r.heartbeat_at), 0)::float8 AS silent_seconds,
     (s.lease_owner IS NOT NULL AND s.upkeep_term = s.lease_term AND coalesce(s.upkeep_until > now(), false))::boolean AS upkeep,
     s.upkeep_until, coalesce(w.waiting, 0)::bigint AS waiting, coalesce(w.waiting_since, now())::timestamptz AS waiting_since,
     coalesce(w.answered, 0)::bigint AS answered, coalesce(w.answered_since, now())::timestamptz AS answered_since,
     coalesce(j.from_seq + 1, 0)::bigint AS job_from, coalesce(j.through_seq, 0)::bigint AS job_through, coalesce(j.attempts, 0)::int AS job_attempts, j.created_at AS job_since
 FROM dingtalk_sessions s
-LEFT JOIN replicas r ON r.id = s.lease_owner
 LEFT JOIN compaction_jobs j ON j.session_key = s.session_key
 LEFT JOIN LATERAL (
     SELECT count(*) FILTER (WHERE NOT m.taken) AS waiting, min(m.created_at) FILTER (WHERE NOT m.taken) AS waiting_since,
@@ -1297,7 +1295,6 @@ type PageWorkRow struct {
 	CompactionCount int
 	Gen             int
 	Owner           string
-	SilentSeconds   float64
 	Upkeep          bool
 	UpkeepUntil     *time.Time
 	Waiting         int64
@@ -1320,7 +1317,6 @@ func (q *Queries) PageWork(ctx context.Context, db DBTX, sessionKey sessions.Key
 		&i.CompactionCount,
 		&i.Gen,
 		&i.Owner,
-		&i.SilentSeconds,
 		&i.Upkeep,
 		&i.UpkeepUntil,
 		&i.Waiting,
@@ -1333,4 +1329,16 @@ func (q *Queries) PageWork(ctx context.Context, db DBTX, sessionKey sessions.Key
 		&i.JobSince,
 	)
 	return i, err
+}
+
+const replicaSilent = `-- name: ReplicaSilent :one
+SELECT coalesce(max(extract(epoch FROM now() - r.heartbeat_at)), 0)::float8 AS seconds FROM replicas r WHERE r.id = $1::text
+`
+
+// ReplicaSilent is the time since the last heartbeat of a replica; 0: there is no such replica.
+func (q *Queries) ReplicaSilent(ctx context.Context, db DBTX, owner string) (float64, error) {
+	row := db.QueryRow(ctx, replicaSilent, owner)
+	var seconds float64
+	err := row.Scan(&seconds)
+	return seconds, err
 }

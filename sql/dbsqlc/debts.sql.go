@@ -37,9 +37,8 @@ JOIN dingtalk_sessions s ON s.session_key = d.session_key
 WHERE (d.failures = 0 OR d.updated_at + least(interval '1 second' * power(2, least(d.failures - 1, 20)) * $1::float8,
         interval '1 second' * $2::float8) <= now())
   AND (d.created_at, d.session_key) > ($3::timestamptz, $4::text)
-  AND (s.lease_owner IS NULL OR s.lease_owner = $5::text OR NOT EXISTS (
-    SELECT 1 FROM replicas r
-    WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $6::float8))
+  AND (s.lease_owner IS NULL OR s.lease_owner = $5::text OR s.lease_owner <> ALL (ARRAY(
+    SELECT r.id FROM replicas r WHERE r.heartbeat_at > now() - interval '1 second' * $6::float8)))
 ORDER BY d.created_at, d.session_key
 LIMIT $7::int
 `
@@ -109,8 +108,8 @@ SELECT s.session_key, s.flushed_seq, s.last_seq, s.flush_failures, $1
 FROM dingtalk_sessions s
 WHERE $2::text IN ('', s.session_key) AND s.flushed_seq < s.last_seq AND (s.lease_owner = $3::text
     OR $2::text = '' AND s.last_active_at > now() - interval '1 second' * $4::float8
-    AND NOT EXISTS (SELECT FROM replicas r
-        WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $5::float8)
+    AND coalesce(s.lease_owner, '') <> ALL (ARRAY(
+        SELECT r.id FROM replicas r WHERE r.heartbeat_at > now() - interval '1 second' * $5::float8))
     AND NOT EXISTS (SELECT FROM flush_debts o WHERE o.session_key = s.session_key)
     AND NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'pending'))
 ON CONFLICT (session_key) DO UPDATE SET from_seq = EXCLUDED.from_seq, through_seq = EXCLUDED.through_seq
@@ -149,9 +148,8 @@ WHERE s.flushed_seq < s.last_seq AND (s.candidates > 0 OR s.last_seq - s.flushed
   AND s.last_active_at > now() - interval '1 second' * $3::float8
   AND (s.last_active_at, s.session_key) > ($4::timestamptz, $5::text)
   AND NOT EXISTS (SELECT 1 FROM flush_debts d WHERE d.session_key = s.session_key)
-  AND (s.lease_owner IS NULL OR s.lease_owner = $6::text OR NOT EXISTS (
-    SELECT 1 FROM replicas r
-    WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $7::float8))
+  AND (s.lease_owner IS NULL OR s.lease_owner = $6::text OR s.lease_owner <> ALL (ARRAY(
+    SELECT r.id FROM replicas r WHERE r.heartbeat_at > now() - interval '1 second' * $7::float8)))
 ORDER BY s.last_active_at, s.session_key
 LIMIT $8::int
 `

@@ -1213,12 +1213,13 @@ func (q *Queries) ViewVersion(ctx context.Context, db DBTX, sessionKey sessions.
 
 const workIsSpared = `-- name: WorkIsSpared :one
 SELECT EXISTS (
-    SELECT FROM dingtalk_sessions s JOIN replicas r ON r.id = s.lease_owner
+    SELECT 1 FROM dingtalk_sessions s
     WHERE s.session_key = $1 AND s.lease_term = $2
-      AND r.heartbeat_at > now() - interval '1 second' * $3::float8
+      AND s.lease_owner = ANY (ARRAY(
+        SELECT r.id FROM replicas r WHERE r.heartbeat_at > now() - interval '1 second' * $3::float8))
       AND (s.cut_upkeep >= $4::int AND s.upkeep_term = $2 AND coalesce(s.upkeep_until > now(), false)
-        OR NOT $5::boolean AND s.cut_turns >= $4::int AND EXISTS (SELECT FROM dingtalk_session_events e
-        WHERE e.session_key = $1 AND e.state = 'pending' AND e.attempt_term = $2))) AS spared
+        OR NOT $5::boolean AND s.cut_turns >= $4::int AND EXISTS (SELECT 1 FROM dingtalk_session_events e
+        WHERE e.session_key = s.session_key AND e.state = 'pending' AND e.attempt_term = s.lease_term))) AS spared
 `
 
 type WorkIsSparedParams struct {

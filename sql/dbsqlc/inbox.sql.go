@@ -265,9 +265,8 @@ FROM (
     GROUP BY o.session_key
 ) w
 JOIN dingtalk_sessions s ON s.session_key = w.session_key
-WHERE s.lease_owner IS NULL OR s.lease_owner = $1::text OR NOT EXISTS (
-    SELECT 1 FROM replicas r
-    WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $2::float8)
+WHERE s.lease_owner IS NULL OR s.lease_owner = $1::text OR s.lease_owner <> ALL (ARRAY(
+    SELECT r.id FROM replicas r WHERE r.heartbeat_at > now() - interval '1 second' * $2::float8))
 GROUP BY s.session_key, s.lease_owner
 ORDER BY s.lease_owner IS NOT DISTINCT FROM $1::text, min(w.since), s.session_key
 LIMIT $3::int

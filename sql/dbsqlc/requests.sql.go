@@ -118,9 +118,8 @@ func (q *Queries) CompactionRequestStart(ctx context.Context, db DBTX, arg *Comp
 
 const compactionRequestsDue = `-- name: CompactionRequestsDue :many
 SELECT q.session_key, q.settings, q.focus, q.requested_by, q.requested_at, q.started_at, q.attempts FROM compaction_requests q JOIN dingtalk_sessions s ON s.session_key = q.session_key
-WHERE s.lease_owner IS NULL OR s.lease_owner = $1::text OR NOT EXISTS (
-    SELECT 1 FROM replicas r
-    WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * $2::float8)
+WHERE s.lease_owner IS NULL OR s.lease_owner = $1::text OR s.lease_owner <> ALL (ARRAY(
+    SELECT r.id FROM replicas r WHERE r.heartbeat_at > now() - interval '1 second' * $2::float8))
 ORDER BY q.requested_at, q.session_key
 LIMIT $3::int
 `

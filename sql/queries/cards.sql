@@ -44,7 +44,7 @@ WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id AND c.fram
 -- name: FramesOpen :one
 -- FramesOpen reports whether a call of a term that has ended may still show something. It reads the partial index of open cards.
 SELECT EXISTS (
-    SELECT FROM cards c WHERE c.state = 'open' AND c.frame_until > now()
+    SELECT 1 FROM cards c WHERE c.state = 'open' AND c.frame_until > now()
       AND NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = c.session_key AND s.lease_term = c.frame_term)) AS open;
 
 -- name: CardRelease :exec

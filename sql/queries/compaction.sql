@@ -204,9 +204,8 @@ FROM dingtalk_sessions s
 WHERE (s.suspicion IS NOT NULL OR s.total_tokens >= @least::int AND s.total_tokens >= s.rearm_tokens
     AND (s.compact_retry_at IS NULL OR s.compact_retry_at <= now()))
   AND s.session_key > @after_key::text
-  AND (s.lease_owner IS NULL OR s.lease_owner = @owner::text OR NOT EXISTS (
-    SELECT 1 FROM replicas r
-    WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8))
+  AND (s.lease_owner IS NULL OR s.lease_owner = @owner::text OR s.lease_owner <> ALL (ARRAY(
+    SELECT r.id FROM replicas r WHERE r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8)))
 ORDER BY s.session_key
 LIMIT @max_rows::int;
 

@@ -232,17 +232,19 @@ LIMIT @max_rows::int;
 -- PageSaved lists memories by their ids, also superseded ones.
 SELECT m.* FROM memories m WHERE m.id = ANY(@ids::bigint[]) ORDER BY m.id;
 
+-- name: ReplicaSilent :one
+-- ReplicaSilent is the time since the last heartbeat of a replica; 0: there is no such replica.
+SELECT coalesce(max(extract(epoch FROM now() - r.heartbeat_at)), 0)::float8 AS seconds FROM replicas r WHERE r.id = @owner::text;
+
 -- name: PageWork :one
 -- PageWork reads the running work of a session: the holder of its lease, the messages that wait and those in a turn, and
 -- the range of a compaction that has begun. A mark of an earlier lease is of no running work.
 SELECT s.last_seq, s.compaction_count, s.gen, coalesce(s.lease_owner, '')::text AS owner,
-    coalesce(extract(epoch FROM now() - r.heartbeat_at), 0)::float8 AS silent_seconds,
     (s.lease_owner IS NOT NULL AND s.upkeep_term = s.lease_term AND coalesce(s.upkeep_until > now(), false))::boolean AS upkeep,
     s.upkeep_until, coalesce(w.waiting, 0)::bigint AS waiting, coalesce(w.waiting_since, now())::timestamptz AS waiting_since,
     coalesce(w.answered, 0)::bigint AS answered, coalesce(w.answered_since, now())::timestamptz AS answered_since,
     coalesce(j.from_seq + 1, 0)::bigint AS job_from, coalesce(j.through_seq, 0)::bigint AS job_through, coalesce(j.attempts, 0)::int AS job_attempts, j.created_at AS job_since
 FROM dingtalk_sessions s
-LEFT JOIN replicas r ON r.id = s.lease_owner
 LEFT JOIN compaction_jobs j ON j.session_key = s.session_key
 LEFT JOIN LATERAL (
     SELECT count(*) FILTER (WHERE NOT m.taken) AS waiting, min(m.created_at) FILTER (WHERE NOT m.taken) AS waiting_since,

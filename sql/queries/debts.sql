@@ -12,9 +12,8 @@ JOIN dingtalk_sessions s ON s.session_key = d.session_key
 WHERE (d.failures = 0 OR d.updated_at + least(interval '1 second' * power(2, least(d.failures - 1, 20)) * @rest_seconds::float8,
         interval '1 second' * @most_seconds::float8) <= now())
   AND (d.created_at, d.session_key) > (@after_at::timestamptz, @after_key::text)
-  AND (s.lease_owner IS NULL OR s.lease_owner = @owner::text OR NOT EXISTS (
-    SELECT 1 FROM replicas r
-    WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8))
+  AND (s.lease_owner IS NULL OR s.lease_owner = @owner::text OR s.lease_owner <> ALL (ARRAY(
+    SELECT r.id FROM replicas r WHERE r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8)))
 ORDER BY d.created_at, d.session_key
 LIMIT @max_rows::int;
 
@@ -26,8 +25,8 @@ SELECT s.session_key, s.flushed_seq, s.last_seq, s.flush_failures, @reason
 FROM dingtalk_sessions s
 WHERE @session_key::text IN ('', s.session_key) AND s.flushed_seq < s.last_seq AND (s.lease_owner = @owner::text
     OR @session_key::text = '' AND s.last_active_at > now() - interval '1 second' * @recent_seconds::float8
-    AND NOT EXISTS (SELECT FROM replicas r
-        WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8)
+    AND coalesce(s.lease_owner, '') <> ALL (ARRAY(
+        SELECT r.id FROM replicas r WHERE r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8))
     AND NOT EXISTS (SELECT FROM flush_debts o WHERE o.session_key = s.session_key)
     AND NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'pending'))
 ON CONFLICT (session_key) DO UPDATE SET from_seq = EXCLUDED.from_seq, through_seq = EXCLUDED.through_seq;
@@ -44,8 +43,7 @@ WHERE s.flushed_seq < s.last_seq AND (s.candidates > 0 OR s.last_seq - s.flushed
   AND s.last_active_at > now() - interval '1 second' * @oldest_seconds::float8
   AND (s.last_active_at, s.session_key) > (@after_at::timestamptz, @after_key::text)
   AND NOT EXISTS (SELECT 1 FROM flush_debts d WHERE d.session_key = s.session_key)
-  AND (s.lease_owner IS NULL OR s.lease_owner = @owner::text OR NOT EXISTS (
-    SELECT 1 FROM replicas r
-    WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8))
+  AND (s.lease_owner IS NULL OR s.lease_owner = @owner::text OR s.lease_owner <> ALL (ARRAY(
+    SELECT r.id FROM replicas r WHERE r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8)))
 ORDER BY s.last_active_at, s.session_key
 LIMIT @max_rows::int;

@@ -10,9 +10,8 @@ WHERE s.conversation_type = '2' AND s.last_active_at >= d.starts_at
   AND (d.day, s.session_key) > (@after_day::date, @after_key::text)
   AND (g.session_key IS NULL OR (NOT g.done AND g.attempts < @max_attempts::int
     AND g.updated_at <= now() - interval '1 second' * @rest_seconds::float8))
-  AND (s.lease_owner IS NULL OR s.lease_owner = @owner::text OR NOT EXISTS (
-    SELECT 1 FROM replicas r
-    WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8))
+  AND (s.lease_owner IS NULL OR s.lease_owner = @owner::text OR s.lease_owner <> ALL (ARRAY(
+    SELECT r.id FROM replicas r WHERE r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8)))
   AND NOT EXISTS (SELECT 1 FROM dingtalk_session_events p
     WHERE p.session_key = s.session_key AND p.state = 'pending' AND p.created_at < d.ends_at)
 ORDER BY d.day, s.session_key

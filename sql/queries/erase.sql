@@ -6,12 +6,13 @@ SELECT s.* FROM dingtalk_sessions s WHERE s.session_key = @session_key FOR UPDAT
 -- WorkIsSpared reports whether erasures ended too many turns of a session, or too much of its upkeep, and the next of these is
 -- under way in a live replica under the lease of a term. The turn that asks for an erasure is not ended by it.
 SELECT EXISTS (
-    SELECT FROM dingtalk_sessions s JOIN replicas r ON r.id = s.lease_owner
+    SELECT 1 FROM dingtalk_sessions s
     WHERE s.session_key = @session_key AND s.lease_term = @term
-      AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8
+      AND s.lease_owner = ANY (ARRAY(
+        SELECT r.id FROM replicas r WHERE r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8))
       AND (s.cut_upkeep >= @most_cut::int AND s.upkeep_term = @term AND coalesce(s.upkeep_until > now(), false)
-        OR NOT @asks::boolean AND s.cut_turns >= @most_cut::int AND EXISTS (SELECT FROM dingtalk_session_events e
-        WHERE e.session_key = @session_key AND e.state = 'pending' AND e.attempt_term = @term))) AS spared;
+        OR NOT @asks::boolean AND s.cut_turns >= @most_cut::int AND EXISTS (SELECT 1 FROM dingtalk_session_events e
+        WHERE e.session_key = s.session_key AND e.state = 'pending' AND e.attempt_term = s.lease_term))) AS spared;
 
 -- name: SendIsOpen :one
 -- SendIsOpen reports whether a replica may be sending a reply of a session. Its try may have begun with a former text. The

@@ -10,8 +10,9 @@ FROM pg_catalog.pg_settings p JOIN (VALUES
 -- name: LeaseTake :batchone
 -- LeaseTake takes a lease that is free or stale. No row: the caller or another replica holds it.
 --
--- The heartbeat is a scalar on purpose. NOT EXISTS would become a join, and when two replicas reach for one lease, the
--- second, having waited for the row, would compare the joined row of before: both would get the lease.
+-- The living replicas are an array on purpose. NOT EXISTS would become a join, and when two replicas reach for one lease, the
+-- second, having waited for the row, would compare the joined row of before: both would get the lease. A cluster reads the array
+-- once on its coordinator, which alone has the heartbeats: they go on while another node is away.
 --
 -- A term that was not released is broken: its process seems dead.
 UPDATE dingtalk_sessions s
@@ -19,8 +20,8 @@ SET lease_owner = @owner::text, lease_term = s.lease_term + 1, updated_at = now(
     fallen_term = CASE WHEN s.lease_owner IS NULL THEN s.fallen_term ELSE s.lease_term END
 WHERE s.session_key = @session_key
   AND s.lease_owner IS DISTINCT FROM @owner::text
-  AND coalesce((SELECT r.heartbeat_at FROM replicas r WHERE r.id = s.lease_owner), '-infinity')
-    <= now() - interval '1 second' * @ttl_seconds::float8
+  AND (s.lease_owner IS NULL OR s.lease_owner <> ALL (ARRAY(
+    SELECT r.id FROM replicas r WHERE r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8)))
 RETURNING s.lease_term;
 
 -- name: LeaseRead :batchone

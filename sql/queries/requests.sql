@@ -12,9 +12,8 @@ SELECT q.* FROM compaction_requests q WHERE q.session_key = @session_key;
 -- name: CompactionRequestsDue :many
 -- CompactionRequestsDue lists requests of sessions whose lease is free, stale or owner's, the oldest first.
 SELECT q.* FROM compaction_requests q JOIN dingtalk_sessions s ON s.session_key = q.session_key
-WHERE s.lease_owner IS NULL OR s.lease_owner = @owner::text OR NOT EXISTS (
-    SELECT 1 FROM replicas r
-    WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8)
+WHERE s.lease_owner IS NULL OR s.lease_owner = @owner::text OR s.lease_owner <> ALL (ARRAY(
+    SELECT r.id FROM replicas r WHERE r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8))
 ORDER BY q.requested_at, q.session_key
 LIMIT @max_rows::int;
 

@@ -360,8 +360,8 @@ SELECT h.session_key, h.lease_term, h.cut_turns, h.cut_upkeep,
     (h.lease_owner IS NOT NULL AND EXISTS (SELECT FROM dingtalk_session_events e
         WHERE e.session_key = @session_key AND e.state = 'pending' AND e.attempt_term = h.lease_term))::boolean AS turn,
     (h.lease_owner IS NOT NULL AND h.upkeep_term = h.lease_term AND h.upkeep_until IS NOT NULL AND h.upkeep_until > now())::boolean AS upkeep,
-    EXISTS (SELECT FROM replicas r
-        WHERE r.id = h.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8) AS alive,
+    coalesce(h.lease_owner = ANY (ARRAY(
+        SELECT r.id FROM replicas r WHERE r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8)), false)::boolean AS alive,
     EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = @session_key AND e.state = 'pending') AS messages,
     EXISTS (SELECT FROM outbox o WHERE o.session_key = @session_key AND o.state IN ('sending', 'waiting')) AS replies
 FROM dingtalk_sessions h

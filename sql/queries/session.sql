@@ -33,8 +33,8 @@ CROSS JOIN LATERAL (
 ) u
 WHERE s.flushed_seq < s.last_seq AND (s.lease_owner = @owner::text
     OR s.last_active_at > now() - interval '1 second' * @recent_seconds::float8
-    AND NOT EXISTS (SELECT FROM replicas r
-        WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8)
+    AND coalesce(s.lease_owner, '') <> ALL (ARRAY(
+        SELECT r.id FROM replicas r WHERE r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8))
     AND NOT EXISTS (SELECT FROM flush_debts d WHERE d.session_key = s.session_key)
     AND NOT EXISTS (SELECT FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'pending'))
 ORDER BY u.tokens DESC, s.session_key;

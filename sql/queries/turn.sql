@@ -85,9 +85,8 @@ ORDER BY r.event_id, r.started_at, r.call_id;
 SELECT count(DISTINCT e.session_key)::int AS n
 FROM dingtalk_session_events e JOIN dingtalk_sessions s ON s.session_key = e.session_key
 WHERE e.state = 'pending' AND (e.attempts = 2 OR e.attempts = 1 AND (e.attempt_term <= s.fallen_term
-    OR e.attempt_term = s.lease_term AND s.lease_owner IS NOT NULL AND NOT EXISTS (
-        SELECT 1 FROM replicas r
-        WHERE r.id = s.lease_owner AND r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8)));
+    OR e.attempt_term = s.lease_term AND s.lease_owner IS NOT NULL AND s.lease_owner <> ALL (ARRAY(
+        SELECT r.id FROM replicas r WHERE r.heartbeat_at > now() - interval '1 second' * @ttl_seconds::float8))));
 
 -- name: QuotedMessage :one
 -- QuotedMessage reads a person's message by its id.
