@@ -162,13 +162,14 @@ func (q *Queries) InspectOpen(ctx context.Context, db DBTX, erased string) (Insp
 }
 
 const inspectReplies = `-- name: InspectReplies :many
-SELECT o.session_key, o.id, o.state, o.body, o.refusals, coalesce(o.target ->> 'conversation_id', '')::text AS conversation_id
+SELECT o.session_key, o.id, o.nonce, o.state, o.body, o.refusals, coalesce(o.target ->> 'conversation_id', '')::text AS conversation_id
 FROM outbox o ORDER BY o.session_key, o.id
 `
 
 type InspectRepliesRow struct {
 	SessionKey     sessions.Key
 	ID             int64
+	Nonce          string
 	State          string
 	Body           string
 	Refusals       int
@@ -188,6 +189,7 @@ func (q *Queries) InspectReplies(ctx context.Context, db DBTX) ([]InspectReplies
 		if err := rows.Scan(
 			&i.SessionKey,
 			&i.ID,
+			&i.Nonce,
 			&i.State,
 			&i.Body,
 			&i.Refusals,

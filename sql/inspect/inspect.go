@@ -54,6 +54,7 @@ type Kept struct {
 type Letter struct {
 	Key          sessions.Key
 	ID           int64
+	Nonce        string                  // track id of its card, if it has or had one
 	Conversation sessions.ConversationID // destination
 	Sent         bool                    // the gateways report that it arrived
 	Refusals     int                     // by DingTalk
@@ -183,7 +184,7 @@ func (i *Inspector) Replies(ctx context.Context) ([]Letter, error) {
 	out := make([]Letter, 0, len(rows))
 	for _, r := range rows {
 		out = append(out, Letter{
-			Key: r.SessionKey, ID: r.ID, Conversation: sessions.ConversationID(r.ConversationID), Sent: r.State == "sent",
+			Key: r.SessionKey, ID: r.ID, Nonce: r.Nonce, Conversation: sessions.ConversationID(r.ConversationID), Sent: r.State == "sent",
 			Refusals: r.Refusals, Text: r.Body,
 		})
 	}

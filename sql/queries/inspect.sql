@@ -42,5 +42,5 @@ SELECT m.source_session AS session_key, m.scope, m.content FROM memories m WHERE
 
 -- name: InspectReplies :many
 -- InspectReplies lists all replies of all turns, in the order of their commits.
-SELECT o.session_key, o.id, o.state, o.body, o.refusals, coalesce(o.target ->> 'conversation_id', '')::text AS conversation_id
+SELECT o.session_key, o.id, o.nonce, o.state, o.body, o.refusals, coalesce(o.target ->> 'conversation_id', '')::text AS conversation_id
 FROM outbox o ORDER BY o.session_key, o.id;

@@ -131,7 +131,7 @@ func (e *evidence) excuses(v dingtalktest.Violation) bool {
 		return e.anyStood(before, v.Time)
 	case dingtalktest.CardAfterFinalize:
 		return e.anyStood(before, v.Time) || e.erasedBetween(v.Conversation, before, v.Time) ||
-			countOverlaps(e.away, rig.Interval{From: before, To: v.Time}) > 0 || e.endedUnseen(v.Conversation, v.Time)
+			countOverlaps(e.away, rig.Interval{From: before, To: v.Time}) > 0 || e.endedUnseen(v.TrackID, v.Time)
 	}
 	return false
 }
@@ -139,11 +139,11 @@ func (e *evidence) excuses(v dingtalktest.Violation) bool {
 // uncertainFor is the time from a reply that left its card to the closing call: the conversation pauses meanwhile.
 const uncertainFor = 2 * time.Minute
 
-// endedUnseen reports whether a reply of a conversation was sent again before a time, and may have arrived already.
-func (e *evidence) endedUnseen(conversation string, at time.Time) bool {
+// endedUnseen reports whether the reply of a card was sent again before a time, and may have arrived already.
+func (e *evidence) endedUnseen(track string, at time.Time) bool {
 	return slices.ContainsFunc(e.letters, func(l inspect.Letter) bool {
 		again := e.again[letterID{l.Key, l.ID}]
-		return string(l.Conversation) == conversation && !again.IsZero() && again.Before(at) && at.Sub(again) < uncertainFor
+		return l.Nonce != "" && l.Nonce == track && !again.IsZero() && again.Before(at) && at.Sub(again) < uncertainFor
 	})
 }
 

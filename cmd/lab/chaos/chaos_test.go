@@ -307,13 +307,21 @@ func TestCheckerExcusesCards(t *testing.T) {
 	}
 	e.strange = []dingtalktest.Violation{
 		{Kind: dingtalktest.CardCallbackSlow, Time: at(700)}, {Kind: dingtalktest.CardAfterFinalize, Conversation: "cid-a", Time: at(60_000)},
-		{Kind: dingtalktest.CardAfterFinalize, Conversation: "cid-b", Time: at(90_000)},
+		{Kind: dingtalktest.CardAfterFinalize, Conversation: "cid-b", TrackID: "c4", Time: at(90_000)},
 	}
-	e.letters[2].ID = 7
+	e.letters[2].ID, e.letters[2].Nonce = 7, "c4"
 	e.again[letterID{groupB, 7}] = at(80_000)
 	e.erased = []erasure{{touched: []string{"cid-a"}, begun: at(50_000), receipt: at(58_000)}}
 	if f := e.checkAll(); len(f.broken) > 0 || f.cards != 1 || f.closed != 1 {
 		t.Errorf("finished %d, closed %d, found %q", f.cards, f.closed, f.broken)
+	}
+	// The reply of one card that left it excuses no call on another card of the conversation, and none two minutes later.
+	e.strange = []dingtalktest.Violation{
+		{Kind: dingtalktest.CardAfterFinalize, Conversation: "cid-b", TrackID: "c5", Time: at(90_000)}, {Kind: dingtalktest.CardAfterFinalize, Conversation: "cid-b", Time: at(90_000)},
+		{Kind: dingtalktest.CardAfterFinalize, Conversation: "cid-b", TrackID: "c4", Time: at(201_000)},
+	}
+	if f := e.checkAll(); len(f.broken) != 3 {
+		t.Errorf("of three calls after the end of other cards these are found: %q", f.broken)
 	}
 }
 
