@@ -102,10 +102,10 @@ func TestHalfDoneErasureIsConfirmedAgain(t *testing.T) {
 
 		rights.failing = 1
 		w.answerTo("m5", "alice", "/forget me")
-		want(t, "the first", w.answerTo("m6", "alice", "yes"), wording.Say(wording.ForgetHalf, "zh"))
-		want(t, "no", w.answerTo("m6a", "alice", "cancel"), wording.Say(wording.ForgetNothing, "en"))
+		want(t, "the first", w.answerTo("m6", "alice", "yes"), wording.Say(wording.ForgetHalf, "zh")) // as all that she read
+		want(t, "no", w.answerTo("m6a", "alice", "cancel"), wording.Say(wording.ForgetNothing, "zh"))
 		after(confirmWithin + time.Minute)
-		want(t, "too late", w.answerTo("m7", "alice", "/forget me yes"), wording.Say(wording.NotAsked, "en"))
+		want(t, "too late", w.answerTo("m7", "alice", "/forget me yes"), wording.Say(wording.NotAsked, "zh"))
 		want(t, "erasures", rights.erased, 1)
 	})
 }

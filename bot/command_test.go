@@ -294,9 +294,16 @@ func TestLanguageOfCommands(t *testing.T) {
 			tail := []sessions.Event{{Role: sessions.RoleUser, SenderID: "u", Content: "你好"}, {Role: sessions.RoleUser, SenderID: "v", Content: "hello"}}
 			want(t, command+" by who writes Chinese", languages.Choose("cid", views.LanguageWords(tail, sessions.Event{Content: command, SenderID: "u"})), "zh")
 			want(t, command+" by who writes English", languages.Choose("cid", views.LanguageWords(tail, sessions.Event{Content: command, SenderID: "v"})), "en")
+			after := append(tail[:2:2], sessions.Event{Role: sessions.RoleUser, SenderID: "u", Content: "ok"}, sessions.Event{Role: sessions.RoleUser, SenderID: "v", Content: "确认"})
+			want(t, command+" by who writes Chinese, after an ok", languages.Choose("cid", views.LanguageWords(after, sessions.Event{Content: command, SenderID: "u"})), "zh")
 			want(t, command+" by another", languages.Choose("cid", views.LanguageWords(tail[:1], sessions.Event{Content: command, SenderID: "w"})), "zh")
 			answered := []sessions.Event{{Role: sessions.RoleUser, SenderID: "u", Content: "/new"}, {Role: sessions.RoleAssistant, Content: "好，我们从头开始。"}}
 			want(t, command+" after an answer", languages.Choose("cid", views.LanguageWords(answered, sessions.Event{Content: command, SenderID: "u"})), "zh")
+		}
+		for _, answer := range []string{"yes", "cancel", "OK."} {
+			tail := []sessions.Event{{Role: sessions.RoleUser, SenderID: "u", Content: "你好"}}
+			want(t, answer+" by who writes Chinese", languages.Choose("cid", views.LanguageWords(tail, sessions.Event{Content: answer, SenderID: "u"})), "zh")
+			want(t, answer+" alone", languages.Choose("cid", views.LanguageWords(nil, sessions.Event{Content: answer})), "en")
 		}
 		want(t, command+" where English is set", languages.Choose("cidEn", views.LanguageWords(nil, sessions.Event{Content: command})), "en")
 	}

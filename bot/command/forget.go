@@ -189,8 +189,8 @@ func (h *Handler) Confirmations(ctx context.Context, v *sessions.View) {
 	defer stop()
 	for i := range v.Pending {
 		e := &v.Pending[i]
-		who, answer := forgetWords(forgetMe + " " + h.views.OwnWords(*e))
-		if e.IsScheduled() || who != forgetMe || answer == answerNone {
+		answer := yesOrNo(h.views.OwnWords(*e))
+		if e.IsScheduled() || answer == answerNone {
 			continue
 		}
 		if who, lang, asked := h.unconfirmed(ctx, v.Session.Key, v.Tail, *e, true); asked {
@@ -254,6 +254,17 @@ func outcomeOf(e sessions.Event) sessions.Outcome {
 		return ""
 	}
 	return e.Message.Outcome
+}
+
+// IsYesOrNo reports whether a text is a bare yes or no, as behind a preview.
+func (t Table) IsYesOrNo(text string) bool { return yesOrNo(text) != answerNone }
+
+func yesOrNo(text string) answerTo {
+	who, answer := forgetWords(forgetMe + " " + text)
+	if who != forgetMe {
+		return answerNone
+	}
+	return answer
 }
 
 func (t Table) forgetOf(text string) (who string, answer answerTo) {

@@ -32,11 +32,11 @@ func (b *Builder) IsCommand(e sessions.Event) bool {
 }
 
 // LanguageWords decides the language of an answer: the sender's own words. A command in Latin letters says little about it, for its name
-// is typed in any language. The text that it keeps decides, then the conversation in the tail: the sender's messages, those of other people, and
-// the answer to the last such command.
+// is typed in any language, and so does a bare "ok" or "cancel". The text that the command keeps decides, then the conversation in the
+// tail: the sender's messages, those of other people, and the answer to the last message that says little.
 func (b *Builder) LanguageWords(tail []sessions.Event, e sessions.Event) string {
 	own := b.OwnWords(e)
-	if !b.isLatinCommand(e) {
+	if !b.saysLittle(e) {
 		return own
 	}
 	if kept := wording.WordsOfCommand(b.cfg.Commands.Kept(own)); wording.LanguageOf(kept, "") != "" {
@@ -47,14 +47,14 @@ func (b *Builder) LanguageWords(tail []sessions.Event, e sessions.Event) string 
 	for _, t := range tail {
 		switch {
 		case t.Role == sessions.RoleUser:
-			answers = b.isLatinCommand(t)
+			answers = b.saysLittle(t)
 		case t.Role == sessions.RoleAssistant && answers && t.Content != sessions.ErasedText:
 			answer = t.Content
 		}
 	}
 	for _, t := range slices.Backward(b.WithoutCommands(tail)) {
 		switch said := b.OwnWords(t); {
-		case t.Role != sessions.RoleUser || t.IsScheduled() || said == sessions.ErasedText || wording.LanguageOf(said, "") == "":
+		case t.Role != sessions.RoleUser || t.IsScheduled() || b.saysLittle(t) || said == sessions.ErasedText || wording.LanguageOf(said, "") == "":
 		case t.SenderID == e.SenderID:
 			return said
 		default:
@@ -64,10 +64,10 @@ func (b *Builder) LanguageWords(tail []sessions.Event, e sessions.Event) string 
 	return cmp.Or(others, answer, wording.WordsOfCommand(own))
 }
 
-// isLatinCommand reports whether a message is a command without Chinese words, names of people aside.
-func (b *Builder) isLatinCommand(e sessions.Event) bool {
-	words := b.OwnWords(e)
-	return !e.IsScheduled() && b.cfg.Commands.IsCommand(words) && wording.LanguageOf(wording.WordsOfCommand(words), "") == "en"
+// saysLittle reports whether a message is a command, or a bare yes or no, without Chinese words, names of people aside.
+func (b *Builder) saysLittle(e sessions.Event) bool {
+	words, commands := b.OwnWords(e), b.cfg.Commands
+	return !e.IsScheduled() && (commands.IsCommand(words) || commands.IsYesOrNo(words)) && wording.LanguageOf(wording.WordsOfCommand(words), "") == "en"
 }
 
 // OwnWords returns the sender's own text without the quote.

@@ -315,14 +315,6 @@ func TestCheckerExcusesCards(t *testing.T) {
 	if f := e.checkAll(); len(f.broken) > 0 || f.cards != 1 || f.closed != 1 {
 		t.Errorf("finished %d, closed %d, found %q", f.cards, f.closed, f.broken)
 	}
-	// The reply of one card that left it excuses no call on another card of the conversation, and none two minutes later.
-	e.strange = []dingtalktest.Violation{
-		{Kind: dingtalktest.CardAfterFinalize, Conversation: "cid-b", TrackID: "c5", Time: at(90_000)}, {Kind: dingtalktest.CardAfterFinalize, Conversation: "cid-b", Time: at(90_000)},
-		{Kind: dingtalktest.CardAfterFinalize, Conversation: "cid-b", TrackID: "c4", Time: at(201_000)},
-	}
-	if f := e.checkAll(); len(f.broken) != 3 {
-		t.Errorf("of three calls after the end of other cards these are found: %q", f.broken)
-	}
 }
 
 // A message that waited when its person was forgotten is set aside without a word: no letter is due.

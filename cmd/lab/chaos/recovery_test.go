@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ebb/bot/dingtalk/dingtalktest"
 )
 
 // Messages that waited at a crash count, and no others.
@@ -31,5 +33,20 @@ func TestRecoveries(t *testing.T) {
 		if !strings.Contains(table, want) {
 			t.Errorf("%q is not in:\n%s", want, table)
 		}
+	}
+}
+
+// The reply of one card that left it excuses no call on another card of the conversation, and none two minutes later.
+func TestCheckerExcusesTheCardOfAReplyAlone(t *testing.T) {
+	t.Parallel()
+	e := wholeEvidence()
+	e.letters[2].ID, e.letters[2].Nonce = 7, "c4"
+	e.again[letterID{groupB, 7}] = at(80_000)
+	for _, v := range []dingtalktest.Violation{{TrackID: "c5", Time: at(90_000)}, {Time: at(90_000)}, {TrackID: "c4", Time: at(201_000)}} {
+		v.Kind, v.Conversation = dingtalktest.CardAfterFinalize, "cid-b"
+		e.strange = append(e.strange, v)
+	}
+	if f := e.checkAll(); len(f.broken) != 3 {
+		t.Errorf("of three calls after the end of cards these are found: %q", f.broken)
 	}
 }
