@@ -29,3 +29,54 @@ func TestChartAfterNew(t *testing.T) {
 		t.Error("the older generation's compaction is not in the conversation")
 	}
 }
+
+// Marks at the same place are drawn so that none hides a rarer one: flushes below compactions, and these below undos.
+func TestChartShowsEachMark(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	b := w.enter(w.serve(nil), adminToken)
+	w.execute(`UPDATE compaction_log SET created_at = '2026-05-21 04:30Z' WHERE session_key = '` + groupKey + `'`)
+	w.execute(`UPDATE memory_flushes SET created_at = '2026-05-21 04:30Z' WHERE session_key = '` + groupKey + `'`)
+	w.execute(`INSERT INTO compaction_log (session_key, trigger, policy, start_seq, end_seq, tokens_before, tokens_after, outcome, created_at)
+		VALUES ('` + groupKey + `', 'undo', 'token_budget', 1, 4, 1000, 4000, 'committed', '2026-05-21 04:30Z')`)
+	w.execute(`UPDATE dingtalk_sessions SET created_at = '2026-05-20 08:00Z', last_active_at = '2026-05-22 00:00Z' WHERE session_key = '` + groupKey + `'`)
+	_, page := b.get("/sessions/" + url.PathEscape(groupKey))
+	_, plot, _ := strings.Cut(page, `<svg class="plot"`)
+	last := -1
+	for _, mark := range []string{`<circle class="flush"`, `<circle class="mark"`, `<path class="undo"`} {
+		first, end := strings.Index(plot, mark), strings.LastIndex(plot, mark)
+		if first < 0 || first < last {
+			t.Errorf("%s is not in its layer: %s", mark, around(plot, "<circle"))
+		}
+		last = end
+	}
+}
+
+// A conversation that never began again is in its first context.
+func TestGenerationsCountFromOne(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	b := w.enter(w.serve(nil), adminToken)
+	w.execute(`UPDATE dingtalk_sessions SET gen = 0`)
+	if _, page := b.get("/sessions/" + url.PathEscape(groupKey)); !strings.Contains(page, "<dd>第 1 轮</dd>") {
+		t.Errorf("the generation is not the first: %s", around(page, "对话轮次"))
+	}
+}
+
+// People have a tab of their own, for roles that see all groups, which is marked on their pages alone.
+func TestPeopleHaveATab(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	b := w.enter(w.serve(nil), adminToken)
+	const tab, current = `<a href="/people">人员</a>`, `<a href="/people" aria-current="page">人员</a>`
+	for _, path := range []string{"/", "/memories", "/audit"} {
+		if _, page := b.get(path); !strings.Contains(page, tab) {
+			t.Errorf("%s has no tab of people", path)
+		}
+	}
+	for _, path := range []string{"/people", "/people/staff0001"} {
+		if _, page := b.get(path); strings.Count(page, current) != 1 || strings.Count(page, `aria-current="page"`) != 1 {
+			t.Errorf("%s does not mark the tab of people: %s", path, around(page, `aria-current`))
+		}
+	}
+}

@@ -259,7 +259,7 @@ type (
 )
 
 var parents = map[string]string{
-	"session": "sessions", "work": "sessions", "attempt": "compactions", "memory": "memories", "person": "memories", "people": "memories", "search": "sessions", "retention": "privacy",
+	"session": "sessions", "work": "sessions", "attempt": "compactions", "memory": "memories", "person": "people", "search": "sessions", "retention": "privacy",
 }
 
 func (v view) current(tab string) bool { return v.Page == tab || parents[v.Page] == tab }

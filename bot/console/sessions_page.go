@@ -91,6 +91,9 @@ type sessionView struct {
 	Kept      pages.Counts // from models that refuse it
 }
 
+// Generation counts the contexts of the conversation from 1 on: each /new begins one.
+func (v sessionView) Generation() int { return v.Session.Gen + 1 }
+
 // Failed reports whether the last compaction failed. An undo leaves a word in the place of a reason.
 func (v sessionView) Failed() bool {
 	return v.Session.CompactError != "" && v.Session.CompactError != sessions.CompactUndone
