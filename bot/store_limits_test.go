@@ -23,6 +23,10 @@ func (s *store) Used(ctx context.Context, a sessions.Askers) (sessions.Used, err
 	return do(s, "used", func() (sessions.Used, error) { return s.mem.Used(ctx, a) })
 }
 
+func (s *store) OthersTokens(ctx context.Context, robot sessions.RobotCode, person sessions.UserID) (int, error) {
+	return s.mem.OthersTokens(ctx, robot, person)
+}
+
 func (s *store) Withhold(ctx context.Context, l sessions.Lease, w sessions.Withholding) error {
 	_, err := do(s, "withhold", func() (none, error) { return none{}, s.mem.Withhold(ctx, l, w) })
 	return err

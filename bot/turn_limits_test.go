@@ -178,8 +178,10 @@ func TestUsageOfLimits(t *testing.T) {
 		want(t, "/usage", limits("m4", "alice", "/usage", sessions.Group), " here:\n"+
 			"- your questions in a minute: 1 of 3 used, 2 left"+minute+
 			"- questions of this group in a minute: 2 of 5 used, 3 left"+minute+
+			"- your share of them beside the others: 1 of 4 used, 3 left"+minute+
 			"- your tokens in a day of UTC: 1,000 of 1,500 used, 500 left"+day+
-			"- tokens of all conversations in a day of UTC: 2,000 of 1,800 used, 0 left"+day)
+			"- tokens of all conversations in a day of UTC: 2,000 of 1,800 used, 0 left"+day+
+			"- your share of them beside the others: 1,000 of 800 used, 0 left"+day)
 		private := " here:\n- your questions in a minute: 0 of 3 used, 3 left\n- your tokens in a day of UTC: 0 of 1,500 used, 1,500 left\n" +
 			"- tokens of all conversations in a day of UTC: 2,000 of 1,800 used, 0 left" + day
 		want(t, "/usage of a person without a turn, in private", limits("m5", "carol", "/usage", sessions.Private), private)

@@ -119,6 +119,41 @@ func TestScheduledQuestionsAreLimited(t *testing.T) {
 	})
 }
 
+// Askers read each limit that may stop them: the ones of a day, and their share of a group's turns and of the tokens beside others.
+func TestUsageHasEveryLimit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		answered := text("fine")
+		answered.Usage = sessions.Usage{Prompt: 900, Completion: 100}
+		w := start(t, setup{model: &script{chat: func(context.Context, llm.Request) (llm.Response, error) { return answered, nil }}, config: func(c *Config) {
+			c.Limits = sessions.Limits{GroupTurns: 10, ScheduledTurns: 4, Compactions: 3, Tokens: 9000}
+		}})
+		usage := func(id string) string {
+			_, own, _ := strings.Cut(w.answerTo(id, "eve", "/usage"), "Your limits here:\n")
+			return own
+		}
+		const day = "; the window ends at 01-02 00:00\n"
+		want(t, "the use before the first turn", usage("m1"), "- questions of this group in a minute: 0 of 10 used, 10 left\n"+
+			"- your scheduled questions in a day of UTC: 0 of 4 used, 4 left\n"+
+			"- compactions of this conversation by command in a day of UTC: 0 of 3 used, 3 left\n"+
+			"- tokens of all conversations in a day of UTC: 0 of 9,000 used, 9,000 left"+day)
+		for i, who := range []string{"alice", "alice", "alice", "eve", "eve"} {
+			w.say(fmt.Sprint("q", i), who, "hello")
+		}
+		m := said("s1", "eve", "how far are we")
+		m.Scheduled = &sessions.Scheduled{ID: 1, Kind: sessions.AskModel, DueAt: time.Now()}
+		w.post(m)
+		after(time.Second)
+		const minute = "; the window ends at 00:01:00\n"
+		want(t, "the use beside others", usage("m2"), "- questions of this group in a minute: 6 of 10 used, 4 left"+minute+
+			"- your share of them beside the others: 3 of 7 used, 4 left"+minute+
+			"- your scheduled questions in a day of UTC: 1 of 4 used, 3 left"+day+
+			"- compactions of this conversation by command in a day of UTC: 0 of 3 used, 3 left\n"+
+			"- tokens of all conversations in a day of UTC: 6,000 of 9,000 used, 3,000 left"+day+
+			"- your share of them beside the others: 3,000 of 6,000 used, 3,000 left"+day)
+	})
+}
+
 // A member alone may use all turns of the group. With others beside them, some are left.
 func TestOneMemberLeavesTurnsToOthers(t *testing.T) {
 	t.Parallel()

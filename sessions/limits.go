@@ -103,7 +103,10 @@ type Use struct {
 
 // Used is current use. It is counted only while its limit is configured, except Tokens.
 type Used struct {
-	PersonTurns, GroupTurns, PersonTokens, Tokens, UnidentifiedTurns Use
+	PersonTurns, GroupTurns, PersonTokens, Tokens, UnidentifiedTurns, ScheduledTurns, Compactions Use
+	// GroupPart is the part of GroupTurns that the person used, and GroupOthers the others' recent use, see [Allowance].
+	GroupPart   Use
+	GroupOthers int
 }
 
 // NoticesPerMinute bounds the notices in a group, in a minute from the first: a fifth of the replies that DingTalk takes. The rest
@@ -136,8 +139,11 @@ type Limiter interface {
 	// Notify claims the notice, and reports whether it is due. One beyond [NoticesPerMinute] is not, and stays unclaimed.
 	Notify(ctx context.Context, n Notice) (bool, error)
 
-	// Used reads the use of the first asker, of the group and of the installation.
+	// Used reads the use of the first asker, of the session, of the group and of the installation.
 	Used(ctx context.Context, a Askers) (Used, error)
+
+	// OthersTokens returns the others' recent use of tokens, see [Allowance].
+	OthersTokens(ctx context.Context, robot RobotCode, person UserID) (int, error)
 }
 
 // Ledger counts costs.

@@ -252,10 +252,14 @@ func (q *queued) isLimited(ctx context.Context, e sessions.Event) bool {
 	if a.Group == "" || e.Message.StaffID != "" {
 		limits.UnidentifiedTurns = 0
 	}
+	if !e.IsScheduled() {
+		limits.ScheduledTurns = 0
+	}
 	one, stop := context.WithTimeout(ctx, q.cfg.CommitTimeout)
 	defer stop()
 	used, err := q.store.Used(one, a)
 	full := func(bound int, use sessions.Use) bool { return bound > 0 && use.Count >= bound }
 	return err != nil || full(limits.PersonTurns, used.PersonTurns) || full(limits.GroupTurns, used.GroupTurns) ||
-		full(limits.PersonTokens, used.PersonTokens) || full(limits.Tokens, used.Tokens) || full(limits.UnidentifiedTurns, used.UnidentifiedTurns)
+		full(limits.PersonTokens, used.PersonTokens) || full(limits.Tokens, used.Tokens) || full(limits.UnidentifiedTurns, used.UnidentifiedTurns) ||
+		full(limits.ScheduledTurns, used.ScheduledTurns) || full(sessions.Allowance(limits.GroupTurns, used.GroupOthers), used.GroupPart)
 }

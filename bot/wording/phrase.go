@@ -201,9 +201,13 @@ const (
 	LimitsLeft
 	OnePersonTurns
 	OneGroupTurns
+	OneGroupShare
+	OneScheduled
+	OneCompactions
 	OneUnidentified
 	OnePersonTokens
 	OneTokens
+	OneTokensShare
 	LimitLeft
 	LimitEnds
 	UsageNone

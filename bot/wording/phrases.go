@@ -183,8 +183,12 @@ var phrases = map[Phrase]Text{
 	OnePersonTurns:  {"你每分钟的提问", "your questions in a minute"},
 	OneUnidentified: {"没有员工 ID 的你每小时在群里的提问", "your questions in groups in an hour, without a staff id"},
 	OneGroupTurns:   {"这个群每分钟的提问", "questions of this group in a minute"},
+	OneGroupShare:   {"其中你的那一份（其余留给其他人）", "your share of them beside the others"},
+	OneScheduled:    {"你每天（UTC）的定时提问", "your scheduled questions in a day of UTC"},
+	OneCompactions:  {"这个会话每天（UTC）的手动压缩", "compactions of this conversation by command in a day of UTC"},
 	OnePersonTokens: {"你每天（UTC）的 tokens", "your tokens in a day of UTC"},
 	OneTokens:       {"全部会话每天（UTC）的 tokens", "tokens of all conversations in a day of UTC"},
+	OneTokensShare:  {"其中你的那一份（其余留给其他人）", "your share of them beside the others"},
 	LimitLeft:       {"已用 %s / %s，剩 %s", "%s of %s used, %s left"},
 	LimitEnds:       {"，%s 重新计算", "; the window ends at %s"},
 

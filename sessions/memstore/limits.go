@@ -45,9 +45,8 @@ func (m *Store) useGroup(a sessions.Askers, people []sessions.UserID, ends time.
 	m.windows[of] = w
 }
 
-// isBeyondGroup reports whether a person has used their part of a group's turns.
-func (m *Store) isBeyondGroup(a sessions.Askers, bound int, person sessions.UserID) bool {
-	w, others := m.window(string(sessions.GroupTurns), a.Robot, string(a.Group)), 0
+// partsOf reads the turns of a person in a group's window, and the recent ones of the others.
+func (w limitWindow) partsOf(person sessions.UserID) (used, others int) {
 	for one := range w.parts {
 		if one != person {
 			others += max(w.parts[one], w.before[one])
@@ -58,18 +57,35 @@ func (m *Store) isBeyondGroup(a sessions.Askers, bound int, person sessions.User
 			others += n
 		}
 	}
-	return bound > 0 && w.parts[person] >= sessions.Allowance(bound, others)
+	return w.parts[person], others
 }
 
-// isBeyondTokens knows the use of this day alone.
+// isBeyondGroup reports whether a person has used their part of a group's turns.
+func (w limitWindow) isBeyondGroup(bound int, person sessions.UserID) bool {
+	used, others := w.partsOf(person)
+	return bound > 0 && used >= sessions.Allowance(bound, others)
+}
+
 func (m *Store) isBeyondTokens(a sessions.Askers, bound int, person sessions.UserID) bool {
-	others := 0
+	used := m.window(string(sessions.PersonTokens), a.Robot, string(person)).used
+	return bound > 0 && used >= sessions.Allowance(bound, othersTokens(m, person))
+}
+
+// OthersTokens implements sessions.Limiter.
+func (m *Store) OthersTokens(_ context.Context, _ sessions.RobotCode, person sessions.UserID) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return othersTokens(m, person), nil
+}
+
+// othersTokens knows the use of this day alone.
+func othersTokens(m *Store, person sessions.UserID) (others int) {
 	for of := range m.windows {
 		if of.kind == string(sessions.PersonTokens) && of.id != string(person) {
 			others += m.window(of.kind, of.robot, of.id).used
 		}
 	}
-	return bound > 0 && m.window(string(sessions.PersonTokens), a.Robot, string(person)).used >= sessions.Allowance(bound, others)
+	return others
 }
 
 func endOfDay() time.Time { return time.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour) }
@@ -107,6 +123,7 @@ func (m *Store) Admit(_ context.Context, limits sessions.Limits, a sessions.Aske
 	if a.Work == sessions.Compacting {
 		check(sessions.Compactions, string(a.Key), limits.Compactions, "")
 	}
+	group := m.window(string(sessions.GroupTurns), a.Robot, string(a.Group))
 	for _, p := range a.People {
 		check(sessions.PersonTurns, string(p), limits.PersonTurns, p)
 		check(sessions.PersonTokens, string(p), limits.PersonTokens, p)
@@ -115,9 +132,8 @@ func (m *Store) Admit(_ context.Context, limits sessions.Limits, a sessions.Aske
 		}
 		switch {
 		case stopped[""] || stopped[p]:
-		case a.Group != "" && m.isBeyondGroup(a, limits.GroupTurns, p):
-			until := m.window(string(sessions.GroupTurns), a.Robot, string(a.Group)).ends
-			reached, stopped[p] = append(reached, sessions.Reached{Limit: sessions.GroupShare, Person: p, Until: until}), true
+		case a.Group != "" && group.isBeyondGroup(limits.GroupTurns, p):
+			reached, stopped[p] = append(reached, sessions.Reached{Limit: sessions.GroupShare, Person: p, Until: group.ends}), true
 		case m.isBeyondTokens(a, limits.Tokens, p):
 			reached, stopped[p] = append(reached, sessions.Reached{Limit: sessions.TokensShare, Person: p, Until: endOfDay()}), true
 		}
@@ -207,8 +223,14 @@ func (m *Store) Used(_ context.Context, a sessions.Askers) (sessions.Used, error
 		w := m.window(string(limit), a.Robot, id)
 		return sessions.Use{Count: w.used, Until: w.ends}
 	}
-	u := sessions.Used{GroupTurns: used(sessions.GroupTurns, string(a.Group)), Tokens: sessions.Use{Count: m.tokensToday(), Until: endOfDay()}}
+	u := sessions.Used{
+		GroupTurns: used(sessions.GroupTurns, string(a.Group)), Compactions: used(sessions.Compactions, string(a.Key)),
+		Tokens: sessions.Use{Count: m.tokensToday(), Until: endOfDay()},
+	}
 	if len(a.People) > 0 {
+		u.GroupPart.Until = u.GroupTurns.Until
+		u.GroupPart.Count, u.GroupOthers = m.window(string(sessions.GroupTurns), a.Robot, string(a.Group)).partsOf(a.People[0])
+		u.ScheduledTurns = used(sessions.ScheduledTurns, string(a.People[0]))
 		u.PersonTurns = used(sessions.PersonTurns, string(a.People[0]))
 		u.PersonTokens = used(sessions.PersonTokens, string(a.People[0]))
 		u.UnidentifiedTurns = used(sessions.UnidentifiedTurns, string(a.People[0]))

@@ -208,6 +208,11 @@ func testGroupShare(b *suite) {
 		asks("shared", "eve")
 	}
 	asks("shared", "eve", sessions.GroupShare)
+	used, err := b.Other.Used(b.ctx, askersOf("shared", "eve"))
+	b.checkError(err)
+	if used.GroupPart.Count != 8 || used.GroupOthers != 1 || !used.GroupPart.Until.Equal(used.GroupTurns.Until) {
+		b.Errorf("used are %+v, want 8 beside 1", used)
+	}
 	if r := b.admit(limits, askersOf("shared", "eve", "alice")); len(r) != 1 || r[0].Limit != sessions.GroupShare || r[0].Person != "eve" {
 		b.Errorf("a turn of two met %+v, want the share of one", r)
 	}
@@ -272,6 +277,11 @@ func testTokensShare(b *suite) {
 	spend(1, "alice")
 	admitted("eve", sessions.TokensShare)
 	admitted("alice")
+	others, err := b.Other.OthersTokens(b.ctx, "robot", "eve")
+	b.checkError(err)
+	if others != 1 {
+		b.Errorf("the others used %d tokens, want 1", others)
+	}
 	spend(150, "alice")
 	admitted("alice")
 	r := b.admit(limits, askersOf("g", "eve", "alice"))
@@ -305,6 +315,13 @@ func testWorkOfADay(b *suite) {
 	for range 2 {
 		asks(sessions.Asking, "robot/k", "eve")
 		asks(sessions.Compacting, "robot/k", "eve")
+	}
+	of := askersOf("g", "eve")
+	of.Key = "robot/k"
+	used, err := b.Other.Used(b.ctx, of)
+	b.checkError(err)
+	if used.ScheduledTurns.Count != 2 || used.Compactions.Count != 2 || used.Compactions.Until.UTC().Hour() != 0 {
+		b.Errorf("used are %+v, want 2 scheduled turns and 2 compactions until midnight", used)
 	}
 	asks(sessions.Asking, "robot/k", "eve", sessions.ScheduledTurns)
 	asks(sessions.Asking, "robot/k", "alice")

@@ -286,24 +286,39 @@ func (s *Store) Used(ctx context.Context, a sessions.Askers) (sessions.Used, err
 	if err != nil {
 		return u, err
 	}
-	a.Unidentified, a.People = nil, a.People[:min(1, len(a.People))]
+	a.Unidentified, a.People, a.Work = nil, a.People[:min(1, len(a.People))], sessions.Asking
 	if a.Group != "" {
 		a.Unidentified = a.People
 	}
-	all := k.windows(sessions.Limits{PersonTurns: 1, GroupTurns: 1, PersonTokens: 1, UnidentifiedTurns: 1}, a)
+	all := k.windows(sessions.Limits{PersonTurns: 1, GroupTurns: 1, PersonTokens: 1, UnidentifiedTurns: 1, ScheduledTurns: 1}, a)
+	all = append(all, k.windows(sessions.Limits{Compactions: 1}, sessions.Askers{Robot: a.Robot, Key: a.Key, Work: sessions.Compacting})...)
 	rows, err := s.used(ctx, all)
 	if err != nil {
 		return u, fmt.Errorf("reading the use of limits: %w", err)
 	}
 	into := map[sessions.Limit]*sessions.Use{
 		sessions.GroupTurns: &u.GroupTurns, sessions.PersonTurns: &u.PersonTurns, sessions.PersonTokens: &u.PersonTokens,
-		sessions.UnidentifiedTurns: &u.UnidentifiedTurns,
+		sessions.UnidentifiedTurns: &u.UnidentifiedTurns, sessions.ScheduledTurns: &u.ScheduledTurns, sessions.Compactions: &u.Compactions,
 	}
 	for _, w := range all {
-		if row, ok := rows[string(w.subject)]; ok {
-			*into[w.reached.Limit] = sessions.Use{Count: int(row.Used), Until: row.EndsAt}
+		row, ok := rows[string(w.subject)]
+		if !ok {
+			continue
+		}
+		*into[w.reached.Limit] = sessions.Use{Count: int(row.Used), Until: row.EndsAt}
+		if w.reached.Limit == sessions.GroupTurns && len(a.People) > 0 {
+			u.GroupPart.Until = row.EndsAt
+			u.GroupPart.Count, u.GroupOthers, err = partsOf(row, w.key.part(a.Robot, a.People[0]))
+			if err != nil {
+				return u, err
+			}
 		}
 	}
 	u.Tokens, err = s.day.use(ctx)
 	return u, err
+}
+
+// OthersTokens implements sessions.Limiter.
+func (s *Store) OthersTokens(ctx context.Context, _ sessions.RobotCode, person sessions.UserID) (int, error) {
+	return s.others.largest(ctx, person, s.Clock.Now().UTC().Truncate(24*time.Hour))
 }

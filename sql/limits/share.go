@@ -17,30 +17,38 @@ import (
 
 // beyondGroup lists the people of a turn who have used their part of a group's turns.
 func beyondGroup(row dbsqlc.LimitsUsedRow, a sessions.Askers, w window) ([]sessions.Reached, error) {
-	var parts, before map[string]int
-	for text, into := range map[*[]byte]*map[string]int{&row.Parts: &parts, &row.Before: &before} {
-		if err := json.Unmarshal(*text, into); err != nil {
-			return nil, fmt.Errorf("reading the parts of a group's turns: %w", err)
-		}
-	}
 	var over []sessions.Reached
 	for _, person := range a.People {
-		own, others := w.key.part(a.Robot, person), 0
-		for one, n := range parts {
-			if one != own {
-				others += max(n, before[one])
-			}
+		own, others, err := partsOf(row, w.key.part(a.Robot, person))
+		if err != nil {
+			return nil, err
 		}
-		for one, n := range before {
-			if _, again := parts[one]; one != own && !again {
-				others += n
-			}
-		}
-		if parts[own] >= sessions.Allowance(int(w.bound), others) {
+		if own >= sessions.Allowance(int(w.bound), others) {
 			over = append(over, sessions.Reached{Limit: sessions.GroupShare, Person: person, Until: row.EndsAt})
 		}
 	}
 	return over, nil
+}
+
+// partsOf reads the turns of a person in a group's window, and the recent ones of the others.
+func partsOf(row dbsqlc.LimitsUsedRow, own string) (used, others int, err error) {
+	var parts, before map[string]int
+	for text, into := range map[*[]byte]*map[string]int{&row.Parts: &parts, &row.Before: &before} {
+		if err := json.Unmarshal(*text, into); err != nil {
+			return 0, 0, fmt.Errorf("reading the parts of a group's turns: %w", err)
+		}
+	}
+	for one, n := range parts {
+		if one != own {
+			others += max(n, before[one])
+		}
+	}
+	for one, n := range before {
+		if _, again := parts[one]; one != own && !again {
+			others += n
+		}
+	}
+	return parts[own], others, nil
 }
 
 // othersAge is how long a long sum of other people's tokens is kept. A person beyond a fifth reads one, so there are few.
