@@ -59,8 +59,10 @@ var lessons = []lesson{
 	{noStream, ruleFile.Regexp("formStream")},
 	{shortIDs, ruleFile.Regexp("formIDs")},
 	{plainSchemas, ruleFile.Regexp("formSchemas")},
+	{mergedRoles, ruleFile.Regexp("formAlternate")},
 	{noSystem, ruleFile.Regexp("formSystem")},
 	{noTools, ruleFile.Regexp("formTools")},
+	{emptyText, ruleFile.Regexp("formNull")},
 	{textParts, ruleFile.Regexp("formParts")},
 	{emptyText, ruleFile.Regexp("formContent")},
 	{someText, ruleFile.Regexp("formContent")},
@@ -69,6 +71,8 @@ var lessons = []lesson{
 	{noSystem, ruleFile.Regexp("formRoles")},
 	{noTools, ruleFile.Regexp("formRoles")},
 	{noTools, ruleFile.Regexp("formToolRole")},
+	{noSystem, ruleFile.Regexp("formOnlyRoles")},
+	{noTools, ruleFile.Regexp("formOnlyRoles")},
 }
 
 // suspects are changed together when a request is refused for no known reason, once, as far as no request with them
@@ -220,7 +224,7 @@ func (f forms) raise(cl call, text, message string) (forms, bool) {
 
 const roomToThink = 4096
 
-var numbers = regexp.MustCompile(`[\w.-]*\d[\d,]*[kK]?\b`)
+var numbers = regexp.MustCompile(`[\w.-]*(?:\d{1,3}(?:,\d{3})+|\d+)[kK]?\b`)
 
 // largestBelow reads the largest number from least up to n, without n; 0 for none. Parts of names are no numbers.
 func largestBelow(least, n int, text string) int {

@@ -25,6 +25,7 @@ var (
 	ruleFile = rules.Read(ruleLines)
 
 	saysOverflow = said("overflow", "overflowCode")
+	saysAnswer   = said("answer", "")
 	saysOversize = said("oversize", "")
 	saysFiltered = said("filtered", "filteredCode")
 	saysUnpaid   = said("unpaid", "unpaidCode")
@@ -211,7 +212,7 @@ func (e *providerError) class() llm.ErrorClass {
 		return llm.Overflow
 	case s == http.StatusUnauthorized || s == http.StatusPaymentRequired || s == http.StatusTooManyRequests:
 		return e.classOfStatus()
-	case saysOverflow(e):
+	case saysOverflow(e) && !saysAnswer(e):
 		return llm.Overflow
 	case s >= http.StatusInternalServerError: // a gateway in trouble writes of keys and models too
 		return e.classOfStatus()
@@ -219,7 +220,7 @@ func (e *providerError) class() llm.ErrorClass {
 		return llm.Missing
 	case saysDenied(e):
 		return llm.Denied
-	case saysBusy(e):
+	case saysBusy(e) && s != http.StatusRequestTimeout:
 		return llm.Busy
 	}
 	return e.classOfStatus()
@@ -239,6 +240,8 @@ func (e *providerError) classOfStatus() llm.ErrorClass {
 		return llm.Missing
 	case s == http.StatusRequestEntityTooLarge:
 		return llm.Overflow
+	case s == http.StatusUnavailableForLegalReasons:
+		return llm.Refused
 	case s == 0:
 		return llm.Busy
 	}
