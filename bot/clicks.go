@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/chat"
+	"ebb/bot/command"
 	"ebb/bot/wording"
 	"ebb/sessions"
 )
@@ -81,19 +82,23 @@ func (b *Bot) rate(ctx context.Context, card sessions.Clicked, r sessions.Rating
 // is in the card's session: an administrator's own session may be another one.
 func (b *Bot) stopByClick(ctx context.Context, card sessions.Clicked, by sessions.UserID, say func(wording.Phrase) chat.Clicked) (chat.Clicked, string) {
 	m := card.Message
-	m.ID, m.SenderID, m.StaffID = chat.StopID(card.Track, by), by, by
+	m.ID, m.SenderID, m.StaffID = chat.StopID(card.EventID, by), by, by
 	m.Text, m.SentAt, m.Quiet, m.Admin = "/stop", b.now(), true, slices.Contains(b.current.Get().Admins, by)
 	served, err := placing{b}.serves(ctx, m)
 	if err != nil {
 		return b.clickFailed(ctx, err, say)
 	}
-	if !served || !b.handler.MayStop(sessions.Event{SenderID: by, Message: &m}, card.Asked && !card.Shared) {
+	may, ends := command.MayStop(b.handler, sessions.Event{SenderID: by, Message: &m}, card.Asked, card.Shared)
+	if !served || !may {
 		return say(wording.ButtonNotYours), clickRefused
 	}
 	m.Text = b.views.Quoted(m) + m.Text
 	done, err := placing{b}.acceptAt(ctx, card.Key, m)
 	if err := b.finish(ctx, m, done, err); err != nil {
 		return b.clickFailed(ctx, err, say)
+	}
+	if !ends { // the others may still press it
+		return say(wording.ButtonOwn), clickDone
 	}
 	return chat.Clicked{Hide: true}, clickDone
 }

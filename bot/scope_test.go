@@ -43,8 +43,7 @@ func TestScopeChangesWhileATurnRuns(t *testing.T) {
 		}{
 			{root, "This group shares one context."},
 			{group, "hello"},
-			{member, "It began when"},
-			{member, "Stopped the answer"},
+			{member, "It began when\n\n⏹️ Stopped the answer"},
 			{member, "second question"},
 			{group, "third question"},
 		}

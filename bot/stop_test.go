@@ -42,7 +42,7 @@ func (w *world) last() sessions.Outgoing {
 	return sent[len(sent)-1]
 }
 
-// The asker and an administrator stop a turn: its words so far are the answer. The command's answer names the
+// The asker and an administrator stop a turn: its words so far are the answer, in one message with that to the command. It names the
 // messages that wait, and those are answered next. Several commands at once stop one turn.
 func TestStop(t *testing.T) {
 	t.Parallel()
@@ -68,13 +68,16 @@ func TestStop(t *testing.T) {
 				close(written)
 				synctest.Wait()
 				texts := w.wire.texts()
-				want(t, "messages", len(texts), 3)
-				want(t, "the stopped answer", texts[0], "It began when \n\n"+wording.Say(wording.CutShort, "en"))
-				want(t, "the command's answer", texts[1], wording.Say(wording.TurnStopped, "en", "tell a slow story")+
+				want(t, "messages", len(texts), 2)
+				want(t, "the stopped answer", texts[0], "It began when\n\n"+wording.Say(wording.TurnStopped, "en", "tell a slow story")+
 					wording.Say(wording.StillWaiting, "en", 1, `bob “What of the backup? It is late…”`))
-				want(t, "its mention", w.wire.sends()[1].Reply.Target.Mentions, []sessions.Mention{{StaffID: sessions.UserID("u-" + who), Nick: who}})
-				if !strings.Contains(texts[2], "backup") {
-					t.Errorf("the waiting message has the answer %q", texts[2])
+				mentions := []sessions.Mention{{StaffID: "u-alice", Nick: "alice"}}
+				if who != "alice" {
+					mentions = append(mentions, sessions.Mention{StaffID: sessions.UserID("u-" + who), Nick: who})
+				}
+				want(t, "its mentions", w.wire.sends()[0].Reply.Target.Mentions, mentions)
+				if !strings.Contains(texts[1], "backup") {
+					t.Errorf("the waiting message has the answer %q", texts[1])
 				}
 				s := w.state(group)
 				spent, err := w.store.mem.Spent(t.Context(), group, time.Now())
@@ -102,11 +105,14 @@ func TestBareWordStopsARunningTurn(t *testing.T) {
 			want(t, "messages after another member's word", len(w.wire.texts()), 0)
 			w.say("m3", "alice", word)
 			texts := w.wire.texts()
-			want(t, "the answer to the word", texts[1], wording.Say(wording.TurnStopped, lang, "a slow story")+
+			want(t, "the answer to the word", texts[0], "half\n\n"+wording.Say(wording.TurnStopped, lang, "a slow story")+
 				wording.Say(wording.StillWaiting, lang, 1, "bob “"+word+"”"))
-			want(t, "the answer to another member's word", texts[2], "re: bob(u-bob): "+word)
+			want(t, "the answer to another member's word", texts[1], "re: bob(u-bob): "+word)
+			if seen := w.model.requests("chat")[1]; strings.Contains(fmt.Sprint(seen.Messages), "alice(u-alice): "+word) {
+				t.Errorf("the model reads the word that stopped it: %v", seen.Messages)
+			}
 			w.say("m4", "alice", word)
-			want(t, "the answer without a turn", w.wire.texts()[3], "re: alice(u-alice): "+word)
+			want(t, "the answer without a turn", w.wire.texts()[2], "re: alice(u-alice): "+word)
 		})
 	}
 }
@@ -153,7 +159,7 @@ func TestStopNamesNoOtherStop(t *testing.T) {
 		w.say("m1", "alice", "a slow story")
 		w.say("m2", "bob", "/stop")
 		w.say("m3", "root", "/stop")
-		want(t, "the command's answer", w.wire.texts()[1], wording.Say(wording.TurnStopped, "en", "a slow story"))
+		want(t, "the answer", w.wire.texts()[0], "half\n\n"+wording.Say(wording.TurnStopped, "en", "a slow story"))
 	})
 }
 
@@ -167,7 +173,7 @@ func TestStopNamesWaitingMessagesLiterally(t *testing.T) {
 		m.SenderNick = "[bob](http://b.example)\n# **chief**"
 		w.post(m)
 		w.say("m3", "alice", "/stop")
-		want(t, "the command's answer", w.wire.texts()[1], wording.Say(wording.TurnStopped, "en", "a slow ｀x｀")+
+		want(t, "the answer", w.wire.texts()[0], "half\n\n"+wording.Say(wording.TurnStopped, "en", "a slow ｀x｀")+
 			wording.Say(wording.StillWaiting, "en", 1, "bob http //b.example ＃ ＊＊chief＊＊ “see ［this］(http://a.example) ＊…”"))
 	})
 }
@@ -203,21 +209,20 @@ func TestStopRefused(t *testing.T) {
 	})
 }
 
-// A button's command stops a turn without a reply of its own; a written one next to it has its reply.
+// A button's command stops a turn without words of its own; a written one next to it has its answer.
 func TestStopByAButton(t *testing.T) {
 	t.Parallel()
 	for _, written := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			w := start(t, setup{model: &script{chat: halfway("slow", "half")}})
 			w.say("m1", "alice", "a slow question")
-			card := chat.ReplyKey(group, w.store.mem.Events(t.Context(), group)[0])
-			click := said(string(chat.StopID(card, "u-alice")), "alice", "/stop")
+			click := said(string(chat.StopID(w.store.mem.Events(t.Context(), group)[0].ID, "u-alice")), "alice", "/stop")
 			click.Quiet = true
 			w.post(click)
 			expected := []string{"half\n\n" + wording.Say(wording.CutShort, "en")}
 			if written {
 				w.post(said("m2", "alice", "/stop"))
-				expected = append(expected, wording.Say(wording.TurnStopped, "en", "a slow question"))
+				expected = []string{"half\n\n" + wording.Say(wording.TurnStopped, "en", "a slow question")}
 			}
 			synctest.Wait()
 			want(t, "answers", strings.Join(w.wire.texts(), "|"), strings.Join(expected, "|"))
@@ -240,8 +245,7 @@ func TestStopReserved(t *testing.T) {
 		want(t, "answers before", len(w.wire.texts()), 0)
 		w.say("m3", "root", "/stop")
 		want(t, "answers", strings.Join(w.wire.texts(), "|"), strings.Join([]string{
-			"half\n\n" + wording.Say(wording.CutShort, "en"),
-			wording.Say(wording.TurnStopped, "en", "a slow question"),
+			"half\n\n" + wording.Say(wording.TurnStopped, "en", "a slow question"),
 			wording.Say(wording.NotAdmin, "en"),
 		}, "|"))
 	})
@@ -262,7 +266,7 @@ func testStopWithoutItsWakeUp(t *testing.T, alone bool) {
 	w.post(said("m2", "alice", "/停止"))
 	after(2 * time.Second)
 	want(t, "requests", len(w.model.requests("chat")), 0)
-	want(t, "answers", w.wire.texts(), []string{wording.Say(wording.CutShort, "en"), wording.Say(wording.TurnStopped, "zh", "a slow question")})
+	want(t, "answers", w.wire.texts(), []string{wording.Say(wording.TurnStopped, "zh", "a slow question")})
 	w.post(said("m3", "alice", "another slow question"))
 	after(2 * time.Second)
 	if _, err := w.store.mem.Accept(t.Context(), "b", group, said("m4", "alice", "/停")); err != nil {
@@ -289,36 +293,35 @@ func TestStopOfATurnThatIsOver(t *testing.T) {
 		}
 		close(hold)
 		after(time.Minute)
-		checkLateStop(t, w.wire.texts()[1:])
+		texts := w.wire.texts()[1:]
+		want(t, "answers", len(texts), 2)
+		if !strings.Contains(texts[0], "second") || strings.Contains(texts[0], wording.Say(wording.CutShort, "en")) {
+			t.Errorf("the next question has the answer %q", texts[0])
+		}
+		want(t, "the command's answer", texts[1], wording.Say(wording.NothingRuns, "en"))
 	})
 	synctest.Test(t, func(t *testing.T) {
 		a := start(t, setup{model: &script{chat: halfway("slow", "half")}})
 		a.say("m1", "alice", "a slow question")
 		a.say("m2", "alice", "second")
 		a.store.fail(func(op string) error {
-			if op == "begin" { // the next one answers the command
+			if op == "begin" { // the next turn
 				return errAway
 			}
 			return nil
 		})
 		a.say("m3", "alice", "/stop")
-		want(t, "the stopped answer", a.wire.texts(), []string{"half\n\n" + wording.Say(wording.CutShort, "en")})
+		want(t, "the stopped answer", len(a.wire.texts()), 1)
 		a.kill()
 		b := start(t, setup{shelf: a.store.shelf, name: "b", model: &script{chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
 			return text("re: " + lastWords(r)), nil
 		}}})
 		after(time.Minute)
-		checkLateStop(t, b.wire.texts())
+		texts := b.wire.texts()
+		if len(texts) != 1 || !strings.Contains(texts[0], "second") {
+			t.Errorf("after the kill people read %q", texts)
+		}
 	})
-}
-
-func checkLateStop(t *testing.T, texts []string) {
-	t.Helper()
-	want(t, "answers", len(texts), 2)
-	if !strings.Contains(texts[0], "second") || strings.Contains(texts[0], wording.Say(wording.CutShort, "en")) {
-		t.Errorf("the next question has the answer %q", texts[0])
-	}
-	want(t, "the command's answer", texts[1], wording.Say(wording.NothingRuns, "en"))
 }
 
 // A running tool is interrupted, and those behind it are not called. The log keeps both calls with their results.

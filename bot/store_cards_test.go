@@ -11,8 +11,8 @@ func (s *store) OpenCard(ctx context.Context, l sessions.Lease, c sessions.Card,
 	return s.mem.OpenCard(ctx, l, c, hold)
 }
 
-func (s *store) OpenCardOf(ctx context.Context, k sessions.Key, tracks []string) (sessions.Card, error) {
-	return s.mem.OpenCardOf(ctx, k, tracks)
+func (s *store) OpenCardOf(ctx context.Context, k sessions.Key, tracks []string, events []int64) (sessions.Card, error) {
+	return s.mem.OpenCardOf(ctx, k, tracks, events)
 }
 
 func (s *store) SettleCard(ctx context.Context, k sessions.Key, track string, state sessions.CardState) error {

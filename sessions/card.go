@@ -55,7 +55,7 @@ type Clicked struct {
 	State   CardState
 	Rating  Rating  // empty: not rated
 	Asked   bool    // the person wrote a message that the card's turn answers
-	Shared  bool    // others did so too, and the turn has not committed
+	Shared  bool    // others did so too, or may once it begins, and the turn has not committed
 	Running bool    // the turn has not committed
 	Words   string  // the person's newest text in the session, besides commands; empty: unknown
 	Message Message // a message of the conversation, without sender and text
@@ -86,8 +86,9 @@ type Cards interface {
 	// LeaveCard makes a claimed reply take another way than its card, which is then abandoned. ErrConflict if the
 	// claim is not the last one.
 	LeaveCard(ctx context.Context, o Outgoing) error
-	// OpenCardOf finds the oldest open reply card of a session among track ids, or ErrNotFound.
-	OpenCardOf(ctx context.Context, key Key, tracks []string) (Card, error)
+	// OpenCardOf finds the oldest open reply card of a session among track ids, and those whose EventID is among events, or
+	// ErrNotFound.
+	OpenCardOf(ctx context.Context, key Key, tracks []string, events []int64) (Card, error)
 	// ClickedCard finds the card of a click by a person, or ErrNotFound.
 	ClickedCard(ctx context.Context, track string, by UserID) (Clicked, error)
 	// RateCard stores the rating of a card. Only the first rating counts; first is false for others.

@@ -68,6 +68,7 @@ const (
 	HalfErased Outcome = "half_erased" // a person is erased in part
 	Limited    Outcome = "limited"     // a limit kept the message, of any kind, from the model
 	ErasedAll  Outcome = "erased"      // the erasure is committed; its turn may still be under way
+	StopDone   Outcome = "stop_done"   // the message ended a turn, and is no part of the conversation
 )
 
 // Quote is the message that a person replied to.

@@ -260,6 +260,8 @@ type Turn struct {
 	Command       bool       // a slash command or a reminder with its answer, which no search finds
 	Outcome       Outcome    // kept with the taken messages; empty: they stay as they are
 	Events        []Event    // assistant and tool events, in order; Role, Content, tool fields, Tokens, Withheld
+	Stops         []Event    // pending commands that ended the turn, by ID and Tokens; they are behind Events, with the outcome StopDone
+	CardTo        int64      // a message that waits on and gets the open reply cards of the taken ones; 0: none
 	Dead          []int64    // ids of pending messages to set aside, without a place in the view
 	Reply         *Reply     // nil: nothing to send
 	// ReplyWaits says that the reply is not sent before it is claimed. Otherwise the commit is the claim of its first

@@ -30,7 +30,7 @@ type Shown struct {
 	Lease  sessions.Lease
 	Asked  []sessions.Event // messages that it answers
 	Target sessions.Target  // destination of its reply
-	Tracks []string         // reply keys of the messages, see [ReplyKey]; an earlier display of any continues, and a new one has the first
+	Tracks []string         // reply keys of the messages, see [ReplyKey]; an earlier display of any message continues, and a new one has the first
 	Lang   string           // for fixed words
 	// Look says that the turn may have lost its lease: it looks, and ends if it did.
 	Look func()

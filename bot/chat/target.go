@@ -55,21 +55,21 @@ func NoticeKey(key sessions.Key, e sessions.Event) string {
 // pressKey is of this process, and stored nowhere. Another process gives the same press another id, and one turn answers both.
 var pressKey = []byte(rand.Text())
 
-// StopID is for the message of a press of a card's stop button, the same for all presses of a person. It outlives an erasure of the
-// person, and a hash of their id without a secret names them to all who know the id.
-func StopID(card string, by sessions.UserID) sessions.MessageID { return stopID(pressKey, card, by) }
+// StopID is for the message of a press of a card's stop button, the same for all presses of a person while the card's turn begins with
+// an event. It outlives an erasure of the person, and a hash of their id without a secret names them to all who know the id.
+func StopID(event int64, by sessions.UserID) sessions.MessageID { return stopID(pressKey, event, by) }
 
-func stopID(key []byte, card string, by sessions.UserID) sessions.MessageID {
+func stopID(key []byte, event int64, by sessions.UserID) sessions.MessageID {
 	h := hmac.New(sha256.New, key)
-	h.Write([]byte(card + "\x00" + string(by)))
-	return sessions.MessageID(stopPrefix(card) + hex.EncodeToString(h.Sum(nil)[:12]))
+	h.Write([]byte(stopPrefix(event) + string(by)))
+	return sessions.MessageID(stopPrefix(event) + hex.EncodeToString(h.Sum(nil)[:12]))
 }
 
-func stopPrefix(card string) string { return "stop-" + card + "-" }
+func stopPrefix(event int64) string { return fmt.Sprintf("stop-%d-", event) }
 
-// IsStopOf reports whether id is a [StopID] of the card.
-func IsStopOf(id sessions.MessageID, card string) bool {
-	return strings.HasPrefix(string(id), stopPrefix(card))
+// IsStopOf reports whether id is a [StopID] of a card whose turn begins with the message.
+func IsStopOf(id sessions.MessageID, event int64) bool {
+	return strings.HasPrefix(string(id), stopPrefix(event))
 }
 
 // KeyPrefix distinguishes our keys from those of other senders.

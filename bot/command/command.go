@@ -93,8 +93,6 @@ func (h *Handler) Command(ctx context.Context, t *view.Exchange) string {
 	}
 	c := h.commands.Parse(h.views.OwnWords(asked))
 	switch {
-	case len(t.Stopped) > 0: // by the command, or by its bare name
-		return stopping{h, t}.answer(ctx)
 	case c.Command == nil:
 		return h.commands.unknown(c.Name, t.Lang)
 	case c.Use == nil:

@@ -2,6 +2,7 @@ package dingtalk
 
 import (
 	"context"
+	"hash/crc32"
 	"strings"
 	"testing"
 	"time"
@@ -17,8 +18,9 @@ func (w *cardWorld) shows(c sessions.ConversationID) bool {
 	w.Helper()
 	to := asked(w.T, w.s, w.g, inGroup, "x").Reply.Target
 	to.ConversationID = c
+	event := int64(crc32.ChecksumIEEE([]byte(c))) + 1000 // another turn in each conversation
 	live := w.g.Display().Show(testContext(w.T), chat.Shown{
-		Lease: w.lease, Asked: []sessions.Event{{ID: 1}}, Target: to, Tracks: []string{"next in " + string(c)}, Lang: "zh", Look: func() {}, Sent: allSent,
+		Lease: w.lease, Asked: []sessions.Event{{ID: event}}, Target: to, Tracks: []string{"next in " + string(c)}, Lang: "zh", Look: func() {}, Sent: allSent,
 	})
 	if live == nil {
 		return false

@@ -430,7 +430,7 @@ func TestUndeliveredCardsAreNotTriedAgain(t *testing.T) {
 			}
 			other := o.Reply.Target
 			other.ConversationID = "another"
-			next := chat.Shown{Lease: w.lease, Asked: []sessions.Event{{ID: 1}}, Target: other, Tracks: []string{"other"}, Lang: "zh", Look: func() {}, Sent: allSent}
+			next := chat.Shown{Lease: w.lease, Asked: []sessions.Event{{ID: 99}}, Target: other, Tracks: []string{"other"}, Lang: "zh", Look: func() {}, Sent: allSent}
 			if live := w.g.Display().Show(t.Context(), next); live == nil {
 				t.Error("a turn of another conversation has no card")
 			} else {

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -31,20 +32,26 @@ func (r opening) attempt(ctx context.Context, l sessions.Lease, view sessions.Vi
 		}
 	}()
 	t := r.openTurn(l, view)
+	if r.before.take > 0 {
+		t.before = r.before.since
+	}
 	if end = r.admit(ctx, t); end != nil {
 		return false, end
 	}
 	end = errPanic
 	if t.plan.Kind == kindAsk {
-		t.stopWaits = waiting{r.Runner}.stops(ctx, t)
-		if aside != 0 && !t.stopWaits {
-			end = &unstoppedError{by: aside}
+		t.stops = waiting{r.Runner}.stops(ctx, t)
+		if aside != 0 && len(t.stops) == 0 {
+			end = &againError{by: aside, take: r.before.take, since: r.before.since}
 			return false, end
 		}
 	}
 	taken = t.Asked
 	more, err = r.answerAndCommit(ctx, t)
 	end = err
+	if err == nil && len(t.others) > 0 {
+		return false, &againError{take: len(t.others), since: t.before}
+	}
 	return more, err
 }
 
@@ -135,6 +142,8 @@ const leaseTries = 3
 // beginWith takes a lease again that an erasure took, and keeps the slot. Otherwise frequent erasures would starve the
 // turn, and no mark would count them.
 func (r opening) beginWith(ctx context.Context, l sessions.Lease, e entry) (_ sessions.Lease, v sessions.View, p place, err error) {
+	most := cmp.Or(r.before.take, r.cfg.MaxMerged)
+	e.most = most
 	if p, err = (waiting{r.Runner}).enterSlot(ctx, l, r.before.by, e); err != nil {
 		return l, v, place{leave: func() {}}, llm.ErrStop
 	}
@@ -146,9 +155,9 @@ func (r opening) beginWith(ctx context.Context, l sessions.Lease, e entry) (_ se
 	defer stop()
 	for tries := 1; ; tries++ {
 		if e.alone || p.command != 0 {
-			v, err = r.store.BeginAlone(one, l, r.cfg.MaxMerged, p.takes(e))
+			v, err = r.store.BeginAlone(one, l, most, p.takes(e))
 		} else {
-			v, err = r.store.Begin(one, l, r.cfg.MaxMerged)
+			v, err = r.store.Begin(one, l, most)
 		}
 		if !errors.Is(err, sessions.ErrLeaseLost) || tries == leaseTries {
 			return l, v, p, err

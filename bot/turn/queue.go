@@ -37,15 +37,19 @@ type entry struct {
 	alone  bool   // it takes the oldest message by itself
 	width  int    // 0: no suspect, or a dead letter
 	joined func() // see [Suspects.Enter]
+	most   int    // number of messages that it takes at most
 }
 
-// unstoppedError ends a turn beside the slots that its message does not stop after all. A limit or a suspect leaves the
-// turn other messages.
-type unstoppedError struct {
-	by int64 // messages up to this id give no place beside the slots
+// againError ends a turn after which another one begins at once. A turn beside the slots is not stopped by its message after all, since
+// a limit or a suspect leaves it other messages. Or the commands that stopped a turn left other people's messages. These are
+// answered by themselves, so that no member can stop them over and over by further messages.
+type againError struct {
+	by    int64 // messages up to this id give no place beside the slots
+	take  int   // number of the others' messages; 0: the first case
+	since int64 // the newest event of the turns before the stopped one
 }
 
-func (e *unstoppedError) Error() string { return "turn beside the slots was not stopped" }
+func (e *againError) Error() string { return "the turn begins again" }
 
 // enterSlot gives a waiting turn with a /stop after judged a place beside the slots: it asks no model. A command has such a place
 // too while suspects hold the turn up.
@@ -56,7 +60,7 @@ func (w waiting) enterSlot(ctx context.Context, l sessions.Lease, judged int64, 
 		}
 	}
 	wait, end := context.WithCancelCause(ctx)
-	q := &queued{Runner: w.Runner, lease: l, ctx: withLease(ctx, l), judged: judged, suspect: e.width > 0}
+	q := &queued{Runner: w.Runner, lease: l, ctx: withLease(ctx, l), judged: judged, most: e.most, suspect: e.width > 0}
 	if q.yields() {
 		w.running.note(l.Key) // a command may wait already
 	}
@@ -120,6 +124,7 @@ type queued struct {
 	lease  sessions.Lease
 	ctx    context.Context // outlives the wait: a call that shows the turn is not broken off
 	judged int64           // messages up to this id stop it no more
+	most   int             // see entry
 
 	suspect bool
 	leave   func() // ends the display; nil: not shown
@@ -187,7 +192,7 @@ func (q *queued) watch(wait context.Context, end context.CancelCauseFunc) (aside
 			continue
 		}
 		before := max(asked[0].ID, q.judged)
-		if at := slices.IndexFunc(pending, func(e sessions.Event) bool { return stops(q.handler, q.lease.Key, e, asked, before) }); at >= 0 {
+		if at := slices.IndexFunc(pending, func(e sessions.Event) bool { return len(endedBy(q.handler, e, asked, before)) > 0 }); at >= 0 {
 			leave, err := q.asides.Enter(wait, llm.WaiterOf(q.lease.Key))
 			if err != nil { // a slot came first
 				return place{}
@@ -211,7 +216,7 @@ func (q *queued) nextCommand(pending []sessions.Event) int64 {
 	}
 	asked := q.nextAsked(pending)
 	for _, e := range slices.Backward(pending) {
-		if q.kindOf(e, q.now()) == kindCommand && e.Attempts < sessions.SuspectFrom && (len(asked) == 0 || !q.handler.Stops(e, asked)) {
+		if q.kindOf(e, q.now()) == kindCommand && e.Attempts < sessions.SuspectFrom && (len(asked) == 0 || len(q.handler.Stops(e, asked)) == 0) {
 			return e.ID
 		}
 	}
@@ -222,7 +227,7 @@ func (q *queued) nextCommand(pending []sessions.Event) int64 {
 func (q *queued) nextAsked(pending []sessions.Event) []sessions.Event {
 	var asked []sessions.Event
 	for _, e := range slices.Backward(pending) {
-		if e.Message == nil || q.kindOf(e, q.now()) != kindAsk || len(asked) == q.cfg.MaxMerged || len(asked) > 0 && q.handler.Stops(e, asked) {
+		if e.Message == nil || q.kindOf(e, q.now()) != kindAsk || len(asked) == q.most || len(asked) > 0 && len(q.handler.Stops(e, asked)) > 0 {
 			break
 		}
 		asked = append(asked, e)

@@ -97,8 +97,11 @@ type Upkeep interface {
 // Commands answers the slash commands.
 type Commands interface {
 	Command(ctx context.Context, x *view.Exchange) string
-	// Stops reports whether a message is a /stop by a person who may stop the turn.
-	Stops(e sessions.Event, asked []sessions.Event) bool
+	// Stops returns the messages of a turn that a message ends: all for a /stop of the conversation's owner, and for one of other people
+	// their own.
+	Stops(e sessions.Event, asked []sessions.Event) []sessions.Event
+	// Stopped is the text of a stopped turn with the answer to the commands.
+	Stopped(ctx context.Context, x *view.Exchange, s view.Stopped) string
 	// May reports whether a message's sender has the right to a command, by its English name.
 	May(e sessions.Event, command string) bool
 	// Work is what limits count a command as; empty: it costs nothing, or will be refused.

@@ -1,8 +1,10 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +20,13 @@ import (
 )
 
 var errStopped = errors.New("turn was stopped by a member")
+
+// stopError has the commands that stopped a turn.
+type stopError struct{ by []sessions.Event }
+
+func (e *stopError) Error() string { return errStopped.Error() }
+
+func (e *stopError) Unwrap() error { return errStopped }
 
 // NotRun is the result of a tool call that a stopped turn did not make.
 const NotRun = "Not run: the turn was stopped."
@@ -107,8 +116,8 @@ func (r *Runner) attend(ctx context.Context, t *Turn) (work context.Context, lea
 	w := watch{
 		Runner: r, lease: t.Lease, asked: slices.Clone(t.Asked), before: t.before, lang: t.Lang, arrived: r.running.arrivals(t.Key), live: t.live,
 	}
-	if t.stopWaits {
-		cancel(errStopped)
+	if len(t.stops) > 0 {
+		cancel(&stopError{t.stops})
 	}
 	done := make(chan struct{})
 	go func() {
@@ -164,8 +173,8 @@ func (w *watch) run(ctx context.Context, stop context.CancelCauseFunc) {
 			stop(sessions.ErrLeaseLost)
 			return
 		}
-		if slices.ContainsFunc(pending, w.stops) {
-			stop(errStopped)
+		if by := stopsAmong(w.handler, pending, w.asked, w.before); len(by) > 0 {
+			stop(&stopError{by})
 			return
 		}
 		waiting{w.Runner}.showFirst(ctx, w.lease, pending, w.asked)
@@ -188,23 +197,32 @@ func (w *watch) hasEnded(ctx context.Context, pending []sessions.Event) bool {
 	return false
 }
 
-func (w *watch) stops(e sessions.Event) bool {
-	return stops(w.handler, w.lease.Key, e, w.asked, w.before)
-}
-
-// stops reports whether a message stops the turn of the asked messages, which never stop it themselves. A button stops
-// the turn of its card alone. A command that arrived before the newest event of earlier turns was meant for one of
-// those.
-func stops(c Commands, key sessions.Key, e sessions.Event, asked []sessions.Event, before int64) bool {
+// endedBy returns the asked messages that a message ends. A message of their turn ends none. A button ends messages of its card's turn
+// alone. A command that arrived before the newest event of earlier turns was meant for one of those.
+func endedBy(c Commands, e sessions.Event, asked []sessions.Event, before int64) []sessions.Event {
 	if slices.ContainsFunc(asked, func(a sessions.Event) bool { return a.ID == e.ID }) {
-		return false
+		return nil
 	}
 	if e.Message != nil && e.Message.Quiet && !slices.ContainsFunc(asked, func(a sessions.Event) bool {
-		return chat.IsStopOf(e.MsgID, chat.ReplyKey(key, a))
+		return chat.IsStopOf(e.MsgID, a.ID)
 	}) {
-		return false
+		return nil
 	}
-	return e.ID > before && c.Stops(e, asked)
+	if e.ID <= before {
+		return nil
+	}
+	return c.Stops(e, asked)
+}
+
+// stopsAmong returns those of some messages that end asked ones.
+func stopsAmong(c Commands, messages, asked []sessions.Event, before int64) []sessions.Event {
+	var by []sessions.Event
+	for _, e := range messages {
+		if len(endedBy(c, e, asked, before)) > 0 {
+			by = append(by, e)
+		}
+	}
+	return by
 }
 
 // newestOf is 0 without earlier turns.
@@ -243,10 +261,71 @@ func (w *watch) notifyBusy(ctx context.Context) {
 	w.outbox.Send(ctx, w.lease, outs, func() {})
 }
 
-func cutShort(t *Turn, o *outcome) {
-	t.stopped, o.last = true, sessions.Usage{}
-	o.text = strings.TrimSpace(o.text + "\n\n" + wording.Say(wording.CutShort, t.Lang))
+// end makes the outcome of a stopped turn. Commands of some of its askers end their own messages alone: those of the others wait for a
+// turn of their own, which begins at once. by are commands that were seen; others may have come meanwhile.
+func (r *Runner) end(ctx context.Context, t *Turn, asked, by []sessions.Event, o *outcome) error {
+	pending, err := r.pending(ctx, t.Key)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to look for further stops of the turn")
+	}
+	t.stops = slices.Clone(by)
+	for _, e := range stopsAmong(r.handler, pending, asked, t.before) {
+		if !slices.ContainsFunc(by, func(known sessions.Event) bool { return known.ID == e.ID }) {
+			t.stops = append(t.stops, e)
+		}
+	}
+	slices.SortFunc(t.stops, func(x, y sessions.Event) int { return cmp.Compare(x.ID, y.ID) })
+	var ended []sessions.Event
+	for i, e := range t.stops {
+		t.stops[i].Tokens = r.counter.Count(e.Content)
+		ended = append(ended, endedBy(r.handler, e, asked, t.before)...)
+	}
+	t.Asked = slices.Clone(asked)
+	n := t.movedFirst(func(e sessions.Event) bool {
+		return slices.ContainsFunc(ended, func(one sessions.Event) bool { return one.ID == e.ID })
+	})
+	t.plan.Take, t.Asked, t.others = n, t.Asked[:n], t.Asked[n:]
+	o.said, o.last = strings.TrimSpace(o.text), sessions.Usage{}
+	if len(t.others) > 0 {
+		o.said, o.events, t.refusals = "", nil, refusals{} // they are about the others' messages too
+		if err := passRuns(ctx, r, t); err != nil {
+			return err
+		}
+	}
+	o.text = strings.TrimSpace(o.said + "\n\n" + wording.Say(wording.CutShort, t.Lang))
 	o.events = append(closeCalls(o.events), sessions.Event{Role: sessions.RoleAssistant, Content: o.text})
+	return nil
+}
+
+// passRuns records calls of tools for the messages that wait on too: none with an effect is repeated.
+func passRuns(ctx context.Context, r *Runner, t *Turn) error {
+	for _, run := range t.View.Runs {
+		if slices.ContainsFunc(t.others, func(e sessions.Event) bool { return e.ID == run.EventID }) {
+			continue
+		}
+		run.EventID = t.others[0].ID
+		if err := r.recordRun(ctx, t, run); err != nil {
+			return fmt.Errorf("record call of %s: %w", run.Call.Name, err)
+		}
+	}
+	return nil
+}
+
+// writeReceipt makes one message of the end of a turn and the answer to the commands that stopped it. A button gets no message: people
+// see the end of the card. A card that answers other people goes on.
+func writeReceipt(ctx context.Context, r *Runner, t *Turn, o *outcome) {
+	typed := t.typedStops()
+	if len(t.others) > 0 {
+		o.card, o.mute = "", len(typed) == 0
+	}
+	if len(typed) > 0 {
+		t.Lang = r.languages.Choose(t.View.Session.ConversationID, r.views.LanguageWords(slices.Concat(t.View.Tail, t.Asked), typed[0]))
+		o.text = r.handler.Stopped(ctx, &t.Exchange, view.Stopped{Said: o.said, By: typed, Others: len(t.others) > 0, Shown: o.card != ""})
+	}
+}
+
+func (t *Turn) typedStops() []sessions.Event {
+	return slices.DeleteFunc(slices.Clone(t.stops), func(e sessions.Event) bool { return e.Message != nil && e.Message.Quiet })
 }
 
 func closeCalls(events []sessions.Event) []sessions.Event {
@@ -275,40 +354,4 @@ func (r *Runner) estimateUse(t *Turn, a answer, resp *llm.Response) {
 	cal := t.View.Session.CalibrationFactor
 	resp.Usage = sessions.Usage{Prompt: view.Calibrated(a.estimate, cal), Completion: view.Calibrated(r.counter.Count(resp.Text), cal)}
 	resp.Cost = r.views.Price(resp.Parts[at].Model).Cost(resp.Usage)
-}
-
-// answerStop answers the messages that stopped a turn, so that they stop no other turn.
-func (r *Runner) answerStop(ctx context.Context, t *Turn) error {
-	one, stop := context.WithTimeout(ctx, r.cfg.CommitTimeout)
-	defer stop()
-	v, err := r.store.Begin(one, t.Lease, 0)
-	if err != nil {
-		return err
-	}
-	pending, err := r.pending(ctx, t.Key)
-	if err != nil {
-		return err
-	}
-	for _, e := range slices.Backward(pending) {
-		if stops(r.handler, t.Key, e, t.Asked, t.before) {
-			v.Pending = append(v.Pending, e)
-		}
-	}
-	// The first one decides whether there is a reply: a button gets none.
-	slices.SortStableFunc(v.Pending, func(x, y sessions.Event) int { return isQuiet(x) - isQuiet(y) })
-	if len(v.Pending) == 0 { // deleted meanwhile
-		return nil
-	}
-	answer := r.openTurn(t.Lease, v)
-	answer.plan = plan{Kind: kindCommand, Take: len(v.Pending)}
-	answer.Asked, answer.Stopped = v.Pending, t.Asked
-	_, err = r.answerAndCommit(ctx, answer)
-	return err
-}
-
-func isQuiet(e sessions.Event) int {
-	if e.Message.Quiet {
-		return 1
-	}
-	return 0
 }

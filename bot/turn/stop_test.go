@@ -10,19 +10,22 @@ import (
 // allStop takes each message for a /stop by a person who may stop the turn.
 type allStop struct{ Commands }
 
-func (allStop) Stops(sessions.Event, []sessions.Event) bool { return true }
+func (allStop) Stops(_ sessions.Event, asked []sessions.Event) []sessions.Event { return asked }
 
 // A button stops the turn of its card. A press that came too late does not stop the next turn.
 func TestButtonStopsTheTurnOfItsCard(t *testing.T) {
 	t.Parallel()
 	first, next := []sessions.Event{{ID: 1}}, []sessions.Event{{ID: 2}}
-	press := sessions.Event{MsgID: chat.StopID(chat.ReplyKey("k", first[0]), "u-root"), Message: &sessions.Message{Quiet: true}}
+	press := sessions.Event{MsgID: chat.StopID(first[0].ID, "u-root"), Message: &sessions.Message{Quiet: true}}
 	press.ID = 3
-	if !stops(allStop{}, "k", press, first, 2) || stops(allStop{}, "k", press, next, 2) {
+	stops := func(e sessions.Event, asked []sessions.Event, before int64) bool {
+		return len(endedBy(allStop{}, e, asked, before)) > 0
+	}
+	if !stops(press, first, 2) || stops(press, next, 2) {
 		t.Error("the button stops another turn, or not its own")
 	}
 	command := sessions.Event{ID: 3, MsgID: "m1", Message: &sessions.Message{}}
-	if !stops(allStop{}, "k", command, next, 2) || stops(allStop{}, "k", command, next, 4) {
+	if !stops(command, next, 2) || stops(command, next, 4) {
 		t.Error("a /stop in words stops nothing, or a turn after its own")
 	}
 }

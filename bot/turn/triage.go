@@ -50,7 +50,7 @@ func (r *Runner) triage(pending []sessions.Event, usable int, now time.Time) pla
 // standsAlone reports whether a question is not answered with those before it. A scheduled one stays apart from people's
 // questions, which may be stopped or may set schedules.
 func standsAlone(c Commands, e sessions.Event, before []sessions.Event) bool {
-	return e.IsScheduled() || before[0].IsScheduled() || c.Stops(e, before)
+	return e.IsScheduled() || before[0].IsScheduled() || len(c.Stops(e, before)) > 0
 }
 
 func (r *Runner) kindOf(e sessions.Event, now time.Time) string {

@@ -41,7 +41,12 @@ func testRunner(t *testing.T) *Runner {
 // stopWord is commands with the one word that stops a turn.
 type stopWord struct{ Commands }
 
-func (stopWord) Stops(e sessions.Event, _ []sessions.Event) bool { return e.Content == "stop" }
+func (stopWord) Stops(e sessions.Event, asked []sessions.Event) []sessions.Event {
+	if e.Content != "stop" {
+		return nil
+	}
+	return asked
+}
 
 // waits makes a pending event: a letter says what, a number how many tokens.
 func waits(what string, now time.Time) sessions.Event {

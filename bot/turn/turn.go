@@ -40,8 +40,9 @@ type Turn struct {
 	size           int               // our own count of the request, not calibrated
 	shownShare     int               // shown percentage of the long messages among the asked; 0: all are whole
 	before         int64             // id of the newest event of the turns before
-	stopWaits      bool              // a message that waited before it began stops it
-	stopped        bool              // by a member
+	isStopped      bool              // by a member
+	stops          []sessions.Event  // commands that stop it; before it began those that waited
+	others         []sessions.Event  // messages of a stopped turn that the commands did not end
 	stalled        bool              // the storage did not record a tool call at once
 	live           chat.Live         // nil: not shown
 	work           work
@@ -56,19 +57,19 @@ func (r *Runner) RunTurn(ctx context.Context, key sessions.Key) (more bool, err 
 	waiting{r}.show(ctx, key)
 	r.gather(ctx, key)
 	defer r.cfg.Current.Pin(key)()
-	for before := new(unstoppedError); ; {
+	for before := new(againError); ; {
 		more, err = opening{r, before}.run(ctx, key)
-		unstopped, ok := errors.AsType[*unstoppedError](err)
+		again, ok := errors.AsType[*againError](err)
 		if !ok {
 			return more, err
 		}
-		before = unstopped
+		before = again
 	}
 }
 
 type opening struct {
 	*Runner
-	before *unstoppedError // the last run that gave its place up; its zero value: none
+	before *againError // the end of the last run; its zero value: none
 }
 
 func (r opening) run(ctx context.Context, key sessions.Key) (more bool, err error) {
@@ -103,7 +104,6 @@ func (r opening) run(ctx context.Context, key sessions.Key) (more bool, err erro
 }
 
 func (r *Runner) answerAndCommit(ctx context.Context, t *Turn) (more bool, err error) {
-	session := ctx // its lines name no message
 	log := zerolog.Ctx(ctx).With().Str("msg_id", string(t.Asked[0].MsgID)).Logger()
 	ctx = log.WithContext(ctx)
 	r.stats.TurnBegun(t.Key, t.Asked)
@@ -119,6 +119,9 @@ func (r *Runner) answerAndCommit(ctx context.Context, t *Turn) (more bool, err e
 		r.worker.Charge(ctx, t.Key, a.spending())
 		return false, err
 	}
+	if t.isStopped {
+		writeReceipt(ctx, r, t, &a)
+	}
 	done, err := r.commit(ctx, t, a)
 	if err != nil {
 		r.outbox.Invalidate(t.Key) // a commit with a lost answer may have stored a reply
@@ -128,7 +131,7 @@ func (r *Runner) answerAndCommit(ctx context.Context, t *Turn) (more bool, err e
 	if t.plan.Kind == kindStale {
 		r.staleNotices.record(t.Key, t.Asked)
 	}
-	r.stats.TurnCommitted(t.Key, t.plan.Kind, t.Asked, time.Since(began), r.now(), r.stopping())
+	r.stats.TurnCommitted(t.Key, t.plan.Kind, slices.Concat(t.Asked, t.stops), time.Since(began), r.now(), r.stopping())
 	log.Info().Str("kind", t.plan.Kind).Int("messages", len(t.Asked)).Int("tokens", a.total).
 		Dur("took_ms", time.Since(began)).EmbedObject(used{t.work, a.answer}).Msg("Turn committed")
 	r.outbox.Send(ctx, t.Lease, done.Replies, func() {
@@ -136,10 +139,7 @@ func (r *Runner) answerAndCommit(ctx context.Context, t *Turn) (more bool, err e
 			r.maintenance.Wake(t.Key)
 		}
 	})
-	if t.stopped {
-		return true, r.answerStop(session, t)
-	}
-	return len(t.Asked) < len(t.View.Pending) || t.View.More, nil
+	return t.isStopped || len(t.Asked) < len(t.View.Pending) || t.View.More, nil
 }
 
 // ErrHeartbeat means that this replica can't be sure of its leases until its next heartbeat.
@@ -190,8 +190,9 @@ type outcome struct {
 	answer
 	card  string // the reply goes on it; empty for none
 	dead  bool
-	mute  bool // without a reply: the senders have a notice
-	total int  // for the next request's context
+	mute  bool   // without a reply: the senders have a notice
+	said  string // words of a stopped answer
+	total int    // for the next request's context
 	cal   float64
 }
 
@@ -207,6 +208,7 @@ func (r *Runner) answer(ctx context.Context, t *Turn) (outcome, error) {
 	case kindAsk:
 		attended, leave := r.attend(work, t)
 		var err error
+		asked := slices.Clone(t.Asked)
 		o.answer, err = r.askModel(attended, t)
 		leave()
 		if ctx.Err() != nil {
@@ -215,8 +217,11 @@ func (r *Runner) answer(ctx context.Context, t *Turn) (outcome, error) {
 		if hasLostLease(attended) {
 			return o, context.Cause(attended)
 		}
-		if err != nil && isStopped(attended) {
-			cutShort(t, &o)
+		if t.isStopped = err != nil && isStopped(attended); t.isStopped {
+			by, _ := errors.AsType[*stopError](context.Cause(attended))
+			if err := r.end(ctx, t, asked, by.by, &o); err != nil {
+				return o, err
+			}
 			break
 		}
 		if err != nil && !t.isModelFault(work, err) {
@@ -372,7 +377,11 @@ func (r *Runner) commit(ctx context.Context, t *Turn, o outcome) (sessions.Commi
 		Appended:    o.appendedTokens(t, r.views),
 		ViewVersion: t.View.Session.ViewVersion, Usage: o.usage, Cost: o.cost, Model: o.model, Marked: t.marked, Pinned: t.Pinned, Read: t.read,
 		Command: t.apart(), Outcome: t.Outcome, Ran: len(t.View.Runs) > 0,
-		Reply: &sessions.Reply{Target: chat.TargetOf(t.Asked), Text: o.text, Nonce: chat.ReplyKey(t.Key, t.Asked[0])},
+		Reply: &sessions.Reply{Target: chat.TargetOf(slices.Concat(t.Asked, t.typedStops())), Text: o.text, Nonce: chat.ReplyKey(t.Key, t.Asked[0])},
+		Stops: t.stops,
+	}
+	if len(t.others) > 0 {
+		s.CardTo = t.others[0].ID
 	}
 	if s.Reply.Target.Scheduled {
 		s.Reply.Target.Late = lateNote(t)
@@ -441,7 +450,7 @@ func (t *Turn) after(o outcome) sessions.View {
 	v := t.View
 	if !o.dead && !t.apart() {
 		v.Tail = slices.Concat(v.Tail, t.Asked, o.events)
-		v.Session.LastSeq += int64(len(t.Asked) + len(o.events))
+		v.Session.LastSeq += int64(len(t.Asked) + len(o.events) + len(t.stops))
 		v.Session.Candidates += len(t.marked)
 		if _, s := t.marks(); s != nil {
 			v.Session.Suspicion = s

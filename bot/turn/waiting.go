@@ -43,17 +43,21 @@ func (w waiting) show(ctx context.Context, key sessions.Key) {
 	w.showFirst(ctx, l, pending, nil)
 }
 
-func (w waiting) stops(ctx context.Context, t *Turn) bool {
-	behind := t.View.Pending[len(t.Asked):]
+func (w waiting) stops(ctx context.Context, t *Turn) []sessions.Event {
+	behind := slices.Clone(t.View.Pending[len(t.Asked):])
 	if t.View.More { // the view has the oldest only
 		pending, err := w.pending(ctx, t.Key)
 		if err != nil {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to look for a stop before the turn")
 			w.running.note(t.Key) // the running turn looks
 		}
-		behind = slices.Concat(behind, pending)
+		for _, e := range pending {
+			if !slices.ContainsFunc(behind, func(known sessions.Event) bool { return known.ID == e.ID }) {
+				behind = append(behind, e)
+			}
+		}
 	}
-	return slices.ContainsFunc(behind, func(e sessions.Event) bool { return stops(w.handler, t.Key, e, t.Asked, t.before) })
+	return stopsAmong(w.handler, behind, t.Asked, t.before)
 }
 
 // showFirst shows the oldest pending message besides those of the running turn, if it waits for the model. The newest

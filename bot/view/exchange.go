@@ -19,8 +19,15 @@ type Exchange struct {
 	Pinned *sessions.Pinned // pinned memory from this turn on; nil: unchanged
 	// Outcome is for later commands that refer to it.
 	Outcome sessions.Outcome
-	Stopped []sessions.Event // messages of the turn that this command stopped
-	Kept    string           // logged in place of an answer that must not be stored; empty: the answer itself
+	Kept    string // logged in place of an answer that must not be stored; empty: the answer itself
+}
+
+// Stopped is a turn that commands ended.
+type Stopped struct {
+	Said   string           // words of the model so far
+	By     []sessions.Event // the commands in words, the first sent first
+	Others bool             // messages of other people go on
+	Shown  bool             // people see the turn on a card
 }
 
 // ChatWith describes the conversation and its speakers; later are the turn's own events so far. Summaries count as

@@ -23,12 +23,13 @@ func quoteLead(bot string, m sessions.Message) string {
 }
 
 // IsCommand reports whether a message has the form of a command. One that a limit kept from the model counts too: it is
-// no part of the conversation either. So does a reminder, whose text the answer repeats. A scheduled message executes no command.
+// no part of the conversation either. So do the bare word that stopped a turn, and a reminder, whose text the answer repeats. A scheduled message executes no command.
 func (b *Builder) IsCommand(e sessions.Event) bool {
 	if e.IsScheduled() {
 		return e.Message.Scheduled.Kind == sessions.Remind || e.Message.Outcome == sessions.Limited
 	}
-	return e.Message != nil && e.Message.Outcome == sessions.Limited || b.cfg.Commands.IsCommand(b.OwnWords(e))
+	isApart := e.Message != nil && (e.Message.Outcome == sessions.Limited || e.Message.Outcome == sessions.StopDone)
+	return isApart || b.cfg.Commands.IsCommand(b.OwnWords(e))
 }
 
 // LanguageWords decides the language of an answer: the sender's own words. A command in Latin letters says little about it, for its name

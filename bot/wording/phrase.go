@@ -214,6 +214,7 @@ const (
 	CutShort
 	StillBusy
 	TurnStopped
+	StoppedOwn
 	NothingRuns
 	NotYourTurn
 	StillWaiting
@@ -239,6 +240,7 @@ const (
 	ButtonEarly
 	ButtonRated
 	ButtonThanks
+	ButtonOwn
 	ButtonNothing
 	ButtonUnknown
 	ButtonFailed

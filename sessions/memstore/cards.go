@@ -38,12 +38,13 @@ func (m *tables) recordCard(c sessions.Card) (row *cardRow, known bool) {
 }
 
 // OpenCardOf implements sessions.Cards.
-func (m cards) OpenCardOf(_ context.Context, key sessions.Key, tracks []string) (sessions.Card, error) {
+func (m cards) OpenCardOf(_ context.Context, key sessions.Key, tracks []string, events []int64) (sessions.Card, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var found []sessions.Card
-	for _, track := range tracks {
-		if c := m.cardRows[cardID{key, track}]; c != nil && c.state == sessions.CardOpen && c.Kind == sessions.ReplyCard {
+	for id, c := range m.cardRows {
+		isOf := id.key == key && (slices.Contains(tracks, id.track) || slices.Contains(events, c.EventID))
+		if isOf && c.state == sessions.CardOpen && c.Kind == sessions.ReplyCard {
 			one := c.Card
 			one.Busy = max(0, time.Until(c.until))
 			found = append(found, one)
@@ -246,8 +247,9 @@ func (m cards) ClickedCard(_ context.Context, track string, by sessions.UserID) 
 		for _, e := range s.events {
 			if e.Role == sessions.RoleUser && s.sameTurn(first, e) {
 				found.Asked = found.Asked || e.SenderID == by
-				found.Shared = found.Shared || e.SenderID != by && e.State == sessions.Pending
 			}
+			isOpen := found.Running && e.State == sessions.Pending && s.marks[e.ID].attempt == s.marks[c.EventID].attempt
+			found.Shared = found.Shared || isOpen && e.SenderID != by
 		}
 		return found, nil
 	}

@@ -227,7 +227,11 @@ func (m *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 		return c, err
 	}
 	defer m.mu.Unlock()
-	for _, id := range append(slices.Clone(t.Taken), t.Dead...) {
+	ends := slices.Concat(t.Taken, t.Dead)
+	for _, e := range t.Stops {
+		ends = append(ends, e.ID)
+	}
+	for _, id := range ends {
 		if e := s.findEvent(id); e == nil || e.State != sessions.Pending {
 			return c, fmt.Errorf("message %d is not pending: %w", id, sessions.ErrConflict)
 		}
@@ -238,11 +242,17 @@ func (m *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 		s.state.Suspicion = t.Suspicion
 	}
 	m.appendEvent(s, t)
+	s.takeStops(t.Stops)
 	s.addUsage(t, first)
 	s.runs = slices.DeleteFunc(s.runs, func(r sessions.ToolRun) bool {
 		return t.Ran && (slices.Contains(t.Taken, r.EventID) || slices.Contains(t.Dead, r.EventID))
 	})
 	c.LastSeq = s.state.LastSeq
+	for id, c := range m.cardRows {
+		if id.key == l.Key && t.CardTo != 0 && c.Kind == sessions.ReplyCard && c.state == sessions.CardOpen && slices.Contains(t.Taken, c.EventID) {
+			c.EventID = t.CardTo
+		}
+	}
 	if t.Reply != nil {
 		m.lastID++
 		now := time.Now()
@@ -307,6 +317,22 @@ func (m *Store) appendEvent(s *sessionRows, t sessions.Turn) {
 		if mk := s.marks[id]; mk.attempt == s.state.Lease.Term {
 			mk.attempt = 0
 			s.marks[id] = mk
+		}
+	}
+}
+
+func (s *sessionRows) takeStops(stops []sessions.Event) {
+	number := s.state.LastSeq + 1
+	for _, one := range stops {
+		e := s.findEvent(one.ID)
+		mark := s.marks[one.ID]
+		mark.turn = number
+		s.marks[one.ID] = mark
+		s.state.LastSeq++
+		e.Seq, e.State, e.Tokens = s.state.LastSeq, sessions.Done, one.Tokens
+		dropWebhook(e)
+		if e.Message != nil {
+			e.Message.Outcome = sessions.StopDone
 		}
 	}
 }

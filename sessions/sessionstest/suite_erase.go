@@ -360,11 +360,11 @@ func testEraseWaitsForFrame(b *suite) {
 	b.wantError(b.Store.BeginFrame(b.ctx, l, card.Track, ""), sessions.ErrLeaseLost, "a frame of an ended term")
 	next := b.acquireLease(replicaA)
 	b.wantError(b.Store.BeginFrame(b.ctx, next, card.Track, ""), sessions.ErrConflict, "a frame beside that of an earlier term")
-	if c, err := b.Store.OpenCardOf(b.ctx, key, []string{card.Track}); err != nil || c.Busy <= 0 || c.Busy > sessions.FrameTime {
+	if c, err := b.Store.OpenCardOf(b.ctx, key, []string{card.Track}, nil); err != nil || c.Busy <= 0 || c.Busy > sessions.FrameTime {
 		b.Errorf("the card may change for %s, %v", c.Busy, err)
 	}
 	b.checkError(b.Store.EndFrame(b.ctx, l, card.Track))
-	if c, err := b.Store.OpenCardOf(b.ctx, key, []string{card.Track}); err != nil || c.Busy != 0 {
+	if c, err := b.Store.OpenCardOf(b.ctx, key, []string{card.Track}, nil); err != nil || c.Busy != 0 {
 		b.Errorf("after the end of the frame the card may change for %s, %v", c.Busy, err)
 	}
 	b.checkError(b.Store.BeginFrame(b.ctx, next, card.Track, ""))

@@ -254,7 +254,7 @@ func testCards(b *suite) {
 	if got := b.abandoned(); len(got) != 0 {
 		b.Errorf("abandoned beside a waiting message: %v", got)
 	}
-	if c, err := b.Store.OpenCardOf(b.ctx, key, []string{"another", card.Track}); err != nil || c.Track != card.Track || c.EventID != card.EventID || !c.Prepaid {
+	if c, err := b.Store.OpenCardOf(b.ctx, key, []string{"another", card.Track}, nil); err != nil || c.Track != card.Track || c.EventID != card.EventID || !c.Prepaid {
 		b.Errorf("the open card is %+v, %v", c, err)
 	}
 	stale := l
@@ -292,7 +292,7 @@ func testCards(b *suite) {
 	if b.checkError(err); state != sessions.CardFailed || !known {
 		b.Errorf("a settled card is %s, known %t", state, known)
 	}
-	_, err = b.Store.OpenCardOf(b.ctx, key, []string{card.Track})
+	_, err = b.Store.OpenCardOf(b.ctx, key, []string{card.Track}, nil)
 	b.wantError(err, sessions.ErrNotFound, "a settled card that is open")
 }
 

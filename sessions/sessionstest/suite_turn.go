@@ -2,6 +2,7 @@ package sessionstest
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -127,6 +128,54 @@ func testCommitOutcome(b *suite) {
 	tail := b.beginTurn(l, 1).Tail
 	if len(tail) != 4 || tail[0].Message.Outcome != sessions.Previewed || tail[2].Message.Outcome != "" || tail[2].Message.ID != "msg-2" {
 		b.Errorf("the messages after two turns: %+v, %+v", tail[0].Message, tail[2].Message)
+	}
+}
+
+func testCommitStops(b *suite) {
+	for n := 1; n <= 4; n++ {
+		m := newMessage(n)
+		m.SenderID = sessions.UserID(fmt.Sprint("person ", n))
+		_, err := b.Store.Accept(b.ctx, replicaA, key, m)
+		b.checkError(err)
+	}
+	l := b.leaseWithMessages(0)
+	v := b.beginTurn(l, 2)
+	card := sessions.Card{Kind: sessions.ReplyCard, Track: "shared", EventID: v.Pending[0].ID}
+	_, _, err := b.Store.OpenCard(b.ctx, l, card, 0)
+	b.checkError(err)
+	waiting, err := b.Store.Pending(b.ctx, key, 10)
+	b.checkError(err)
+	t := newPartialAnswer(v)
+	t.CardTo, t.Stops = t.Left[0], []sessions.Event{{ID: waiting[1].ID, Tokens: 2}, {ID: waiting[0].ID, Tokens: 3}}
+	b.commitTurn(l, t)
+	_, err = b.Store.Commit(b.ctx, l, sessions.Turn{Stops: t.Stops[:1]})
+	b.wantError(err, sessions.ErrConflict, "a turn that was stopped by a command without a place")
+
+	again := b.beginTurn(l, 10)
+	if got := eventContents(again.Tail); got != "1:user:问题 1 2:assistant:答复 3:user:问题 3 4:user:问题 4 " || again.Session.LastSeq != 4 {
+		b.Errorf("the log has %q as far as %d", got, again.Session.LastSeq)
+	}
+	for i, outcome := range []sessions.Outcome{"", "", sessions.StopDone, sessions.StopDone} {
+		if e := again.Tail[i]; e.Message != nil && (e.Message.Outcome != outcome || e.Message.Webhook != "") {
+			b.Errorf("event %d is %+v", e.Seq, e.Message)
+		}
+	}
+	if len(again.Pending) != 1 || again.Pending[0].ID != t.Left[0] || again.Pending[0].Attempts != 0 {
+		b.Errorf("waiting are %+v, want the other's message", again.Pending)
+	}
+	found, err := b.Store.OpenCardOf(b.ctx, key, []string{"another"}, []int64{t.Left[0]})
+	if err != nil || found.Track != card.Track || found.EventID != t.Left[0] {
+		b.Errorf("the other's card is %+v, %v", found, err)
+	}
+	for n, asked := range map[int]bool{1: false, 2: true, 3: false} {
+		c, err := b.Store.ClickedCard(b.ctx, card.Track, sessions.UserID(fmt.Sprint("person ", n)))
+		if err != nil || c.Asked != asked || !c.Running || asked && c.Shared {
+			b.Errorf("a click of person %d: %+v, %v", n, c, err)
+		}
+	}
+	list, err := b.Store.AbandonedCards(b.ctx, sessions.ReplyCard, 0, 10)
+	if err != nil || len(list) != 0 {
+		b.Errorf("abandoned are %+v, %v", list, err)
 	}
 }
 

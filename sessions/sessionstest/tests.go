@@ -44,6 +44,7 @@ var storeTests = []struct {
 	{"a process that comes back takes its attempt back", testAttemptsOfTheFrozen},
 	{"a commit gives places in the order given", testCommitPlaces},
 	{"a commit keeps the outcome of a command", testCommitOutcome},
+	{"commands end some messages of a turn, and the others keep its card", testCommitStops},
 	{"a commit is whole or nothing", testCommitWhole},
 	{"a commit sets dead letters aside", testCommitDead},
 	{"a commit keeps the counters", testCommitCounters},

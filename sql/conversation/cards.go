@@ -48,8 +48,8 @@ func (s *Cards) OpenCard(ctx context.Context, l sessions.Lease, c sessions.Card,
 }
 
 // OpenCardOf implements sessions.Cards.
-func (s *Cards) OpenCardOf(ctx context.Context, key sessions.Key, tracks []string) (sessions.Card, error) {
-	r, err := s.Q.CardOpenOf(ctx, s.Pool, &dbsqlc.CardOpenOfParams{SessionKey: key, Tracks: tracks})
+func (s *Cards) OpenCardOf(ctx context.Context, key sessions.Key, tracks []string, events []int64) (sessions.Card, error) {
+	r, err := s.Q.CardOpenOf(ctx, s.Pool, &dbsqlc.CardOpenOfParams{SessionKey: key, Tracks: tracks, Events: append([]int64{}, events...)})
 	if err != nil {
 		return sessions.Card{}, fmt.Errorf("looking for an open card: %w", pg.AsNotFound(err))
 	}

@@ -31,9 +31,12 @@ func (s *Store) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 	if err != nil {
 		return sessions.Committed{}, err
 	}
-	now := time.Now()
-	if !s.speakers.areNoted(l, t.Taken, now) {
-		w.see = append(w.see, &dbsqlc.PeopleSeeParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: t.Taken, SeenAt: s.Clock.Now()})
+	now, seen := time.Now(), slices.Clone(t.Taken)
+	for _, e := range t.Stops {
+		seen = append(seen, e.ID)
+	}
+	if !s.speakers.areNoted(l, seen, now) {
+		w.see = append(w.see, &dbsqlc.PeopleSeeParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: seen, SeenAt: s.Clock.Now()})
 	}
 	c, err := w.send(ctx, s.DB)
 	switch {
@@ -64,7 +67,7 @@ func (s *Store) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 		s.Tokens.Add(u.PromptTokens + u.CompletionTokens)
 	}
 	if len(w.see) > 0 {
-		s.speakers.note(l, t.Taken, now)
+		s.speakers.note(l, seen, now)
 	}
 	for i := range c.Replies {
 		c.Replies[i].Key, c.Replies[i].Reply = l.Key, *t.Reply
@@ -92,6 +95,10 @@ type writes struct {
 	usage     []*dbsqlc.TurnUsageParams
 	reply     []*dbsqlc.TurnReplyParams
 	card      []*dbsqlc.TurnCardParams
+	pass      []*dbsqlc.TurnCardPassParams
+	next      []*dbsqlc.TurnNextParams
+	stops     []*dbsqlc.TurnTakeParams
+	stopped   []*dbsqlc.TurnWholeParams
 
 	messages []int64 // ids of those that the turn ends
 }
@@ -119,6 +126,10 @@ func (w *writes) send(ctx context.Context, s *pg.DB) (sessions.Committed, error)
 	s.Q.TurnUsage(ctx, p, w.usage)
 	reply := s.Q.TurnReply(ctx, p, w.reply)
 	s.Q.TurnCard(ctx, p, w.card)
+	s.Q.TurnCardPass(ctx, p, w.pass)
+	s.Q.TurnNext(ctx, p, w.next)
+	s.Q.TurnTake(ctx, p, w.stops)
+	s.Q.TurnWhole(ctx, p, w.stopped)
 
 	err := p.Send(ctx)
 	last, none := pg.One(session.QueryRow)
@@ -171,13 +182,17 @@ func writesOf(l sessions.Lease, t sessions.Turn) (*writes, error) {
 	if t.Ran {
 		w.runs = append(w.runs, &dbsqlc.TurnRunsDeleteParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: w.messages})
 	}
+	if t.CardTo != 0 {
+		w.pass = append(w.pass, &dbsqlc.TurnCardPassParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, TurnEventID: t.CardTo, Ids: t.Taken})
+	}
+	w.takeStops(l, t)
 	return w, w.addReply(l, t)
 }
 
 // count sets what the session and its people have used.
 func (w *writes) count(l sessions.Lease, t sessions.Turn) {
 	p := &dbsqlc.TurnSessionParams{
-		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Events: len(t.Taken) + len(t.Events), ViewVersion: t.ViewVersion,
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Events: len(t.Taken) + len(t.Events) + len(t.Stops), ViewVersion: t.ViewVersion,
 		TotalTokens: pg.Clamp(t.TotalTokens), Appended: pg.Clamp(t.Appended), ObservedTokens: pg.Clamp(t.ObservedTokens),
 		ObservedEvents: len(t.Taken) + observedEvents(t.Events), Calibration: pg.Finite(t.Calibration),
 		PromptTokens: int64(pg.Clamp(t.Usage.Prompt)), CachedTokens: int64(pg.Clamp(t.Usage.Cached)),
@@ -216,13 +231,10 @@ func (w *writes) count(l sessions.Lease, t sessions.Turn) {
 }
 
 func (w *writes) takeAll(l sessions.Lease, t sessions.Turn) error {
-	added := []byte("{}")
-	if t.Outcome != "" {
-		added = []byte(`{"outcome":"` + string(t.Outcome) + `"}`)
-	}
+	added := addedOutcome(t.Outcome)
 	for i, id := range t.Taken {
 		p := &dbsqlc.TurnTakeParams{
-			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, ID: id, Behind: len(t.Taken) + len(t.Events) - 1 - i,
+			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, ID: id, Behind: len(t.Taken) + len(t.Events) + len(t.Stops) - 1 - i,
 			Tokens: pg.Clamp(t.TakenTokens[i]), Candidate: slices.Contains(t.Marked, id), Added: added, Searched: !t.Command,
 		}
 		if i < len(t.TakenWithheld) {
@@ -243,13 +255,37 @@ func (w *writes) takeAll(l sessions.Lease, t sessions.Turn) error {
 	return err
 }
 
+func addedOutcome(o sessions.Outcome) []byte {
+	if o == "" {
+		return []byte("{}")
+	}
+	return []byte(`{"outcome":"` + string(o) + `"}`)
+}
+
+// takeStops ends the commands that ended the turn.
+func (w *writes) takeStops(l sessions.Lease, t sessions.Turn) {
+	if len(t.Stops) == 0 {
+		return
+	}
+	w.next = append(w.next, &dbsqlc.TurnNextParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term})
+	whole := &dbsqlc.TurnWholeParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}
+	for i, e := range t.Stops {
+		whole.Ids = append(whole.Ids, e.ID)
+		w.stops = append(w.stops, &dbsqlc.TurnTakeParams{
+			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, ID: e.ID, Behind: len(t.Stops) - 1 - i,
+			Tokens: pg.Clamp(e.Tokens), Added: addedOutcome(sessions.StopDone),
+		})
+	}
+	w.stopped = append(w.stopped, whole)
+}
+
 func (w *writes) addAll(l sessions.Lease, t sessions.Turn) error {
 	for i, e := range t.Events {
 		if !e.Role.Known() {
 			return fmt.Errorf("event %d has the unknown role %q: %w", i, e.Role, sessions.ErrRefused)
 		}
 		p := &dbsqlc.TurnAddParams{
-			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Behind: len(t.Events) - 1 - i, Role: string(e.Role),
+			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Behind: len(t.Events) + len(t.Stops) - 1 - i, Role: string(e.Role),
 			Content: pg.Clean(e.Content), ToolCallID: pg.Clean(e.ToolCallID), ToolName: pg.Clean(e.ToolName), Tokens: pg.Clamp(e.Tokens),
 			Searched: !t.Command,
 		}

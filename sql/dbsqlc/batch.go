@@ -3861,6 +3861,65 @@ func (b *TurnCardBatchResults) Close() error {
 	return b.br.Close()
 }
 
+const turnCardPass = `-- name: TurnCardPass :batchexec
+UPDATE cards c SET turn_event_id = $1::bigint
+FROM dingtalk_sessions s
+WHERE c.session_key = $2 AND c.turn_event_id = ANY($3::bigint[]) AND c.state = 'open' AND c.kind = 'card'
+  AND s.session_key = $2 AND s.lease_owner = $4::text AND s.lease_term = $5
+`
+
+type TurnCardPassBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type TurnCardPassParams struct {
+	TurnEventID int64
+	SessionKey  sessions.Key
+	Ids         []int64
+	Owner       string
+	Term        int64
+}
+
+// TurnCardPass gives the open reply cards of messages that the turn ended to one that waits on: its answer goes on there.
+func (q *Queries) TurnCardPass(ctx context.Context, db DBTX, arg []*TurnCardPassParams) *TurnCardPassBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.TurnEventID,
+			a.SessionKey,
+			a.Ids,
+			a.Owner,
+			a.Term,
+		}
+		batch.Queue(turnCardPass, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &TurnCardPassBatchResults{br, len(arg), false}
+}
+
+func (b *TurnCardPassBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *TurnCardPassBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
 const turnHold = `-- name: TurnHold :batchone
 SELECT s.lease_term, set_config('synchronous_commit', 'off', true)::text AS synchronous_commit FROM dingtalk_sessions s
 WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3
@@ -4132,6 +4191,60 @@ func (b *TurnMarkAgainBatchResults) QueryRow(f func(int, TurnMarkAgainRow, error
 }
 
 func (b *TurnMarkAgainBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const turnNext = `-- name: TurnNext :batchexec
+UPDATE dingtalk_sessions s SET last_turn = s.last_turn + 1
+WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3
+`
+
+type TurnNextBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type TurnNextParams struct {
+	SessionKey sessions.Key
+	Owner      string
+	Term       int64
+}
+
+// TurnNext gives the statements after it the next turn: commands that ended a turn are no part of it, since an erasure of their senders leaves
+// the answer to others.
+func (q *Queries) TurnNext(ctx context.Context, db DBTX, arg []*TurnNextParams) *TurnNextBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.SessionKey,
+			a.Owner,
+			a.Term,
+		}
+		batch.Queue(turnNext, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &TurnNextBatchResults{br, len(arg), false}
+}
+
+func (b *TurnNextBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *TurnNextBatchResults) Close() error {
 	b.closed = true
 	return b.br.Close()
 }
@@ -4653,8 +4766,8 @@ type TurnSessionParams struct {
 // TurnSession counts a turn in its session, and locks the session's row. The statements after it find the places of the turn's
 // events before last_seq. No row: the lease is not the current one, or the row was deleted, see SessionsRevive.
 //
-// The commit of a turn is a pipeline of this and the statements after it as far as TurnCard: one transaction, one round trip, one flush of
-// the log. Each is sent only when the turn has something for it.
+// The commit of a turn is a pipeline of this and the statements after it as far as TurnNext: one transaction, one round trip, one flush of
+// the log. The takes of commands that ended the turn come last. Each is sent only when the turn has something for it.
 func (q *Queries) TurnSession(ctx context.Context, db DBTX, arg []*TurnSessionParams) *TurnSessionBatchResults {
 	batch := &pgx.Batch{}
 	for _, a := range arg {

@@ -51,7 +51,7 @@ SELECT
     ) OR EXISTS (
         SELECT FROM dingtalk_session_events f JOIN dingtalk_session_events e ON e.session_key = f.session_key
         WHERE f.session_key = c.session_key AND f.id = c.turn_event_id AND e.sender_id = $1::text
-          AND e.state = 'pending' AND e.attempt_term = f.attempt_term
+          AND f.state = 'pending' AND e.state = 'pending' AND e.attempt_term = f.attempt_term
     ) OR EXISTS (
         SELECT FROM dingtalk_session_events f JOIN dingtalk_session_events e ON e.session_key = f.session_key
         WHERE f.session_key = c.session_key AND f.id = c.turn_event_id AND e.role = 'user' AND e.sender_id = $1::text
@@ -60,7 +60,7 @@ SELECT
     EXISTS (
         SELECT FROM dingtalk_session_events f JOIN dingtalk_session_events e ON e.session_key = f.session_key
         WHERE f.session_key = c.session_key AND f.id = c.turn_event_id AND e.sender_id <> $1::text
-          AND e.state = 'pending' AND e.attempt_term = f.attempt_term
+          AND f.state = 'pending' AND e.state = 'pending' AND e.attempt_term IS NOT DISTINCT FROM f.attempt_term
     ) AS shared,
     coalesce((SELECT left(p.content, 200) FROM dingtalk_session_events p
         WHERE p.session_key = c.session_key AND p.sender_id = $1::text AND p.sender_id <> '' AND p.role = 'user'
@@ -90,8 +90,9 @@ type CardClickedRow struct {
 }
 
 // CardClicked finds the card of a click in any session, by an index. asked: the person wrote a message that the card's turn
-// answers. shared: so did others, and the turn has not committed. running: the turn has not committed. words: the person's newest words
-// in the session, besides commands and quotes. organization: the robot's, by the first message that the card's turn answers.
+// answers. shared: so did others, or they may once the turn begins, and it has not committed. running: the turn has not committed.
+// words: the person's newest words in the session, besides commands and quotes. organization: the robot's, by the first message that
+// the card's turn answers.
 func (q *Queries) CardClicked(ctx context.Context, db DBTX, arg *CardClickedParams) (CardClickedRow, error) {
 	row := db.QueryRow(ctx, cardClicked, arg.Person, arg.OutTrackID)
 	var i CardClickedRow
@@ -182,13 +183,14 @@ const cardOpenOf = `-- name: CardOpenOf :one
 SELECT c.out_track_id, c.turn_event_id, c.prepaid, c.created_at, c.content_key,
     greatest(0, extract(epoch FROM c.frame_until - now()))::float8 AS busy_seconds
 FROM cards c
-WHERE c.session_key = $1 AND c.out_track_id = ANY($2::text[]) AND c.state = 'open' AND c.kind = 'card'
+WHERE c.session_key = $1 AND (c.out_track_id = ANY($2::text[]) OR c.turn_event_id = ANY($3::bigint[])) AND c.state = 'open' AND c.kind = 'card'
 ORDER BY c.created_at, c.out_track_id LIMIT 1
 `
 
 type CardOpenOfParams struct {
 	SessionKey sessions.Key
 	Tracks     []string
+	Events     []int64
 }
 
 type CardOpenOfRow struct {
@@ -200,9 +202,9 @@ type CardOpenOfRow struct {
 	BusySeconds float64
 }
 
-// CardOpenOf finds the oldest open reply card of a session among some track ids.
+// CardOpenOf finds the oldest open reply card of a session among some track ids, and of turns that begin with some messages.
 func (q *Queries) CardOpenOf(ctx context.Context, db DBTX, arg *CardOpenOfParams) (CardOpenOfRow, error) {
-	row := db.QueryRow(ctx, cardOpenOf, arg.SessionKey, arg.Tracks)
+	row := db.QueryRow(ctx, cardOpenOf, arg.SessionKey, arg.Tracks, arg.Events)
 	var i CardOpenOfRow
 	err := row.Scan(
 		&i.OutTrackID,

@@ -18,11 +18,11 @@ RETURNING out_track_id;
 SELECT c.state FROM cards c WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id;
 
 -- name: CardOpenOf :one
--- CardOpenOf finds the oldest open reply card of a session among some track ids.
+-- CardOpenOf finds the oldest open reply card of a session among some track ids, and of turns that begin with some messages.
 SELECT c.out_track_id, c.turn_event_id, c.prepaid, c.created_at, c.content_key,
     greatest(0, extract(epoch FROM c.frame_until - now()))::float8 AS busy_seconds
 FROM cards c
-WHERE c.session_key = @session_key AND c.out_track_id = ANY(@tracks::text[]) AND c.state = 'open' AND c.kind = 'card'
+WHERE c.session_key = @session_key AND (c.out_track_id = ANY(@tracks::text[]) OR c.turn_event_id = ANY(@events::bigint[])) AND c.state = 'open' AND c.kind = 'card'
 ORDER BY c.created_at, c.out_track_id LIMIT 1;
 
 -- name: CardFrame :batchone
@@ -107,8 +107,9 @@ SELECT count(*)::int FROM cards c WHERE c.state = 'given_up' AND c.kind = 'card'
 
 -- name: CardClicked :one
 -- CardClicked finds the card of a click in any session, by an index. asked: the person wrote a message that the card's turn
--- answers. shared: so did others, and the turn has not committed. running: the turn has not committed. words: the person's newest words
--- in the session, besides commands and quotes. organization: the robot's, by the first message that the card's turn answers.
+-- answers. shared: so did others, or they may once the turn begins, and it has not committed. running: the turn has not committed.
+-- words: the person's newest words in the session, besides commands and quotes. organization: the robot's, by the first message that
+-- the card's turn answers.
 SELECT
     sqlc.embed(c), s.robot_code, s.conversation_id, s.conversation_type, s.title,
     coalesce((SELECT f.message ->> 'organization' FROM dingtalk_session_events f
@@ -121,7 +122,7 @@ SELECT
     ) OR EXISTS (
         SELECT FROM dingtalk_session_events f JOIN dingtalk_session_events e ON e.session_key = f.session_key
         WHERE f.session_key = c.session_key AND f.id = c.turn_event_id AND e.sender_id = @person::text
-          AND e.state = 'pending' AND e.attempt_term = f.attempt_term
+          AND f.state = 'pending' AND e.state = 'pending' AND e.attempt_term = f.attempt_term
     ) OR EXISTS (
         SELECT FROM dingtalk_session_events f JOIN dingtalk_session_events e ON e.session_key = f.session_key
         WHERE f.session_key = c.session_key AND f.id = c.turn_event_id AND e.role = 'user' AND e.sender_id = @person::text
@@ -130,7 +131,7 @@ SELECT
     EXISTS (
         SELECT FROM dingtalk_session_events f JOIN dingtalk_session_events e ON e.session_key = f.session_key
         WHERE f.session_key = c.session_key AND f.id = c.turn_event_id AND e.sender_id <> @person::text
-          AND e.state = 'pending' AND e.attempt_term = f.attempt_term
+          AND f.state = 'pending' AND e.state = 'pending' AND e.attempt_term IS NOT DISTINCT FROM f.attempt_term
     ) AS shared,
     coalesce((SELECT left(p.content, 200) FROM dingtalk_session_events p
         WHERE p.session_key = c.session_key AND p.sender_id = @person::text AND p.sender_id <> '' AND p.role = 'user'

@@ -148,8 +148,8 @@ WHERE e.session_key = @session_key AND e.state = 'pending'
 -- TurnSession counts a turn in its session, and locks the session's row. The statements after it find the places of the turn's
 -- events before last_seq. No row: the lease is not the current one, or the row was deleted, see SessionsRevive.
 --
--- The commit of a turn is a pipeline of this and the statements after it as far as TurnCard: one transaction, one round trip, one flush of
--- the log. Each is sent only when the turn has something for it.
+-- The commit of a turn is a pipeline of this and the statements after it as far as TurnNext: one transaction, one round trip, one flush of
+-- the log. The takes of commands that ended the turn come last. Each is sent only when the turn has something for it.
 UPDATE dingtalk_sessions s SET
     last_turn = s.last_turn + 1,
     last_seq = s.last_seq + @events::int,
@@ -273,6 +273,19 @@ SELECT s.session_key, @out_track_id::text, @turn_event_id::bigint, false
 FROM dingtalk_sessions s
 WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
 ON CONFLICT (session_key, out_track_id) DO NOTHING;
+
+-- name: TurnCardPass :batchexec
+-- TurnCardPass gives the open reply cards of messages that the turn ended to one that waits on: its answer goes on there.
+UPDATE cards c SET turn_event_id = @turn_event_id::bigint
+FROM dingtalk_sessions s
+WHERE c.session_key = @session_key AND c.turn_event_id = ANY(@ids::bigint[]) AND c.state = 'open' AND c.kind = 'card'
+  AND s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term;
+
+-- name: TurnNext :batchexec
+-- TurnNext gives the statements after it the next turn: commands that ended a turn are no part of it, since an erasure of their senders leaves
+-- the answer to others.
+UPDATE dingtalk_sessions s SET last_turn = s.last_turn + 1
+WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term;
 
 -- name: ToolRunRecord :execrows
 -- ToolRunRecord stores a call before it runs and again with its result. No row: the lease is not the current one.

@@ -121,12 +121,17 @@ func (c *Cards) Show(ctx context.Context, s chat.Shown) chat.Live {
 // The turn waits for the look for an earlier card.
 const resumeTime = time.Second
 
-// resume returns the open card that the reply will end, of an earlier attempt or of the wait for a slot. If there is
+// resume returns the open card that the reply will end, of an earlier attempt, of the wait for a slot, or of a turn that others
+// stopped for themselves. If there is
 // none, or its delivery failed in this process, delivered is false and track is a new card's id.
 func (c *Cards) resume(ctx context.Context, s chat.Shown) (track string, delivered bool) {
 	one, stop := context.WithTimeout(ctx, resumeTime)
 	defer stop()
-	known, err := c.cfg.Store.OpenCardOf(one, s.Lease.Key, s.Tracks)
+	events := make([]int64, len(s.Asked))
+	for i, e := range s.Asked {
+		events[i] = e.ID
+	}
+	known, err := c.cfg.Store.OpenCardOf(one, s.Lease.Key, s.Tracks, events)
 	if err != nil {
 		return s.Tracks[0], false
 	}

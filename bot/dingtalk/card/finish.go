@@ -121,7 +121,7 @@ func (c *Cards) known(ctx context.Context, o sessions.Outgoing) openedCard {
 	}
 	one, stop := context.WithTimeout(ctx, storeTime)
 	defer stop()
-	row, err := c.cfg.Store.OpenCardOf(one, o.Key, []string{track})
+	row, err := c.cfg.Store.OpenCardOf(one, o.Key, []string{track}, nil)
 	card.key, card.busy = row.TextKey, time.Now().Add(row.Busy)
 	if err != nil || !row.Prepaid {
 		card.created = err != nil && !errors.Is(err, sessions.ErrNotFound) // DingTalk knows whether it exists
