@@ -57,13 +57,14 @@ func compose(r sessions.Reply) []message {
 	return out
 }
 
-// The parts of a reply that begins on a card fit a card.
+// The first part of a reply that begins on a card fits the card. The rest are messages.
 func pieces(text string, onCard bool) []string {
+	messages := markdown.Budget{Limit: maxPart, Size: escapedLen}
 	if onCard {
-		return card.Split(text, card.Limit)
+		return card.SplitOnto(text, messages)
 	}
 	var out []string
-	for _, p := range markdown.Split(text, maxPart, escapedLen) {
+	for _, p := range markdown.Split(text, messages, messages) {
 		out = append(out, p.Text())
 	}
 	return out

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
+	"ebb/bot/dingtalk/card"
 	"ebb/bot/dingtalk/markdown"
 	"ebb/sessions"
 )
@@ -167,5 +169,38 @@ func TestPicturesOfOtherHostsAreLinks(t *testing.T) {
 				t.Errorf("%s: people get %q", name, text)
 			}
 		}
+	}
+}
+
+// A long answer fills its card, and the rest goes in as few messages as an answer in Markdown would take.
+func TestRestOfACardTakesFewMessages(t *testing.T) {
+	t.Parallel()
+	code := "```go\n"
+	for i := range 420 {
+		code += fmt.Sprintf("\tvalues[%d] = compute(%d, options)\n", i, i)
+	}
+	rows := "| 姓名 | 说明 |\n| --- | --- |\n"
+	for i := range 900 {
+		rows += fmt.Sprintf("| 会议%d | 说明文字 |\n", i)
+	}
+	for name, text := range map[string]string{
+		"code": code + "```\n", "prose": strings.Repeat("这是一段说明，讲的是发布流程。\n\n", 900), "a table": rows, "one line": strings.Repeat("字", 20_000),
+		"short": "好的", "a card": strings.Repeat("字", card.Limit),
+	} {
+		onCard, plain := compose(sessions.Reply{Text: text, Target: sessions.Target{Card: "track"}}), compose(sessions.Reply{Text: text})
+		if len(onCard) > 1+len(plain) || len(plain) == 1 && len(onCard) > 2 {
+			t.Errorf("%s: a card and %d messages, in Markdown %d", name, len(onCard)-1, len(plain))
+		}
+		if shown := card.Split(text, card.Limit)[0]; onCard[0].text != strings.TrimRightFunc(shown, unicode.IsSpace) {
+			t.Errorf("%s: the card ends with another text than it was streamed with", name)
+		}
+		for i, m := range onCard {
+			if i > 0 && len(m.text) > maxPart || i == 0 && utf8.RuneCountInString(m.text) > card.Limit {
+				t.Errorf("%s: part %d has %d bytes", name, i, len(m.text))
+			}
+		}
+	}
+	if n := len(compose(sessions.Reply{Text: code + "```\n", Target: sessions.Target{Card: "track"}})); n > 3 {
+		t.Errorf("420 lines of code take a card and %d messages, want at most 2", n-1)
 	}
 }

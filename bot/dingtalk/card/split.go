@@ -13,8 +13,22 @@ const Limit = 2800
 // Split cuts a text into pieces for [Final] or [Frame], one card each, of at most limit characters. The limit is at
 // least 1,000. As a text grows, all pieces but the last stay as they are.
 func Split(text string, limit int) []string {
+	one := ofCharacters(limit)
+	return split(text, one, one)
+}
+
+// SplitOnto cuts a text into the piece of a card, as [Split] does, and messages for the rest.
+func SplitOnto(text string, messages markdown.Budget) []string {
+	return split(text, ofCharacters(Limit), messages)
+}
+
+func ofCharacters(limit int) markdown.Budget {
+	return markdown.Budget{Limit: limit, Size: func(rune, int) int { return 1 }}
+}
+
+func split(text string, first, further markdown.Budget) []string {
 	var out []string
-	for i, p := range markdown.Split(clean(text), limit, func(rune, int) int { return 1 }) {
+	for i, p := range markdown.Split(clean(text), first, further) {
 		s := strings.Trim(p.Text(), "\n")
 		if i > 0 && p.First != markdown.Indented {
 			s = outdent(s)

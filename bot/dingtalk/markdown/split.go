@@ -18,15 +18,20 @@ func (p Piece) Text() string { return p.Open + p.Body + p.Close }
 // Size measures a character of n bytes. An invalid byte is a [utf8.RuneError] of one byte.
 type Size func(r rune, n int) int
 
-// Split cuts a text into pieces of at most limit, which is at least 1,000: the repeated parts have room in it several
-// times. It prefers to cut between paragraphs, then list items, then lines and rows, then words. It never cuts a
+// Budget is the most of a piece. The limit is at least 1,000: the repeated parts have room in it several times.
+type Budget struct {
+	Limit int
+	Size  Size
+}
+
+// Split cuts a text into a piece within one budget, and further pieces within another. It prefers to cut between paragraphs, then list items, then lines and rows, then words. It never cuts a
 // character, a heading from its text, or a table's head from its first row. The joined bodies are the text.
 //
 // As a text grows, all pieces but the last stay as they are. It takes time in proportion to the text.
-func Split(text string, limit int, size Size) []Piece {
-	s := splitter{lines: Parse(text), text: text, limit: limit, size: size}
+func Split(text string, first, further Budget) []Piece {
+	s := splitter{lines: Parse(text), text: text, Budget: first}
 	var out []Piece
-	for at := (place{}); at.line < len(s.lines); {
+	for at := (place{}); at.line < len(s.lines); s.Budget = further {
 		var p Piece
 		p, at = s.piece(at)
 		out = append(out, p)
@@ -35,10 +40,9 @@ func Split(text string, limit int, size Size) []Piece {
 }
 
 type splitter struct {
+	Budget
 	lines []Line
 	text  string
-	limit int
-	size  Size
 }
 
 // The offset is within the line.
@@ -59,7 +63,7 @@ const (
 
 func (s *splitter) piece(from place) (Piece, place) {
 	open := s.reopen(from)
-	room := s.limit - s.measure(open)
+	room := s.Limit - s.measure(open)
 	to := s.cut(from, room)
 	p := Piece{First: s.lines[from.line].Kind, Open: open, Body: s.text[s.pos(from):s.pos(to)]}
 	if l := s.lineBefore(to); l.Fence.Mark != "" {
@@ -94,7 +98,7 @@ func (s *splitter) reopen(at place) string {
 		return l.Inside + f.Mark + f.Info + "\n"
 	case l.Kind == TableRow && at.offset == 0:
 		head := s.lines[l.Head].Inside + s.lines[l.Head].Text + "\n" + s.lines[l.Head+1].Raw
-		if s.measure(head) <= s.limit/3 {
+		if s.measure(head) <= s.Limit/3 {
 			return head
 		}
 	}
@@ -176,7 +180,7 @@ func (s *splitter) cutLine(line string, room int, must bool) int {
 	used, n := 0, 0
 	for n < len(line) {
 		r, size := utf8.DecodeRuneInString(line[n:])
-		w := s.size(r, size)
+		w := s.Size(r, size)
 		if used+w > room && (n > 0 || !must) {
 			break
 		}
@@ -193,7 +197,7 @@ func (s *splitter) measure(text string) int {
 	n := 0
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
-		n += s.size(r, size)
+		n += s.Size(r, size)
 		i += size
 	}
 	return n
@@ -203,7 +207,7 @@ func (s *splitter) measure(text string) int {
 func (s *splitter) within(text string, bound int) (n int, whole bool) {
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
-		n += s.size(r, size)
+		n += s.Size(r, size)
 		if n > bound {
 			return n, false
 		}

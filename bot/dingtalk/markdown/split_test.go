@@ -14,7 +14,7 @@ func bytes(_ rune, n int) int { return n }
 
 // checkSplit states the law of split: nothing is lost, nothing is too long, no character is cut.
 func checkSplit(t interface{ Fatalf(string, ...any) }, text string, limit int) []Piece {
-	pieces := Split(text, limit, bytes)
+	pieces := Split(text, Budget{limit, bytes}, Budget{limit, bytes})
 	var all strings.Builder
 	for i, p := range pieces {
 		all.WriteString(p.Body)
