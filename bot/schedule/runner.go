@@ -11,6 +11,7 @@ import (
 
 	"ebb/bot/schedule/when"
 	"ebb/sessions"
+	"ebb/sessions/guard"
 	"ebb/sessions/periodic"
 	"ebb/sessions/retry"
 )
@@ -47,9 +48,18 @@ type RunnerConfig struct {
 // Runner stores the messages of schedules at their times.
 type Runner struct {
 	cfg           RunnerConfig
+	panics        map[firing]int    // times that panicked
 	resume        sessions.Schedule // the last run ended behind it; zero: it came to its end
 	fired, missed prometheus.Counter
 }
+
+type firing struct {
+	key sessions.Key
+	id  int64
+}
+
+// maxPanics is the number of panics after which a schedule ends.
+const maxPanics = 3
 
 // NewRunner returns a runner.
 func NewRunner(cfg RunnerConfig) *Runner {
@@ -60,6 +70,7 @@ func NewRunner(cfg RunnerConfig) *Runner {
 	}
 	return &Runner{
 		cfg:    cfg,
+		panics: map[firing]int{},
 		fired:  count("schedules_fired_total", "Reminders and scheduled messages stored in time, or within agent.stale_after."),
 		missed: count("schedules_missed_total", "Reminders and scheduled messages that were due longer ago than agent.stale_after: left out if repeated, else people read that they were missed."),
 	}
@@ -116,7 +127,14 @@ func (r *Runner) Run(ctx context.Context) error {
 func (r *Runner) fire(ctx context.Context, s sessions.Schedule) error {
 	ctx, stop := context.WithTimeout(ctx, fireTimeout)
 	defer stop()
-	err := r.try(ctx, s)
+	err := guard.Do(ctx, guard.Task, func() error { return r.try(ctx, s) })
+	one := firing{s.Key, s.ID}
+	if !errors.Is(err, guard.ErrPanicked) {
+		delete(r.panics, one)
+	} else if r.panics[one]++; r.panics[one] >= maxPanics {
+		delete(r.panics, one)
+		err = fmt.Errorf("%w: %w", sessions.ErrRefused, err)
+	}
 	if errors.Is(err, sessions.ErrRefused) || errors.Is(err, sessions.ErrNotFound) {
 		zerolog.Ctx(ctx).Error().Err(err).EmbedObject(s.Key).Int64("schedule", s.ID).Msg("Schedule ended, its message can't be stored")
 		err = r.cfg.Refuse(ctx, s)

@@ -39,8 +39,9 @@ type shelf struct {
 	messages []sessions.Message
 	fail     error // result of the next firing
 	stuck    map[sessions.Key]error
-	tries    int  // firings in a stuck session
-	before   bool // a failed firing is written nevertheless: its answer is lost
+	broken   int64 // a schedule whose firing panics
+	tries    int   // firings in a stuck session
+	before   bool  // a failed firing is written nevertheless: its answer is lost
 }
 
 func (s *shelf) DueSchedules(_ context.Context, after sessions.Schedule, limit int) ([]sessions.Schedule, error) {
@@ -66,6 +67,9 @@ func (s *shelf) advance(due sessions.Schedule, next time.Time) error {
 }
 
 func (s *shelf) FireSchedule(_ context.Context, _ sessions.ReplicaID, due sessions.Schedule, next time.Time, m sessions.Message) (sessions.Accepted, error) {
+	if s.broken > 0 && due.ID == s.broken {
+		panic("broken")
+	}
 	if err := s.stuck[due.Key]; err != nil {
 		s.tries++
 		return sessions.Accepted{}, err
@@ -327,6 +331,32 @@ func TestFailuresHoldUpNoOthers(t *testing.T) {
 	}
 	if said := err.Error(); !strings.HasSuffix(said, "broken: schedule 1: unreadable") && !strings.HasSuffix(said, "away: schedule 2: away") {
 		t.Errorf("the failure is %q, want one that names a session and its schedule", said)
+	}
+}
+
+// A schedule that panics keeps none of another session waiting, and ends after some runs.
+func TestPanicOfOneSchedule(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 23, 9, 0, 0, 0, shanghai)
+	daily := specOf(t, "每天9点", now.Add(-time.Hour)).String()
+	of := func(id int64, key sessions.Key) sessions.Schedule {
+		return sessions.Schedule{ID: id, Key: key, Kind: sessions.Remind, State: sessions.ScheduleActive, DueAt: now, Spec: daily}
+	}
+	s := &shelf{now: now, broken: 1, others: []sessions.Schedule{of(1, "broken")}, one: of(2, "good")}
+	var ended []int64
+	r := s.runner(Settings{})
+	r.cfg.Refuse = func(_ context.Context, due sessions.Schedule) error {
+		ended = append(ended, due.ID)
+		return nil
+	}
+	for run := range maxPanics {
+		s.one.DueAt = now
+		if err := r.Run(t.Context()); len(s.messages) != run+1 || (err == nil) != (run == maxPanics-1) {
+			t.Errorf("run %d: %d messages, %v", run, len(s.messages), err)
+		}
+	}
+	if !slices.Equal(ended, []int64{1}) {
+		t.Errorf("ended are %d, want the one that panics", ended)
 	}
 }
 

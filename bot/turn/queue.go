@@ -10,6 +10,7 @@ import (
 	"ebb/bot/chat"
 	"ebb/bot/llm"
 	"ebb/sessions"
+	"ebb/sessions/guard"
 )
 
 // queueGrace is the wait for a slot before people see it: a shorter one costs no further frame.
@@ -65,7 +66,11 @@ func (w waiting) enterSlot(ctx context.Context, l sessions.Lease, judged int64, 
 		w.running.note(l.Key) // a command may wait already
 	}
 	over := make(chan place, 1)
-	go func() { over <- q.watch(wait, end) }()
+	go func() {
+		var aside place
+		guard.Run(ctx, guard.Session, func() { aside = q.watch(wait, end) })
+		over <- aside
+	}()
 	leave, err := w.enter(wait, l, e)
 	end(nil)
 	aside := <-over

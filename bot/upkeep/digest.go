@@ -17,6 +17,7 @@ import (
 	"ebb/compaction/summarize"
 	"ebb/memory"
 	"ebb/sessions"
+	"ebb/sessions/guard"
 	"ebb/sessions/periodic"
 )
 
@@ -60,7 +61,7 @@ func (u *Worker) writeDayDigests(ctx context.Context, due []memory.DigestDue) {
 	g.SetLimit(digestsAtOnce)
 	for _, d := range due {
 		g.Go(func() error {
-			u.writeDigestLogged(ctx, d)
+			guard.Run(ctx, guard.Session, func() { u.writeDigestLogged(ctx, d) })
 			return nil
 		})
 	}

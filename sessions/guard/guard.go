@@ -23,10 +23,11 @@ const (
 	Reaction Work = "reaction" // a thinking mark
 	Task     Work = "task"     // background work
 	Notice   Work = "notice"   // a message to administrators
+	Storage  Work = "storage"  // a batch of writes, or a search beside another one
 )
 
 // Works lists the kinds.
-var Works = []Work{Session, Reply, Refusal, Card, Reaction, Task, Notice}
+var Works = []Work{Session, Reply, Refusal, Card, Reaction, Task, Notice, Storage}
 
 // ErrPanicked is the error of work that panicked.
 var ErrPanicked = errors.New("work panicked")

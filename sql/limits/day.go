@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ebb/sessions"
+	"ebb/sessions/guard"
 	"ebb/sql/pg"
 )
 
@@ -68,7 +69,7 @@ func (d *day) use(ctx context.Context) (sessions.Use, error) {
 func (d *day) renew(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, dayTime)
 	defer stop()
-	_, _ = d.again(ctx)
+	guard.Run(ctx, guard.Storage, func() { _, _ = d.again(ctx) })
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.reading = false

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"ebb/sessions/guard"
 )
 
 // Batcher runs requests that arrive while it is busy as one batch, in one round trip and one commit. A single request runs at once.
@@ -35,9 +37,8 @@ func (g *Batcher[T]) Submit(ctx context.Context, what T) error {
 	if g.busy < batchLanes {
 		g.busy++
 		g.mu.Unlock()
-		err := g.Do(ctx, []T{what})[0]
-		g.next()
-		return err
+		defer g.next()
+		return g.Do(ctx, []T{what})[0]
 	}
 	g.waiting = append(g.waiting, j)
 	g.mu.Unlock()
@@ -77,7 +78,13 @@ func (g *Batcher[T]) run(all []*joiner[T]) {
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(here[0].ctx), batchTime)
 	defer stop()
-	for i, err := range g.Do(ctx, what) {
-		here[i].done <- err
+	var errs []error
+	panicked := guard.Do(ctx, guard.Storage, func() error { errs = g.Do(ctx, what); return nil })
+	for i, j := range here {
+		if panicked != nil {
+			j.done <- panicked
+			continue
+		}
+		j.done <- errs[i]
 	}
 }

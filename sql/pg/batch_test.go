@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"ebb/sessions/guard"
 )
 
 // Calls that come while all lanes are busy are one batch, in the order in which they came, and each gets its own error.
@@ -51,6 +53,52 @@ func TestConcurrentStatementsAreBatched(t *testing.T) {
 	case all := <-began:
 		t.Errorf("done again: %v", all)
 	default:
+	}
+}
+
+// A batch that panics costs its own callers an error, and no lane.
+func TestPanicOfABatch(t *testing.T) {
+	t.Parallel()
+	began, release := make(chan struct{}, 10), make(chan struct{})
+	g := &Batcher[string]{Do: func(_ context.Context, all []string) []error {
+		began <- struct{}{}
+		<-release
+		if slices.Contains(all, "panic") {
+			panic("broken")
+		}
+		return make([]error, len(all))
+	}}
+	submit := func(what string) (err error) {
+		defer func() {
+			if recover() != nil {
+				err = guard.ErrPanicked
+			}
+		}()
+		return g.Submit(t.Context(), what)
+	}
+	var wg sync.WaitGroup
+	for range batchLanes { // each fails in the goroutine of its caller
+		wg.Go(func() {
+			if err := submit("panic"); !errors.Is(err, guard.ErrPanicked) {
+				t.Errorf("the first in a lane got %v", err)
+			}
+		})
+		<-began
+	}
+	for n, what := range []string{"fine", "panic"} { // a batch
+		wg.Go(func() {
+			if err := submit(what); !errors.Is(err, guard.ErrPanicked) {
+				t.Errorf("%s in a batch got %v", what, err)
+			}
+		})
+		g.awaitWaiting(n + 1)
+	}
+	close(release)
+	wg.Wait()
+	for range 2 * batchLanes {
+		if err := submit("fine"); err != nil {
+			t.Errorf("a later one got %v", err)
+		}
 	}
 }
 

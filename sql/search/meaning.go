@@ -16,6 +16,7 @@ import (
 	"ebb/memory/rank"
 	"ebb/memory/text"
 	"ebb/sessions"
+	"ebb/sessions/guard"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/facts"
 	"ebb/sql/pg"
@@ -245,7 +246,11 @@ func (s *Store) startDense(ctx context.Context, r memory.Reader, q memory.Query)
 	}
 	found := make(chan []memory.Hit, 1)
 	go func() { // ends with its deadlines
-		hits, err := s.Dense(ctx, r, q)
+		var hits []memory.Hit
+		err := guard.Do(ctx, guard.Storage, func() (err error) {
+			hits, err = s.Dense(ctx, r, q)
+			return err
+		})
 		if err != nil && !errors.Is(err, errPaused) && ctx.Err() == nil {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("Search by meaning failed, words have to do")
 		}
