@@ -44,7 +44,7 @@ func foldAll(s string) foldedText {
 	return f
 }
 
-var callHead = regexp.MustCompile(`^(?:functions?[.:])?([A-Za-z_][\w.-]*)(?::\d+)?\s*(?:[\n<{\[(>"]|$)`)
+var callHead = regexp.MustCompile(`^(?:functions?[.:]|call:)?([A-Za-z_][\w.-]*)(?::\d+)?\s*(?:[\n<{\[(>"]|$)`)
 
 const maxName = 100 // bytes before the arguments of a call
 
@@ -71,6 +71,14 @@ func (f *Filter) offers(name string) bool {
 	return slices.ContainsFunc(f.cfg.Tools, func(t Tool) bool { return t.Name == name })
 }
 
+// beginsName reports whether a text is the beginning of a call that is cut: another mark of calls, or a part of a tool's name.
+func (f *Filter) beginsName(s string) bool {
+	s = strings.TrimSpace(s)
+	m, n, _ := findMark(s)
+	return n > 0 && m.place == atCall ||
+		s != "" && slices.ContainsFunc(f.cfg.Tools, func(t Tool) bool { return strings.HasPrefix(t.Name, s) || strings.HasPrefix("functions."+t.Name, s) })
+}
+
 func (f *Filter) schema(name string) map[string]any {
 	for _, t := range f.cfg.Tools {
 		if t.Name == name {
@@ -81,11 +89,11 @@ func (f *Filter) schema(name string) map[string]any {
 }
 
 var (
-	nameAttr  = regexp.MustCompile(`(?s)<(?:function=|invoke\s+name=|function\s+name=)"?([\w.-]+)"?`)
-	parameter = regexp.MustCompile(`(?s)<parameter(?:=|\s+name=)"?([\w.-]+)"?[^>]*>(.*?)</parameter>`)
+	nameAttr  = regexp.MustCompile(`(?s)<(?:[a-z]+:)?(?:function=|invoke\s+name=|function\s+name=)"?([\w.-]+)"?`)
+	parameter = regexp.MustCompile(`(?s)<(?:[a-z]+:)?parameter(?:=|\s+name=)"?([\w.-]+)"?[^>]*>(.*?)</(?:[a-z]+:)?parameter>`)
 	keyValue  = regexp.MustCompile(`(?s)<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>`)
 	anyName   = regexp.MustCompile(`[A-Za-z_][\w-]*`)
-	python    = regexp.MustCompile(`(?s)^\W*(?:print\()?(?:default_api\.|functions\.)?([A-Za-z_][\w-]*)(?:\.call)?\((.*?)\)+\s*$`)
+	python    = regexp.MustCompile(`(?s)^\W*(?:print\()?(?:default_api\.|functions\.)?([A-Za-z_][\w-]*)(?:\.call)?\((.*?)\)+\W*$`)
 	pyArg     = regexp.MustCompile(`(?s)(\w+)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[\w.+-]+|\[[^\]]*\])`)
 )
 

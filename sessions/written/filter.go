@@ -200,6 +200,9 @@ func (f *Filter) mark(final bool) int {
 	switch {
 	case wait && !final:
 		return 0
+	case wait && isPartOfMark(f.buf): // the stream ends within it
+		f.note(Leaked)
+		return len(f.buf)
 	case n == 0:
 		return f.emit(f.buf[:1])
 	case m.place != atCall:
@@ -228,11 +231,14 @@ func (f *Filter) block(m mark, n int, final bool) int {
 	case f.endless(f.buf), !final:
 		return 0
 	}
+	if at >= 0 && strings.TrimSpace(f.buf[n:n+at]) == "" {
+		return f.emit(f.buf[:end]) // words about a pair of marks
+	}
 	if f.endless(f.buf[:end]) {
 		return end
 	}
 	calls, ok := f.parse(f.buf[:end])
-	if !ok && at < 0 && !strings.ContainsAny(f.buf[n:], "{[") && !strings.Contains(f.buf[n:], "<parameter") && !strings.Contains(f.buf[n:], "<arg_") {
+	if !ok && at < 0 && !f.beginsName(f.buf[n:]) && !strings.ContainsAny(f.buf[n:], "{[") && !strings.Contains(f.buf[n:], "<parameter") && !strings.Contains(f.buf[n:], "<arg_") {
 		f.words++
 		return f.emit(f.buf[:n]) // words about a mark
 	}

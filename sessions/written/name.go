@@ -16,7 +16,7 @@ func variants(name string) []string {
 	if nick == "" {
 		return nil
 	}
-	return []string{nick + "（" + id + "）", nick + " (" + id + ")", nick + " （" + id + "）"}
+	return []string{"[" + name + "]", nick + "（" + id + "）", nick + " (" + id + ")", nick + " （" + id + "）"}
 }
 
 var plainName = strings.NewReplacer(" （", "(", "（", "(", " (", "(", "）", ")")
@@ -26,6 +26,8 @@ var (
 	fullClock = regexp.MustCompile(`^\[\d{4}-\d\d-\d\d \d\d:\d\d [A-Z][a-z]+ [^\]\n]{1,160}\]`)
 	halfClock = regexp.MustCompile(`^\[(?:\d{0,4}|\d{4}-[\d-]{0,5}|\d{4}-\d\d-\d\d [\d:]{0,5}|[\d:]{0,5}|(?:\d{4}-\d\d-\d\d )?\d\d:\d\d [^\]\n]{0,160})$`)
 	quoteLead = regexp.MustCompile(`^\[引用 [^\n:：]{1,100}: [^\n]*\]\n`)
+	roleAlone = regexp.MustCompile(`^(?i:assistant)[ \t]*\r?\n\r?\n`)
+	halfAlone = regexp.MustCompile(`^(?i:assistant)[ \t]*\r?(?:\n\r?)?$`)
 	halfQuote = regexp.MustCompile(`^\[(?:引(?:用(?: [^\n]*)?)?)?$`)
 )
 
@@ -60,8 +62,16 @@ func (f *Filter) head(final bool) (n int, decided bool) {
 		f.note(Labelled)
 		return n, false
 	}
-	switch n, _, wait := f.name(s, true, f.cfg.Self, "assistant"); {
-	case wait && !final:
+	if role := roleAlone.FindString(s); role != "" {
+		f.note(Labelled)
+		return len(role), false
+	}
+	own := []string{f.cfg.Self, "assistant", "@" + f.cfg.Self, "「" + f.cfg.Self + "」"}
+	if f.cfg.Self == "" {
+		own = own[1:2]
+	}
+	switch n, _, wait := f.name(s, true, own...); {
+	case (wait || halfAlone.MatchString(s)) && !final:
 		return 0, false
 	case n > 0:
 		f.note(Labelled)
@@ -86,6 +96,12 @@ func (f *Filter) headLine(n int, final bool, form func(below string) (same, wait
 	_, below, found := strings.Cut(f.buf[n:], "\n")
 	if !found && !final {
 		return 0, false
+	}
+	// A line gives words or work to several speakers: "张三(u2): 接口；李四(u3): 测试".
+	line := f.buf[n : len(f.buf)-len(below)]
+	if slices.ContainsFunc(f.cfg.Speakers, func(s string) bool { return strings.Contains(line, s+":") || strings.Contains(line, s+"：") }) {
+		f.kept = true
+		return 0, true
 	}
 	same, wait := form(below)
 	if wait && !same && !final {
@@ -118,8 +134,12 @@ func (f *Filter) name(s string, own bool, names ...string) (n int, who string, w
 			wait = wait || len(s) < len(one)+2 && (s == stars || foldPrefix(one, body))
 			continue
 		}
-		if own && strings.HasPrefix(strings.TrimPrefix(rest, " "), "(") { // with an id, as people have
-			id, after, closed := strings.Cut(rest, ")")
+		if open := strings.TrimPrefix(rest, " "); own && (strings.HasPrefix(open, "(") || strings.HasPrefix(open, "（")) { // with an id, as people have
+			end := ")"
+			if open[0] != '(' {
+				end = "）"
+			}
+			id, after, closed := strings.Cut(rest, end)
 			if !closed || len(id) >= maxID {
 				wait = wait || !closed && len(id) < maxID
 				continue

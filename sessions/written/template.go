@@ -38,6 +38,17 @@ var marks = append([]mark{
 	{open: "<invoke name=", close: []string{"</invoke>"}},
 	{open: "<minimax:tool_call>", close: []string{"</minimax:tool_call>"}},
 	{open: "<|dsml|function_calls>", close: []string{"</|dsml|function_calls>"}},
+	{open: "<|dsml|tool_calls>", close: []string{"</|dsml|tool_calls>"}},
+	{open: "<antml:function_calls>", close: []string{"</antml:function_calls>"}},
+	{open: "<antml:invoke name=", close: []string{"</antml:invoke>"}},
+	{open: "<steptml:invoke name=", close: []string{"</steptml:invoke>"}},
+	{open: "<seed:tool_call>", close: []string{"</seed:tool_call>"}},
+	{open: "<toolcall>", close: []string{"</toolcall>"}},
+	{open: "<tools>", close: []string{"</tools>"}},
+	{open: "<start_function_call>", close: []string{"<end_function_call>"}},
+	{open: "<|tool_call_start|>", close: []string{"<|tool_call_end|>"}},
+	{open: "<|start_action|>", close: []string{"<|end_action|>"}},
+	{open: "<|python_start|>", close: []string{"<|python_end|>"}},
 	{open: "<|tool_call|>", close: []string{"<|/tool_call|>", "<|end_tool_call|>", "</tool_call>"}},
 	{open: "<|tool_call>", close: []string{"<tool_call|>", "</|tool_call>"}},
 	{open: "<|tool_calls|>", close: []string{"<|/tool_calls|>"}},
@@ -57,6 +68,7 @@ func turnMarks() (all []mark) {
 		atEnd: {
 			"<|im_end|>", "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>", "<|eot|>", "<|eos|>", "<eos>", "</s>", "<end_of_turn>", "<turn|>",
 			"<|end_of_turn|>", "<|end_of_turn_token|>", "<|end_of_sentence|>", "<|end|>", "<|return|>", "<|endofassistant|>", "<seed:eos>", "<eoa>",
+			"<|eom|>", "<|message_end|>", "<|tool_response>", "<pad>", "<unk>", "[eos]", "[pad]", "[/inst]",
 		},
 		atStart: {
 			"<|im_start|>", "<|start_header_id|>", "<|header_start|>", "<start_of_turn>", "<|turn>", "<|start_of_role|>", "<|start_of_turn_token|>",
@@ -122,9 +134,14 @@ func findMark(s string) (m mark, n int, wait bool) {
 	return mark{}, 0, wait
 }
 
+// isPartOfMark reports whether the beginning of a mark is too long for words.
+func isPartOfMark(s string) bool {
+	return len(s) >= 5 && s[0] == '<' && (strings.HasPrefix(s, "<|") || strings.HasPrefix(s, "<｜") || strings.Contains(s, "_"))
+}
+
 const (
 	roles    = `(?i:user|assistant|system|developer|tool|model|human|ipython|observation|environment|用户|助手)`
-	roleEnds = `<\|(?:end_header_id|header_end|end_of_role|im_middle|message|channel)\|>`
+	roleEnds = `<\|(?:end_header_id|header_end|end_of_role|im_middle|im_sep|message|channel)\|>`
 )
 
 var (
@@ -136,7 +153,7 @@ var (
 	lineEnd   = regexp.MustCompile(`^[ \t]*\r?\n`)
 	halfEnd   = regexp.MustCompile(`^[ \t]*\r?$`)
 	// leads introduces a mark: a colon, or the sign of an item. sentence is the end of one.
-	leads    = regexp.MustCompile(`(?:[:：=][ \t]*|^[ \t>]*(?:[-*+•]|\d{1,3}[.)、])[ \t]*)$`)
+	leads    = regexp.MustCompile(`(?:[:：=][ \t]*|(?:用|是|写|写成|例如|比如|像|\b(?:with|uses?|like|is|writes?))[ \t]+|^[ \t>]*(?:[-*+•]|\d{1,3}[.)、])[ \t]*)$`)
 	sentence = regexp.MustCompile(`[。！？!?.…～~]["”’)）*]{0,3}$`)
 )
 

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"ebb/sessions"
 )
 
 var (
@@ -78,6 +80,9 @@ func (f *Filter) lineCall(final bool) (n int, is, wait bool) {
 		f.take(calls, ok)
 		return m[4] + n, true, false
 	}
+	if n, is, wait := f.bareCall(s, final); is || wait {
+		return n, is, wait
+	}
 	if !final && (beginsLead(s) || halfCalled.MatchString(s) || (s[0] == '{' || s[0] == '[') && halfKey.MatchString(s)) {
 		return 0, false, true
 	}
@@ -117,3 +122,72 @@ func (f *Filter) cutCall(s, value string, final bool) (n int, is, wait bool) {
 	}
 	return 0, false, false
 }
+
+var (
+	channelLead = regexp.MustCompile(`^(?:assistant)?commentary to=functions\.`)
+	halfChannel = regexp.MustCompile(`^(?:a(?:s(?:s(?:i(?:s(?:t(?:a(?:n(?:t)?)?)?)?)?)?)?)?)?(?:c(?:o(?:m(?:m(?:e(?:n(?:t(?:a(?:r(?:y(?: (?:t(?:o(?:=[a-z.]{0,10})?)?)?)?)?)?)?)?)?)?)?)?)?)?$`)
+	beforeJSON  = regexp.MustCompile(`^(?:[ \t]|json|code|<\|[a-z_]{1,20}\|>|\r?\n){1,8}`)
+	halfJSON    = regexp.MustCompile(`^(?:[ \t]|json|code|<\|[a-z_]{1,20}\|>|\r?\n){0,8}(?:js?o?|co?d?|<\|?[a-z_]{0,20}\|?)?$`)
+	pyCall      = regexp.MustCompile(`^\(((?:\s*\w+\s*=\s*(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|[\w.+-]+|\[[^\]\n]*\])\s*,?)+)\)\]?[ \t]*(?:\r?\n|$)`)
+)
+
+// bareCall takes a call without marks. GLM writes the name of a tool and JSON on the next line, gpt-oss the words of a channel before
+// both, and Llama a line of Python.
+func (f *Filter) bareCall(s string, final bool) (n int, is, wait bool) {
+	lead := len(channelLead.FindString(s))
+	if lead == 0 && !final && halfChannel.MatchString(s) {
+		return 0, false, true
+	}
+	if lead == 0 && s[0] == '[' {
+		lead = 1
+	}
+	for _, t := range f.cfg.Tools {
+		rest, named := strings.CutPrefix(s[lead:], t.Name)
+		switch {
+		case !final && strings.HasPrefix(t.Name, s[lead:]):
+			return 0, false, true
+		case !named:
+		case strings.HasPrefix(rest, "("):
+			if n, is, wait := f.pythonCall(s, rest, final); is || wait {
+				return n, is, wait
+			}
+		case lead != 1:
+			if !final && halfJSON.MatchString(rest) {
+				return 0, false, true
+			}
+			between := beforeJSON.FindString(rest)
+			at := len(s) - len(rest) + len(between)
+			if between == "" || lead == 0 && !strings.Contains(between, "\n") || at >= len(s) || s[at] != '{' {
+				continue
+			}
+			value, size := jsonAt(s[at:])
+			if size == 0 {
+				return f.cutCall(s, s[at:], final)
+			}
+			f.take([]sessions.ToolCall{{Name: t.Name, Arguments: string(value)}}, true)
+			return at + size, true, false
+		}
+	}
+	return 0, false, false
+}
+
+// pythonCall decides on a line of Python, from its bracket. Behind an introduction it is an example, unless it ends the answer.
+func (f *Filter) pythonCall(s, rest string, final bool) (n int, is, wait bool) {
+	line, after, ended := strings.Cut(rest, "\n")
+	if !ended && !final {
+		return 0, false, len(line) < maxPython
+	}
+	if !pyCall.MatchString(line) {
+		return 0, false, false
+	}
+	if f.introduced() && (!final || strings.TrimSpace(after) != "") {
+		return 0, false, strings.TrimSpace(after) == ""
+	}
+	whole := s[:len(s)-len(after)]
+	calls, ok := f.parse(strings.TrimSpace(whole))
+	f.take(calls, ok)
+	return len(whole), true, false
+}
+
+// maxPython bounds a line of Python that is waited for.
+const maxPython = 2000
