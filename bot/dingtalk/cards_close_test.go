@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/bot/chat"
 	"ebb/bot/dingtalk/calls"
 	"ebb/bot/dingtalk/card"
 	"ebb/bot/dingtalk/dingtalktest"
@@ -81,6 +82,53 @@ func (w *cardWorld) stateOf(track string) sessions.CardState {
 		w.Fatal(err)
 	}
 	return c.State
+}
+
+// A process that has a session again counts the end of its card, if another process made the prepaid call meanwhile. The month has as
+// many calls as DingTalk saw.
+func TestEndSpentElsewhereIsCounted(t *testing.T) {
+	t.Parallel()
+	for name, again := range map[string]bool{"in a turn that begins again": true, "in a later attempt of the reply": false} {
+		for _, spent := range []bool{false, true} {
+			w := onCards(t, card.Auto)
+			live, o := w.turn()
+			live.Text("one", false)
+			await(t, "a frame", func() bool { return len(w.s.Cards("")) == 1 && strings.Contains(w.s.Cards("")[0].Content, "one") })
+			track, elsewhere := live.Stop(), 0
+			spend := func() {
+				if !spent {
+					return
+				}
+				if elsewhere++; w.store.SetPrepaid(t.Context(), sessions.Card{Key: cardKey, Track: track}) != nil {
+					t.Error("the prepaid call is not spent")
+				}
+			}
+			if again {
+				spend()
+				pending, err := w.store.Pending(t.Context(), cardKey, 1)
+				if err != nil || len(pending) != 1 {
+					t.Fatal(pending, err)
+				}
+				next := w.g.Display().Show(t.Context(), chat.Shown{
+					Lease: w.lease, Asked: pending, Target: o.Reply.Target, Tracks: []string{track}, Lang: "zh", Sent: w.sent, Look: func() {},
+				})
+				if next.Stop() != track {
+					t.Error("the turn has another card")
+				}
+			}
+			o = w.commit(o, track)
+			if !again {
+				spend()
+				o = w.claim(o)
+			}
+			if sent := mustSend(t, w.g, o); sent.Via != chat.ViaCard {
+				t.Errorf("%s: the answer went by %s", name, sent.Via)
+			}
+			if counted, made := int(w.governor.Status().Calls), w.s.State().Apps[0].APICalls+elsewhere; counted != made {
+				t.Errorf("%s, spent elsewhere %t: %d calls are counted, and %d were made", name, spent, counted, made)
+			}
+		}
+	}
 }
 
 // A call that ends an abandoned card is counted before it is made, also that of a process that is killed during the call. In a

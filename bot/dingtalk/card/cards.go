@@ -139,9 +139,17 @@ func (c *Cards) resume(ctx context.Context, s chat.Shown) (track string, deliver
 	if !ok { // this process may know more of it
 		card = openedCard{created: true, prepaid: known.Prepaid}
 	}
+	card.spendAs(known)
 	card.key, card.busy = known.TextKey, time.Now().Add(known.Busy)
 	c.opened.Add(known.Track, card)
 	return known.Track, card.created
+}
+
+// spendAs forgets a prepaid call that another process has made: the session was that process's meanwhile.
+func (o *openedCard) spendAs(row sessions.Card) {
+	if !row.Prepaid {
+		o.prepaid, o.reserved = false, calls.Reservation{}
+	}
 }
 
 // textKey is the variable of a card's text. The settings may have changed since it was delivered.

@@ -116,12 +116,18 @@ func (c *Cards) tryEnd(ctx context.Context, o sessions.Outgoing, u Update, card 
 func (c *Cards) known(ctx context.Context, o sessions.Outgoing) openedCard {
 	track := o.Reply.Target.Card
 	card, ok := c.opened.Get(track)
-	if ok {
+	if ok && (o.Attempts <= 1 || !card.prepaid) {
 		return card
 	}
 	one, stop := context.WithTimeout(ctx, storeTime)
 	defer stop()
 	row, err := c.cfg.Store.OpenCardOf(one, o.Key, []string{track}, nil)
+	if ok {
+		if err == nil {
+			card.spendAs(row)
+		}
+		return card
+	}
 	card.key, card.busy = row.TextKey, time.Now().Add(row.Busy)
 	if err != nil || !row.Prepaid {
 		card.created = err != nil && !errors.Is(err, sessions.ErrNotFound) // DingTalk knows whether it exists
