@@ -22,7 +22,7 @@ type Call struct {
 // Parse parses a text such as "/compact the numbers"; Name is empty for a text that is no command. Chinese keyboards
 // write ／ for the slash, and people leave out the blank: "/忘记我确认" is 忘记, 我 and 确认.
 func (t Table) Parse(text string) Call {
-	text = strings.TrimSpace(text)
+	text = strings.TrimFunc(text, isBlank)
 	if c := t.bare(trimMarks(withoutMentions(text, 0))); c != nil {
 		return c.call("")
 	}
@@ -33,9 +33,12 @@ func (t Table) Parse(text string) Call {
 	if !ok {
 		return Call{}
 	}
-	spaced := strings.TrimSpace(text)
+	spaced := strings.TrimLeftFunc(text, isBlank)
 	word, rest := cutWord(spaced)
 	if c, tail, ok := t.named(word); ok {
+		return c.call(strings.TrimSpace(tail + " " + rest))
+	}
+	if c, tail, ok := t.marked(word); ok {
 		return c.call(strings.TrimSpace(tail + " " + rest))
 	}
 	if spaced != text { // "/ 2", "/ or"
@@ -67,6 +70,37 @@ func (t Table) named(word string) (c *Command, tail string, ok bool) {
 		return t.named(plain)
 	}
 	return nil, "", false
+}
+
+// isBlank includes the signs without width that clients put around a mention.
+func isBlank(r rune) bool {
+	return unicode.IsSpace(r) || strings.ContainsRune("\u200b\u200c\u200d\u2060\ufeff", r)
+}
+
+// asides are words behind a name that say nothing.
+var asides = regexp.MustCompile(`(?:一下|吧|呀|啊)$`)
+
+// marked finds a name in full-width letters, with marks behind it, as in "/状态。", or with a colon before its argument, as in
+// "/提醒：10分钟后".
+func (t Table) marked(word string) (c *Command, tail string, ok bool) {
+	word = strings.Map(func(r rune) rune {
+		if '！' <= r && r <= '～' {
+			return r - '！' + '!'
+		}
+		return r
+	}, word)
+	if c, tail, ok = t.named(word); ok {
+		return c, tail, ok
+	}
+	name, tail := word, ""
+	if at := strings.IndexAny(word, ":,"); at > 0 {
+		name, tail = word[:at], word[at+1:]
+	}
+	if name = asides.ReplaceAllString(strings.TrimRight(name, "?!。.~"), ""); name == "" {
+		return nil, "", false
+	}
+	c, words, ok := t.named(strings.ToLower(name))
+	return c, strings.TrimSpace(words + " " + tail), ok
 }
 
 // cut returns a rest that is empty, or begins with a word of a use or with its argument.

@@ -108,13 +108,13 @@ var Commands = Table{
 		Example: wording.Text{"/压缩 重点 发布窗口", "/compact focus release dates"},
 		Does:    wording.Text{"以这段文字为重点压缩", "compact with this text as the focus"}, Run: (*Handler).compactNow,
 	}}},
-	{ZH: []string{"停止", "停"}, EN: []string{stopName}, Uses: []Use{{
+	{ZH: []string{"停止", "停", "停下", "停一下", "取消"}, EN: []string{stopName, "cancel", "abort"}, Uses: []Use{{
 		Usage: wording.Text{"/停止", "/stop"}, Does: wording.Text{"停止正在进行的回答", "stop the answer in progress"},
 		Run: func(h *Handler, ctx context.Context, t *view.Exchange, _ Call) string {
 			return stopping{h, t}.answer(ctx)
 		},
 	}}},
-	{ZH: []string{"提醒"}, EN: []string{"remind"}, Uses: []Use{{
+	{ZH: []string{"提醒", "我的提醒"}, EN: []string{"remind", "reminders", "reminder"}, Uses: []Use{{
 		Args: Optional, Match: isList, Glue: "列清全所",
 		Usage: wording.Text{"/提醒", "/remind"}, Example: wording.Text{"/提醒 列表", "/remind list"},
 		Does: wording.Text{"这里的提醒", "the reminders here"}, Run: remind(reminding.list),
@@ -139,10 +139,10 @@ var Commands = Table{
 		Does:    wording.Text{"到时提醒，可以重复", "say it at that time, once or again and again"},
 		Run:     remind(reminding.set),
 	}}},
-	{ZH: []string{"新对话", "清空", "清除", "重置", "重新开始"}, EN: []string{"new", "clear", "reset"}, Uses: []Use{{
+	{ZH: []string{"新对话", "清空", "清除", "重置", "重新开始", "新会话", "新建对话", "开始新对话", "清空对话", "清空上下文", "清除上下文", "清空记录", "清屏", "重来"}, EN: []string{"new", "clear", "reset", "restart", "newchat", "cls"}, Uses: []Use{{
 		Who: Owner, Usage: wording.Text{"/新对话", "/new"}, Does: wording.Text{"从头开始", "begin a new conversation"}, Run: (*Handler).renew,
 	}}},
-	{ZH: []string{"模型"}, EN: []string{"model"}, Uses: []Use{{
+	{ZH: []string{"模型", "切换模型", "换模型", "模型列表"}, EN: []string{"model"}, Uses: []Use{{
 		Match: func(arg string) bool { return arg == "" },
 		Usage: wording.Text{"/模型", "/model"}, Does: wording.Text{"有哪些模型，这里用哪个", "the models, and the one in use here"},
 		Run: func(h *Handler, _ context.Context, t *view.Exchange, _ Call) string { return choosing{h, t}.list() },
@@ -176,11 +176,11 @@ var Commands = Table{
 		Usage: wording.Text{"/我是谁", "/whoami"}, Does: wording.Text{"你的 ID、角色和限额", "your id, role and limits"},
 		Run: func(h *Handler, _ context.Context, t *view.Exchange, _ Call) string { return asking{h, t}.who() },
 	}}},
-	{ZH: []string{"用量"}, EN: []string{"usage"}, Uses: []Use{{
+	{ZH: []string{"用量", "额度", "费用"}, EN: []string{"usage", "cost", "tokens"}, Uses: []Use{{
 		Usage: wording.Text{"/用量", "/usage"}, Does: wording.Text{"这个会话今天和本月的用量，你的限额还剩多少", "tokens of this conversation, today and this month, and the rest of your limits"},
 		Run: func(h *Handler, ctx context.Context, t *view.Exchange, _ Call) string { return asking{h, t}.usage(ctx) },
 	}}},
-	{ZH: []string{"记忆"}, EN: []string{"memory"}, Uses: []Use{{
+	{ZH: []string{"记忆", "我的记忆", "记忆列表"}, EN: []string{"memory"}, Uses: []Use{{
 		Args: Optional, Glue: digits, Usage: wording.Text{"/记忆 [页码]", "/memory [page]"},
 		Example: wording.Text{"/记忆 2", "/memory 2"},
 		Does:    wording.Text{"我记得关于你和这里的什么", "what I know about you and this conversation"}, Run: (*Handler).listMemories,
@@ -226,7 +226,7 @@ var Commands = Table{
 		Example: wording.Text{"/导出我 2", "/export me 2"},
 		Does:    wording.Text{"私聊里给你一份你的数据", "your data, in a private chat"}, Run: (*Handler).exportMe,
 	}}},
-	{ZH: []string{"帮助", "菜单"}, EN: []string{"help", "start", "menu"}, Bare: true, Uses: []Use{{
+	{ZH: []string{"帮助", "菜单", "命令", "功能", "说明", "使用说明", "开始"}, EN: []string{"help", "start", "menu", "h", "commands", "?"}, Bare: true, Uses: []Use{{
 		Args: Optional, Usage: wording.Text{"/帮助 [命令]", "/help [COMMAND]"},
 		Example: wording.Text{"/帮助 提醒", "/help remind"}, Does: wording.Text{"这段说明，或者一个命令的用法和例子", "this text, or the usage of one command with examples"}, Run: (*Handler).help,
 	}}},

@@ -114,6 +114,11 @@ func TestCommandsAsPeopleWriteThem(t *testing.T) {
 		"/model main @Ebb": "model|main|true", "/提醒 @Ebb": "remind||true", "/remind change 3 tomorrow at 9 @Ebb": "remind|change 3 tomorrow at 9|true",
 		"/forget #3 @Ebb": "forget|#3|true", "/忘记 @王芳 @Ebb": "forget|@王芳|true", "/forget @Wang Fang @Ebb": "forget|@Wang Fang|true", "/忘记 @王芳": "forget|@王芳|true",
 		"/提醒 10分钟后 联系 @王芳": "remind|10分钟后 联系 @王芳|true", "/压缩 重点 @王芳": "compact|重点 @王芳|true", "/compact release dates @Ebb": "compact|release dates @Ebb|true",
+		"/状态。": "status||true", "/状态?": "status||true", "/whoami？": "whoami||true", "/ｓｔａｔｕｓ": "status||true", "\u200b/状态\u200b": "status||true", "/\ufeff状态": "status||true",
+		"/提醒：10分钟后 喝水": "remind|10分钟后 喝水|true", "/提醒,明天9点 开会": "remind|明天9点 开会|true", "/compact: dates": "compact|dates|true", "/压缩一下": "compact||true",
+		"/?": "help||true", "/？": "help||true", "/h": "help||true", "/命令": "help||true", "/开始": "help||true", "/新会话": "new||true", "/清空上下文": "new||true", "/restart": "new||true",
+		"/停一下": "stop||true", "/cancel": "stop||true", "/取消": "stop||true", "/额度": "usage||true", "/换模型 main": "model|main|true", "/记忆列表": "memory||true", "/reminders": "remind||true",
+		"/状态\u2005@Ebb\u2005": "status||true", "/api:v1 是什么": "api:v1|是什么|false", "/状态?怎么看": "状态?怎么看||false",
 		"帮助": "help||true", "help": "help||true", "Help?": "help||true", "help me": "||false", "需要帮助": "||false",
 	} {
 		c := Commands.Parse(text)
