@@ -187,7 +187,7 @@ func mentionsOf(o object, bot string) mentions {
 // isMention reports whether a text is one mention and nothing else.
 func isMention(text string) bool {
 	text = strings.TrimSpace(text)
-	if slash := strings.IndexAny(text, "/／"); slash > 0 && isHanBehind(text[slash:]) {
+	if slash := strings.IndexAny(text, "/／"); slash > 0 && (isHanBehind(text[slash:]) || isWord(text[slash:])) {
 		return false
 	}
 	return hasAt(text) && strings.IndexFunc(text, unicode.IsSpace) < 0 && utf8.RuneCountInString(text) > 1
@@ -205,7 +205,8 @@ func commandBehind(text string) string {
 	rest := strings.TrimSpace(text)
 	for hasAt(rest) {
 		end := strings.IndexFunc(rest, unicode.IsSpace)
-		if glued := strings.IndexAny(rest, "/／"); glued > 0 && (end < 0 || glued < end) && isHanBehind(rest[glued:]) {
+		if glued := strings.IndexAny(rest, "/／"); glued > 0 && (end < 0 || glued < end) &&
+			(isHanBehind(rest[glued:]) || isWord(rest[glued:]) && rest == strings.TrimSpace(text)) {
 			end = glued
 		}
 		if end < 0 {
@@ -217,6 +218,12 @@ func commandBehind(text string) string {
 		return rest
 	}
 	return text
+}
+
+// isWord reports whether a slash and one Latin word are the rest of a text: "@Ebb/help".
+func isWord(slash string) bool {
+	_, n := utf8.DecodeRuneInString(slash)
+	return len(slash) > n && strings.Trim(slash[n:], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
 // isHanBehind excludes names such as @types/node.
