@@ -123,3 +123,33 @@ func TestReplicasShareTheRateOfCards(t *testing.T) {
 		t.Errorf("%d ends were refused, %d answers left their cards", f.refused.Load(), f.left.Load())
 	}
 }
+
+// An answer that is there before its card is opened takes two calls, and one that is there before the first update three.
+func TestFastAnswersTakeFewCalls(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		opened bool // before the answer is whole
+		calls  int
+	}{"at once": {false, 2}, "soon": {true, 3}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := onCardsEvery(t, card.Auto, time.Hour) // the times of the package decide
+			live, o := w.turn()
+			live.Text("whole answer", false)
+			if c.opened {
+				await(t, "the card", live.Visible)
+			}
+			o = w.commit(o, live.Stop())
+			if sent := mustSend(t, w.g, o); sent.Via != chat.ViaCard {
+				t.Fatalf("sent %+v", sent)
+			}
+			shown := w.s.Cards("")
+			if len(shown) != 1 || shown[0].State != dingtalktest.CardFinished || shown[0].Content != "whole answer" || shown[0].Params["feedback"] != "true" || shown[0].Params["stop"] != "false" {
+				t.Fatalf("the cards are %+v", shown)
+			}
+			if shown[0].Calls != c.calls {
+				t.Errorf("%d calls, want %d", shown[0].Calls, c.calls)
+			}
+		})
+	}
+}

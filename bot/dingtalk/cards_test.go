@@ -30,16 +30,22 @@ type cardWorld struct {
 	store    *memstore.Store
 	cards    sessions.Cards // as the transport sees them
 	lease    sessions.Lease
+	interval time.Duration              // 0: a card is opened at once, and updated as often as its API permits
 	sent     func(context.Context) bool // whether earlier replies are sent
 	looked   chan struct{}              // a display asks its turn to look; nil: not noted
 }
 
 func onCards(t *testing.T, mode card.Mode) *cardWorld {
 	t.Helper()
+	return onCardsEvery(t, mode, 0)
+}
+
+func onCardsEvery(t *testing.T, mode card.Mode, interval time.Duration) *cardWorld {
+	t.Helper()
 	o := dingtalktest.Fast()
 	o.CardTemplates = []dingtalktest.CardTemplate{{ID: cardTemplate}}
 	months := calls.NewMemory()
-	w := &cardWorld{T: t, s: dingtalktest.NewServer(t, o), months: months, governor: calls.New(calls.Options{Store: months, Quota: 1000}), store: memstore.New(time.Minute), sent: allSent}
+	w := &cardWorld{T: t, s: dingtalktest.NewServer(t, o), months: months, governor: calls.New(calls.Options{Store: months, Quota: 1000}), store: memstore.New(time.Minute), interval: interval, sent: allSent}
 	w.cards = w.store
 	w.g = run(t, w.s, w.process(mode), nil)
 	return w
@@ -61,7 +67,7 @@ func (w *cardWorld) process(mode card.Mode) *Transport {
 	return newTransport(w.T, w.s.URL, func(c *Config) {
 		c.Calls = w.governor
 		c.Cards = &Cards{
-			Store: w.cards, Template: cardTemplate, Key: "content", Stream: mode, Interval: time.Millisecond,
+			Store: w.cards, Template: cardTemplate, Key: "content", Stream: mode, Interval: w.interval,
 			Language: func(sessions.ConversationID) string { return "zh" },
 		}
 	})

@@ -69,6 +69,7 @@ type Cards struct {
 // none.
 type openedCard struct {
 	created  bool              // This process delivered it, or took it over; false in an entry: it was not delivered.
+	byReply  bool              // Its reply delivered it, in this process: it has the buttons of a finished card.
 	prepaid  bool              // reserved counts the call that ends it, as its row says.
 	reserved calls.Reservation // zero value: by another process
 	waits    int               // attempts of the reply that made no call

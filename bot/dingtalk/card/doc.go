@@ -1,6 +1,7 @@
 // Package card shows answers on DingTalk's cards: one card for each turn that asks the model.
 //
-// A turn opens its card at its begin, or while it waits for a slot, and streams its text. The reply in the outbox ends
+// A turn opens its card a quarter of a second after its begin, or while it waits for a slot, and streams its text. The reply of a faster
+// turn creates the card. The reply in the outbox ends
 // the card, with the same calls for each attempt: a card shows its last text once. A long reply goes on as Markdown
 // messages. A reply whose card DingTalk refuses is a Markdown message as a whole.
 //
@@ -14,7 +15,7 @@
 // # Calls
 //
 //	streamed card     2 calls, one for each update, and one for its buttons at the end; one more if its turn waited
-//	unstreamed card   2 calls
+//	unstreamed card   2 calls; also an answer that is there within a quarter of a second
 //	Markdown message  none
 //
 // A card is delivered with both calls reserved, so that the month always permits its end. The row keeps that

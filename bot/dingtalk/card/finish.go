@@ -109,7 +109,7 @@ func (c *Cards) tryEnd(ctx context.Context, o sessions.Outgoing, u Update, card 
 		u.Within = min(endTime, allTime-time.Since(card.since))
 		return c.end(ctx, o, u, card, attempt)
 	}
-	return neverCreated(!card.created && !o.Maybe, left)
+	return neverCreated(!card.created && !card.byReply && !o.Maybe, left)
 }
 
 // After another process the card's row decides. That process may not have begun the first attempt.
@@ -158,7 +158,7 @@ func (c *Cards) leave(ctx context.Context, o sessions.Outgoing, unknown bool) er
 
 // The first attempt on a card that was not streamed creates it. A later one may find that card.
 func (c *Cards) end(ctx context.Context, o sessions.Outgoing, u Update, card openedCard, attempt int) error {
-	create := !card.created && attempt <= 1
+	create := !card.created && !card.byReply && attempt <= 1
 	if create && c.cfg.Template == "" { // cards were switched off
 		return neverCreated(true, &chat.SendError{Permanent: true, Err: ErrTemplate})
 	}
@@ -176,6 +176,7 @@ func (c *Cards) end(ctx context.Context, o sessions.Outgoing, u Update, card ope
 		if err := c.deliver(ctx, o, card, u); err != nil {
 			return neverCreated(isPermanent(err), err)
 		}
+		card.byReply = true
 		return c.endPrepaid(ctx, o, u, card)
 	}
 	err := c.endPrepaid(ctx, o, u, card)
@@ -189,6 +190,7 @@ func (c *Cards) end(ctx context.Context, o sessions.Outgoing, u Update, card ope
 	if err := c.deliver(ctx, o, card, u); err != nil {
 		return err
 	}
+	card.byReply = true
 	return c.endPrepaid(ctx, o, u, card)
 }
 

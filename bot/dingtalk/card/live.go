@@ -132,6 +132,30 @@ func (l *live) Visible() bool {
 // A card whose delivery is uncertain is tried again.
 const openTries = 2
 
+// An answer that is there before openAfter is on a card of two calls, which its reply creates. One that is there before firstFrame later
+// takes no update. Both are at most the time between two updates.
+const (
+	openAfter  = 250 * time.Millisecond
+	firstFrame = 500 * time.Millisecond
+)
+
+// endsWithin reports whether the turn ends within a time.
+func (l *live) endsWithin(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return false
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-l.ending:
+		return true
+	case <-ctx.Done():
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
 // open reports whether the card can be streamed.
 func (l *live) open(ctx context.Context) bool {
 	log := zerolog.Ctx(ctx)
@@ -140,6 +164,12 @@ func (l *live) open(ctx context.Context) bool {
 		l.deliveredAs(track)
 		l.changed() // it may show that the turn waits, or words of a turn that was killed
 		return l.shown.Sent(ctx)
+	}
+	if !l.waits && l.endsWithin(ctx, min(l.cfg.Interval, openAfter)) {
+		if l.shown.Sent(ctx) {
+			l.deliveredAs(track) // by its reply
+		}
+		return false
 	}
 	if !l.shown.Sent(ctx) {
 		log.Debug().Msg("Card not opened before earlier replies, the reply is Markdown")
@@ -242,6 +272,9 @@ func (c *Cards) settle(ctx context.Context, key sessions.Key, track string, stat
 // updates ends with the turn, the month's calls or a refused frame.
 func (l *live) updates(ctx context.Context) {
 	last, began := "", time.Now()
+	if l.endsWithin(ctx, min(l.cfg.Interval, firstFrame)) {
+		return
+	}
 	for n := 1; ; n++ {
 		select {
 		case <-l.ending:
