@@ -14,10 +14,10 @@ type Plain struct {
 	Kind  Kind
 }
 
-// Complete sends one request without tools, because the caller retries.
+// Complete sends one request without tools, because the caller retries. A silent model would be silent again.
 func (p Plain) Complete(ctx context.Context, r summarize.CompleteRequest) (summarize.Completion, error) {
 	resp, err := p.Model.Generate(ctx, Request{
-		Kind: p.Kind, Model: r.Model, MaxOutput: r.MaxOutput, Requests: 1,
+		Kind: p.Kind, Model: r.Model, MaxOutput: r.MaxOutput, Requests: 1, Passes: true,
 		Messages: []Message{{Role: "system", Content: r.System}, {Role: "user", Content: r.User}},
 	})
 	c := summarize.Completion{Model: resp.UsedModel(), Usage: resp.Usage, Cost: resp.Cost}

@@ -29,6 +29,7 @@ type Request struct {
 	MaxOutput int    // tokens; 0: as configured
 	Greets    bool   // no word of a person: a refusal blames the model
 	Requests  int    // bound of requests to all models together; 0: as configured
+	Passes    bool   // a request over which a model is silent does not count among Requests: the next one has it
 	Kind      Kind
 	Voices    Voices
 	// Delta receives the streamed text, from one goroutine, before Generate returns. After a retry it may receive the

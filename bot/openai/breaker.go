@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ebb/bot/llm"
+	"ebb/sessions"
 	"ebb/sessions/retry"
 )
 
@@ -19,9 +20,12 @@ type breaker struct {
 	trial   bool
 	pauses  *retry.Series
 	waiting map[*func()]struct{} // calls without a first token, by what ends their waiting
+	signs   int                  // first tokens and answers so far
+	hung    *sessions.Key        // conversation of a silent call since the last answer; nil: none
 }
 
-// enough opens a breaker by consecutive failures: two failed requests, or one failure without hope.
+// enough opens a breaker by consecutive failures: two failed requests, silence to two conversations, or one failure without hope. A
+// silent call is one without hope if no other had a sign of life meanwhile. Otherwise its question may be a slow one.
 const enough = 2
 
 // The longest pause between two trials, in first-token deadlines. The first one is half a deadline.
@@ -36,6 +40,7 @@ type pass struct {
 	of    *breaker
 	trial bool
 	wait  time.Duration // time until the provider accepts requests
+	signs int           // sum of the model before the call
 }
 
 // enter also returns whether the model is up or due for a trial. Otherwise only calls without another model use the
@@ -46,10 +51,10 @@ func (b *breaker) enter() (p pass, up bool) {
 	wait := time.Until(b.until)
 	switch {
 	case !b.open:
-		return pass{of: b}, true
+		return pass{of: b, signs: b.signs}, true
 	case wait <= 0 && !b.trial:
 		b.trial = true
-		return pass{of: b, trial: true}, true
+		return pass{of: b, trial: true, signs: b.signs}, true
 	case b.named:
 		return pass{of: b, wait: max(wait, 0)}, false
 	}
@@ -79,12 +84,36 @@ func (p pass) end(weight int, after time.Duration) (pause time.Duration) {
 	return pause
 }
 
+// silence is the weight of a call that was silent for too long; own are the signs of life that it had itself.
+func (p pass) silence(of sessions.Key, own int) (weight int) {
+	b := p.of
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	isKnown := b.hung != nil && *b.hung == of
+	b.hung = &of
+	switch {
+	case b.signs-own == p.signs:
+		return enough
+	case isKnown:
+		return 0
+	}
+	return 1
+}
+
+// lives notes a first token.
+func (b *breaker) lives() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.signs++
+}
+
 func (p pass) answered() (again bool) {
 	b := p.of
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	again = b.open
-	b.open, b.named, b.strikes = false, false, 0
+	b.open, b.named, b.strikes, b.hung = false, false, 0, nil
+	b.signs++
 	if p.trial {
 		b.trial = false
 	}

@@ -36,6 +36,7 @@ type slot struct {
 	probe *probe         // nil: the call waits for the answer
 	hangs bool           // the last request ended for its silence
 	flows bool           // its answer had begun
+	signs int            // first tokens of its requests
 	said  *providerError // the provider's account of the last failure; nil: there is none
 }
 
@@ -79,6 +80,9 @@ func (k *calling) take(s slot, behind int) (llm.Response, *llm.CallError) {
 	k.spent.Usage, k.spent.Cost, k.spent.Parts = k.spent.Usage.Add(resp.Usage), k.spent.Cost+resp.Cost, append(k.spent.Parts, s.part)
 	s.report(err)
 	reported = true
+	if err != nil && s.hangs && k.Passes && !s.last {
+		k.made-- // the next model has the request
+	}
 	if err != nil {
 		k.failed, k.spent.Text = append(k.failed, err), resp.Text
 		return llm.Response{}, err
@@ -131,8 +135,10 @@ func (s *slot) weight(err *llm.CallError) int {
 		return 0
 	case err.Class == llm.Busy, err.Class == llm.Broken:
 		return s.part.Requests
-	case err.Class != llm.Timeout, s.hangs:
+	case err.Class != llm.Timeout:
 		return enough
+	case s.hangs:
+		return s.pass.silence(llm.SessionOf(s.caller), s.signs)
 	case s.flows:
 		return 0 // slow
 	}

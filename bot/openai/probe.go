@@ -97,7 +97,9 @@ func (s *slot) unread() bool { return s.probe != nil && s.probe.reader.Load() ==
 // leave counts a request whose answer has no reader.
 func (k *calling) leave(s slot) *llm.CallError {
 	err := &llm.CallError{Class: llm.Timeout, Model: s.m.Name, Err: errFirst}
-	k.made++
+	if !k.Passes {
+		k.made++
+	}
 	k.failed = append(k.failed, err)
 	k.spent.Parts = append(k.spent.Parts, llm.Part{Model: s.m.Name, Requests: 1, Took: probeTime, Err: err})
 	return err
@@ -105,6 +107,8 @@ func (k *calling) leave(s slot) *llm.CallError {
 
 // firstToken reports whether the answer has a reader. Without one the model is back, and the request ends.
 func (s *slot) firstToken() bool {
+	s.signs++
+	s.m.breaker.lives()
 	if s.probe == nil || s.probe.reader.CompareAndSwap(readerWaits, readerReads) || s.probe.reader.Load() == readerReads {
 		return true
 	}
