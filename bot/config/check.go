@@ -62,11 +62,18 @@ func (k checker) required(path, value, what string) {
 	}
 }
 
+func isNoKey(r rune) bool { return r <= ' ' || r > '~' }
+
+// credential refuses a key that no HTTP header can carry, or that was copied with the words around it. The error has no part of it.
+func (k checker) credential(path, value, what string) {
+	k.want(!strings.ContainsFunc(value, isNoKey), path, "a text with blanks or other letters than ASCII", "%s alone, without \"Bearer\" and blanks", what)
+}
+
 // id refuses a name in the place of an id: it would match no one, and lock out or let in other people than it says. Ids of DingTalk are
 // printable ASCII without blanks.
 func (k checker) id(path, value, what string) {
 	k.required(path, value, what)
-	named := strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r > '~' })
+	named := strings.ContainsFunc(value, isNoKey) || strings.HasPrefix(value, "@")
 	k.want(value == "" || !named, path, strconv.Quote(value), "%s, not a name", what)
 }
 
@@ -115,6 +122,8 @@ func (d *DingTalkConfig) check(k checker, need Need) {
 		k.required("dingtalk.client_id", d.ClientID, "the Client ID (AppKey) of the DingTalk app")
 		k.required("dingtalk.client_secret", d.ClientSecret.Reveal(), "the Client Secret (AppSecret) of the DingTalk app")
 	}
+	k.credential("dingtalk.client_id", d.ClientID, "the Client ID (AppKey) of the DingTalk app")
+	k.credential("dingtalk.client_secret", d.ClientSecret.Reveal(), "the Client Secret (AppSecret) of the DingTalk app")
 	k.httpURL("dingtalk.api_base", d.APIBase)
 	k.httpURL("dingtalk.oapi_base", d.OAPIBase)
 	k.oneOf("dingtalk.reply", d.Reply, []string{ReplyMarkdown, ReplyCard})
@@ -164,6 +173,7 @@ func (m *ModelConfig) check(k checker, path string, need Need) {
 		// An explicitly empty key is for endpoints without one; a named variable without a value is an oversight.
 		k.required(path+".api_key", m.APIKey.Reveal(), "the key of the endpoint")
 	}
+	k.credential(path+".api_key", m.APIKey.Reveal(), "the key of the endpoint")
 	k.want(m.MaxOutput > 0, path+".max_output", m.MaxOutput, "more than 0")
 	k.positive(path+".timeout", m.Timeout)
 	k.positive(path+".first_token_timeout", m.FirstToken)

@@ -109,6 +109,12 @@ func TestLoadRefusesValues(t *testing.T) {
 		{"quiet hours", `{"schedule": {"quiet_hours": ^"night"}}`, `schedule.quiet_hours: got night, want hours such as "22:00-08:00", or "" for none`},
 		{"no zone", `{"agent": {"timezone": ^""}}`, `agent.timezone: got "", want the name of a time zone`},
 		{"merged", `{"agent": {"max_merged": ^0}}`, "agent.max_merged: got 0, want 1 to 100"},
+		{"key with Bearer", modelFile(`"api_key": ^"Bearer hunter2"`), "llm.models[0].api_key: got a text with blanks or other letters than ASCII, want the key of the endpoint alone"},
+		{"key with a line break", modelFile(`"api_key": ^"hunter2\n"`), "llm.models[0].api_key: got a text with blanks"},
+		{"key as an example has it", modelFile(`"api_key": ^"sk-你的密钥"`), "llm.models[0].api_key: got a text with blanks"},
+		{"name of the app", `{"dingtalk": {"client_id": ^"我的应用"}}`, "dingtalk.client_id: got a text with blanks"},
+		{"secret with a blank", `{"dingtalk": {"client_secret": ^" hunter2"}}`, "dingtalk.client_secret: got a text with blanks"},
+		{"admin as a mention", `{"agent": {"admins": [^"@manager1"]}}`, `agent.admins[0]: got "@manager1", want a staff id`},
 		{"admin", `{"agent": {"admins": ["a", ^""]}}`, "agent.admins[1]: is empty, want a staff id"},
 
 		{"limit", `{"agent": {"limits": {"tokens_per_day": ^-1}}}`, "agent.limits.tokens_per_day: got -1, want 0 (no limit) or more"},

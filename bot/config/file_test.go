@@ -12,7 +12,7 @@ func TestSecretsFromFiles(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "key")
 	text := []byte(`{"llm": {"models": [{"name": "main", "base_url": "http://127.0.0.1/v1", "model": "m", "api_key": "${file:` + path + `}"}]}}`)
-	for content, want := range map[string]string{"sk-one\n": "sk-one", "sk-two": "sk-two", "sk ${x}\r\n": "sk ${x}"} {
+	for content, want := range map[string]string{"sk-one\n": "sk-one", "sk-two": "sk-two", "sk-${x}\r\n": "sk-${x}"} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
