@@ -48,6 +48,9 @@ func (a *AdminConfig) check(k checker) {
 	l := a.DingTalkLogin
 	k.want(l.RedirectURI == "" || isSafe(l.RedirectURI, LoginPath), "admin.dingtalk_login.redirect_uri", strconv.Quote(l.RedirectURI),
 		"an https address that ends in %s, such as \"https://ebb.example.com%s\", or empty for none", LoginPath, LoginPath)
+	if a.ViewerToken.Reveal() != "" && a.ViewerToken.Reveal() == a.Token.Reveal() {
+		k.fail("admin.viewer_token", "the same as admin.token, want another one: its holders change nothing")
+	}
 	k.want(isSafe(l.AuthorizeURL, ""), "admin.dingtalk_login.authorize_url", strconv.Quote(l.AuthorizeURL), "an https address without a query")
 }
 

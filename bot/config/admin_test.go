@@ -44,6 +44,19 @@ func TestTokenLengths(t *testing.T) {
 	}
 }
 
+// One token for both roles makes each viewer an administrator.
+func TestTokensDiffer(t *testing.T) {
+	t.Parallel()
+	const token = "secret-token-16c"
+	_, err := parseConfig("f.jsonc", []byte(fmt.Sprintf(`{"admin": {"token": %q, "viewer_token": %q}}`, token, token)), env(), NeedNothing)
+	if err == nil || !strings.Contains(err.Error(), "admin.viewer_token") || strings.Contains(err.Error(), token) {
+		t.Errorf("equal tokens: %v", err)
+	}
+	if _, err := parseConfig("f.jsonc", []byte(`{"admin": {"token": "", "viewer_token": ""}}`), env(), NeedNothing); err != nil {
+		t.Errorf("no tokens: %v", err)
+	}
+}
+
 // A person administers the groups that list their staff id, which is never empty.
 func TestAdministers(t *testing.T) {
 	t.Parallel()
