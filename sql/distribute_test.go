@@ -73,6 +73,25 @@ func TestInstallationIsDistributed(t *testing.T) {
 	if err := citus.Complete(t.Context(), conn); err != nil {
 		t.Fatal(err)
 	}
+	// A table that an earlier release had on each node goes back to the coordinator, with its rows.
+	if _, err := conn.Exec(t.Context(), "INSERT INTO replicas (id, heartbeat_at) VALUES ('a', now())"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), "SELECT create_reference_table('replicas')"); err != nil {
+		t.Fatal(err)
+	}
+	moved = nil
+	if _, err = sql.Distribute(t.Context(), url, func(p citus.Place) { moved = append(moved, p) }); err != nil ||
+		len(moved) != 1 || moved[0] != (citus.Place{Table: "replicas", Kind: citus.Local}) {
+		t.Errorf("moved %v, %v", moved, err)
+	}
+	var beats int
+	if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM replicas").Scan(&beats); err != nil || beats != 1 {
+		t.Errorf("%d heartbeats are left (%v)", beats, err)
+	}
+	if s, err = sql.Distribution(t.Context(), url); err != nil || len(s.Missing) != 0 {
+		t.Errorf("left: %v, %v", s.Missing, err)
+	}
 	// Ids come from the coordinator, in the order of insertion on any node.
 	for _, key := range []string{"c", "a", "d", "b", "e", "a"} {
 		if _, err := conn.Exec(t.Context(), "INSERT INTO newer (session_key) VALUES ($1)", key); err != nil {

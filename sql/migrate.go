@@ -107,10 +107,8 @@ func Migrate(ctx context.Context, url string) ([]Migration, error) {
 	if err != nil {
 		return nil, fmt.Errorf("migrating the database: %w", err)
 	}
-	if len(results) > 0 {
-		if err := onConn(ctx, url, citus.Complete); err != nil {
-			return nil, err
-		}
+	if err := onConn(ctx, url, citus.Complete); err != nil { // also what an interrupted run left
+		return nil, err
 	}
 	for _, r := range results {
 		steps = append(steps, Migration{

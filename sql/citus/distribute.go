@@ -31,6 +31,8 @@ var (
 	distribute string
 	//go:embed orders/reference.sql
 	reference string
+	//go:embed orders/local.sql
+	local string
 )
 
 // State says how an installation is distributed.
@@ -99,8 +101,12 @@ func Complete(ctx context.Context, conn *pgx.Conn) error {
 }
 
 func move(ctx context.Context, conn *pgx.Conn, p Place) error {
-	if p.Kind == Reference {
+	switch p.Kind {
+	case Reference:
 		_, err := conn.Exec(ctx, reference, p.Table)
+		return err
+	case Local: // an earlier release had it elsewhere
+		_, err := conn.Exec(ctx, local, p.Table)
 		return err
 	}
 	with := first

@@ -1,0 +1,1 @@
+SELECT undistribute_table($1::text::regclass);
