@@ -10,7 +10,8 @@ UPDATE person_erasures SET person = sha256(convert_to(current_setting('ebb.salt'
 UPDATE dingtalk_session_events SET msg_id = left(msg_id, 34) || md5(current_setting('ebb.salt') || msg_id)
 WHERE msg_id ~ '^stop-ebb-[0-9a-f]{24}-.';
 
--- A schedule expires before its messages, which an erasure of the message that set it finds by this.
-UPDATE dingtalk_session_events f SET message = jsonb_set(f.message, '{scheduled,origin}', to_jsonb(t.origin))
+-- A schedule expires before its messages, which an erasure of the message that set it finds by this. A cluster refuses to_jsonb here.
+UPDATE dingtalk_session_events f SET message = jsonb_set(f.message, '{scheduled,origin}',
+    ('"' || replace(replace(t.origin, '\', '\\'), '"', '\"') || '"')::jsonb)
 FROM schedules t
-WHERE f.session_key = t.session_key AND starts_with(f.msg_id, 'schedule:' || t.id || ':') AND f.message ? 'scheduled';
+WHERE f.session_key = t.session_key AND starts_with(f.msg_id, 'schedule:' || t.id::text || ':') AND f.message ? 'scheduled';
