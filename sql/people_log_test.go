@@ -136,6 +136,10 @@ func (w *town) turn(ctx context.Context) {
 		}
 		turn.Taken, turn.TakenTokens = append(turn.Taken, e.ID), append(turn.TakenTokens, 1)
 	}
+	if n := len(turn.Taken) - 1; n > 0 && rapid.IntRange(0, 2).Draw(w.T, "stops") == 0 { // the last one ended the turn of the others
+		turn.Stops = []sessions.Event{{ID: turn.Taken[n], Tokens: 1}}
+		turn.Taken, turn.TakenTokens = turn.Taken[:n], turn.TakenTokens[:n]
+	}
 	hurry := rapid.IntRange(0, 7).Draw(w.T, "hurry") == 0
 	if hurry {
 		var stop context.CancelFunc
@@ -209,6 +213,38 @@ func TestPeopleAreThoseOfTheLogs(t *testing.T) {
 			}
 		}
 	})
+}
+
+// People whose commands ended a turn are found like those whom it answered, whether a command waited already or came later.
+func TestPeopleWhoStoppedATurn(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", liID, false)
+	for _, waits := range []bool{true, false} {
+		who := sessions.UserID(fmt.Sprint("stopper-", waits))
+		said := c.speak(fmt.Sprint("q", waits), liID, "李", "早", nil)
+		var stop sessions.Accepted
+		speak := func() { stop = c.speak(fmt.Sprint("s", waits), who, "停的人", "停", nil) }
+		if waits {
+			speak()
+		}
+		must[sessions.View](t)(s.Begin(t.Context(), said.Lease, 10))
+		if !waits {
+			speak()
+		}
+		must[sessions.Committed](t)(s.Commit(t.Context(), said.Lease, sessions.Turn{
+			Taken: []int64{said.EventID}, TakenTokens: []int{1}, Stops: []sessions.Event{{ID: stop.EventID, Tokens: 1}},
+		}))
+		if faults := wantPeople(t, pool, liID, who); len(faults) > 0 {
+			t.Errorf("after a stop, which waited: %t: %q", waits, faults)
+		}
+		later := c.speak(fmt.Sprint("l", waits), who, "停的人", "早", nil)
+		must[sessions.View](t)(s.Begin(t.Context(), later.Lease, 10))
+		c.turn(who, "停的人", "早", later)
+		if faults := wantPeople(t, pool, liID, who); len(faults) > 0 {
+			t.Errorf("after a question behind that stop, which waited: %t: %q", waits, faults)
+		}
+	}
 }
 
 // A process that noted a person notes them again after an erasure at another one.

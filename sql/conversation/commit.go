@@ -88,7 +88,6 @@ type writes struct {
 	take      []*dbsqlc.TurnTakeParams
 	aside     []*dbsqlc.TurnSetAsideParams
 	whole     []*dbsqlc.TurnWholeParams
-	see       []*dbsqlc.PeopleSeeParams
 	add       []*dbsqlc.TurnAddParams
 	left      []*dbsqlc.TurnReturnParams
 	runs      []*dbsqlc.TurnRunsDeleteParams
@@ -99,6 +98,7 @@ type writes struct {
 	next      []*dbsqlc.TurnNextParams
 	stops     []*dbsqlc.TurnTakeParams
 	stopped   []*dbsqlc.TurnWholeParams
+	see       []*dbsqlc.PeopleSeeParams
 
 	messages []int64 // ids of those that the turn ends
 }
@@ -119,7 +119,6 @@ func (w *writes) send(ctx context.Context, s *pg.DB) (sessions.Committed, error)
 	s.Q.TurnTake(ctx, p, w.take)
 	s.Q.TurnSetAside(ctx, p, w.aside)
 	s.Q.TurnWhole(ctx, p, w.whole)
-	s.Q.PeopleSee(ctx, p, w.see)
 	s.Q.TurnAdd(ctx, p, w.add)
 	s.Q.TurnReturn(ctx, p, w.left)
 	s.Q.TurnRunsDelete(ctx, p, w.runs)
@@ -130,6 +129,7 @@ func (w *writes) send(ctx context.Context, s *pg.DB) (sessions.Committed, error)
 	s.Q.TurnNext(ctx, p, w.next)
 	s.Q.TurnTake(ctx, p, w.stops)
 	s.Q.TurnWhole(ctx, p, w.stopped)
+	s.Q.PeopleSee(ctx, p, w.see) // behind all takes: it reads messages with a place
 
 	err := p.Send(ctx)
 	last, none := pg.One(session.QueryRow)

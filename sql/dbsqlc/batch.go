@@ -4767,7 +4767,7 @@ type TurnSessionParams struct {
 // events before last_seq. No row: the lease is not the current one, or the row was deleted, see SessionsRevive.
 //
 // The commit of a turn is a pipeline of this and the statements after it as far as TurnNext: one transaction, one round trip, one flush of
-// the log. The takes of commands that ended the turn come last. Each is sent only when the turn has something for it.
+// the log. The takes of commands that ended the turn and PeopleSee come last. Each is sent only when the turn has something for it.
 func (q *Queries) TurnSession(ctx context.Context, db DBTX, arg []*TurnSessionParams) *TurnSessionBatchResults {
 	batch := &pgx.Batch{}
 	for _, a := range arg {

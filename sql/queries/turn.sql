@@ -149,7 +149,7 @@ WHERE e.session_key = @session_key AND e.state = 'pending'
 -- events before last_seq. No row: the lease is not the current one, or the row was deleted, see SessionsRevive.
 --
 -- The commit of a turn is a pipeline of this and the statements after it as far as TurnNext: one transaction, one round trip, one flush of
--- the log. The takes of commands that ended the turn come last. Each is sent only when the turn has something for it.
+-- the log. The takes of commands that ended the turn and PeopleSee come last. Each is sent only when the turn has something for it.
 UPDATE dingtalk_sessions s SET
     last_turn = s.last_turn + 1,
     last_seq = s.last_seq + @events::int,
