@@ -175,6 +175,25 @@ func TestStopsOfOnePersonHoldUpNoOther(t *testing.T) {
 	})
 }
 
+// The others of a stopped turn are answered by themselves also behind an older message of a person over a limit.
+func TestOthersOfAStoppedTurnBehindALimitedMessage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := merged(t, setup{config: func(c *Config) { c.Limits = sessions.Limits{PersonTurns: 1} }}, "alice", "bob", "eve")
+		w.post(said("late", "carl", "question of carl"))
+		w.post(said("stop", "bob", "/stop"))
+		synctest.Wait()
+		texts := w.wire.texts()[1:]
+		want(t, "answers to eve", answersTo(texts, "eve"), 1)
+		want(t, "answers to carl", answersTo(texts, "carl"), 1)
+		for _, r := range w.model.requests("chat") {
+			if words := questionsOf(r); strings.Contains(words, "of eve") && strings.Contains(words, "of carl") {
+				t.Errorf("eve's question was asked again with a new message: %s", words)
+			}
+		}
+	})
+}
+
 // An administrator ends the whole turn, and so do all askers together. Each asker can end the rest of a turn.
 func TestStopsOfAWholeTurn(t *testing.T) {
 	t.Parallel()

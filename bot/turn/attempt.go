@@ -1,7 +1,6 @@
 package turn
 
 import (
-	"cmp"
 	"context"
 	"errors"
 
@@ -31,8 +30,8 @@ func (r opening) attempt(ctx context.Context, l sessions.Lease, view sessions.Vi
 			err = errors.Join(err, r.abandon(ctx, l, taken, end))
 		}
 	}()
-	t := r.openTurn(l, view)
-	if r.before.take > 0 {
+	t := r.openTurn(l, view, moveFirst(view.Pending, r.before.isOther))
+	if r.before.isOther(view.Pending[0]) {
 		t.before = r.before.since
 	}
 	if end = r.admit(ctx, t); end != nil {
@@ -42,7 +41,7 @@ func (r opening) attempt(ctx context.Context, l sessions.Lease, view sessions.Vi
 	if t.plan.Kind == kindAsk {
 		t.stops = waiting{r.Runner}.stops(ctx, t)
 		if aside != 0 && len(t.stops) == 0 {
-			end = &againError{by: aside, take: r.before.take, since: r.before.since}
+			end = &againError{by: aside, others: r.before.others, since: r.before.since}
 			return false, end
 		}
 	}
@@ -50,7 +49,11 @@ func (r opening) attempt(ctx context.Context, l sessions.Lease, view sessions.Vi
 	more, err = r.answerAndCommit(ctx, t)
 	end = err
 	if err == nil && len(t.others) > 0 {
-		return false, &againError{take: len(t.others), since: t.before}
+		again := &againError{since: t.before}
+		for _, e := range t.others {
+			again.others = append(again.others, e.ID)
+		}
+		return false, again
 	}
 	return more, err
 }
@@ -142,9 +145,7 @@ const leaseTries = 3
 // beginWith takes a lease again that an erasure took, and keeps the slot. Otherwise frequent erasures would starve the
 // turn, and no mark would count them.
 func (r opening) beginWith(ctx context.Context, l sessions.Lease, e entry) (_ sessions.Lease, v sessions.View, p place, err error) {
-	most := cmp.Or(r.before.take, r.cfg.MaxMerged)
-	e.most = most
-	if p, err = (waiting{r.Runner}).enterSlot(ctx, l, r.before.by, e); err != nil {
+	if p, err = (waiting{r.Runner}).enterSlot(ctx, l, r.before, e); err != nil {
 		return l, v, place{leave: func() {}}, llm.ErrStop
 	}
 	if !r.leases.Trusted() { // the wait may have been long
@@ -155,9 +156,9 @@ func (r opening) beginWith(ctx context.Context, l sessions.Lease, e entry) (_ se
 	defer stop()
 	for tries := 1; ; tries++ {
 		if e.alone || p.command != 0 {
-			v, err = r.store.BeginAlone(one, l, most, p.takes(e))
+			v, err = r.store.BeginAlone(one, l, r.cfg.MaxMerged, p.takes(e))
 		} else {
-			v, err = r.store.Begin(one, l, most)
+			v, err = r.store.Begin(one, l, r.cfg.MaxMerged)
 		}
 		if !errors.Is(err, sessions.ErrLeaseLost) || tries == leaseTries {
 			return l, v, p, err

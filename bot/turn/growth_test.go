@@ -19,7 +19,7 @@ func TestGrowth(t *testing.T) {
 			Message: &sessions.Message{ConversationType: sessions.Group, Quote: &sessions.Quote{Nick: "王芳", Text: s}},
 		}
 		itsView := sessions.View{Session: sessions.Session{Key: key}, Pending: []sessions.Event{e}}
-		opened := r.openTurn(sessions.Lease{Key: key}, itsView)
+		opened := r.openTurn(sessions.Lease{Key: key}, itsView, 0)
 		r.markCandidates(opened)
 		r.views.RecallQuery(opened.Asked)
 		view.Shrink(opened.Asked, usable, 1)

@@ -111,20 +111,22 @@ func latest(reached []sessions.Reached, person sessions.UserID) *sessions.Reache
 }
 
 func (t *Turn) movedFirst(match func(sessions.Event) bool) int {
-	first := func(events []sessions.Event) []sessions.Event {
-		var yes, no []sessions.Event
-		for _, e := range events {
-			if match(e) {
-				yes = append(yes, e)
-			} else {
-				no = append(no, e)
-			}
+	moveFirst(t.View.Pending[:len(t.Asked)], match)
+	return moveFirst(t.Asked, match)
+}
+
+// moveFirst moves matching events before the others, and returns their number.
+func moveFirst(events []sessions.Event, match func(sessions.Event) bool) int {
+	var yes, no []sessions.Event
+	for _, e := range events {
+		if match(e) {
+			yes = append(yes, e)
+		} else {
+			no = append(no, e)
 		}
-		copy(events, append(yes, no...))
-		return yes
 	}
-	first(t.View.Pending[:len(t.Asked)])
-	return len(first(t.Asked))
+	copy(events, append(yes, no...))
+	return len(yes)
 }
 
 // notifyLimit is empty where the notice was given in this window, or the group has had too many.

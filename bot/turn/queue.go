@@ -38,30 +38,31 @@ type entry struct {
 	alone  bool   // it takes the oldest message by itself
 	width  int    // 0: no suspect, or a dead letter
 	joined func() // see [Suspects.Enter]
-	most   int    // number of messages that it takes at most
 }
 
 // againError ends a turn after which another one begins at once. A turn beside the slots is not stopped by its message after all, since
 // a limit or a suspect leaves it other messages. Or the commands that stopped a turn left other people's messages. These are
 // answered by themselves, so that no member can stop them over and over by further messages.
 type againError struct {
-	by    int64 // messages up to this id give no place beside the slots
-	take  int   // number of the others' messages; 0: the first case
-	since int64 // the newest event of the turns before the stopped one
+	by     int64   // messages up to this id give no place beside the slots
+	others []int64 // the others' messages; none: the first case
+	since  int64   // the newest event of the turns before the stopped one
 }
+
+func (e *againError) isOther(one sessions.Event) bool { return slices.Contains(e.others, one.ID) }
 
 func (e *againError) Error() string { return "the turn begins again" }
 
-// enterSlot gives a waiting turn with a /stop after judged a place beside the slots: it asks no model. A command has such a place
+// enterSlot gives a waiting turn with a /stop after those that were judged before a place beside the slots: it asks no model. A command has such a place
 // too while suspects hold the turn up.
-func (w waiting) enterSlot(ctx context.Context, l sessions.Lease, judged int64, e entry) (place, error) {
+func (w waiting) enterSlot(ctx context.Context, l sessions.Lease, before *againError, e entry) (place, error) {
 	if e.width == 0 {
 		if leave, ok := w.tryEnter(); ok {
 			return place{leave: leave}, nil
 		}
 	}
 	wait, end := context.WithCancelCause(ctx)
-	q := &queued{Runner: w.Runner, lease: l, ctx: withLease(ctx, l), judged: judged, most: e.most, suspect: e.width > 0}
+	q := &queued{Runner: w.Runner, lease: l, ctx: withLease(ctx, l), before: before, suspect: e.width > 0}
 	if q.yields() {
 		w.running.note(l.Key) // a command may wait already
 	}
@@ -128,8 +129,7 @@ type queued struct {
 	*Runner
 	lease  sessions.Lease
 	ctx    context.Context // outlives the wait: a call that shows the turn is not broken off
-	judged int64           // messages up to this id stop it no more
-	most   int             // see entry
+	before *againError
 
 	suspect bool
 	leave   func() // ends the display; nil: not shown
@@ -196,7 +196,7 @@ func (q *queued) watch(wait context.Context, end context.CancelCauseFunc) (aside
 		if len(asked) == 0 {
 			continue
 		}
-		before := max(asked[0].ID, q.judged)
+		before := max(asked[0].ID, q.before.by)
 		if at := slices.IndexFunc(pending, func(e sessions.Event) bool { return len(endedBy(q.handler, e, asked, before)) > 0 }); at >= 0 {
 			leave, err := q.asides.Enter(wait, llm.WaiterOf(q.lease.Key))
 			if err != nil { // a slot came first
@@ -232,7 +232,10 @@ func (q *queued) nextCommand(pending []sessions.Event) int64 {
 func (q *queued) nextAsked(pending []sessions.Event) []sessions.Event {
 	var asked []sessions.Event
 	for _, e := range slices.Backward(pending) {
-		if e.Message == nil || q.kindOf(e, q.now()) != kindAsk || len(asked) == q.most || len(asked) > 0 && len(q.handler.Stops(e, asked)) > 0 {
+		if len(q.before.others) > 0 && !q.before.isOther(e) {
+			continue
+		}
+		if e.Message == nil || q.kindOf(e, q.now()) != kindAsk || len(asked) == q.cfg.MaxMerged || len(asked) > 0 && len(q.handler.Stops(e, asked)) > 0 {
 			break
 		}
 		asked = append(asked, e)

@@ -145,7 +145,8 @@ func (r *Runner) answerAndCommit(ctx context.Context, t *Turn) (more bool, err e
 // ErrHeartbeat means that this replica can't be sure of its leases until its next heartbeat.
 var ErrHeartbeat = errors.New("heartbeat is overdue: leases can't be trusted")
 
-func (r *Runner) openTurn(lease sessions.Lease, itsView sessions.View) *Turn {
+// openTurn takes messages from the first n that wait; 0: from all.
+func (r *Runner) openTurn(lease sessions.Lease, itsView sessions.View, n int) *Turn {
 	usable := r.views.Settings(itsView.Session).Window.Usable()
 	for i, room := 0, usable/2; i < len(itsView.Pending) && room >= 0; i++ { // no turn takes more
 		itsView.Pending[i].Tokens = r.counter.Count(sessions.Lines(itsView.Pending[i].Content))
@@ -153,7 +154,7 @@ func (r *Runner) openTurn(lease sessions.Lease, itsView sessions.View) *Turn {
 	}
 	t := &Turn{Exchange: view.Exchange{Key: lease.Key, Lease: lease, View: itsView}, before: newestOf(itsView)}
 	r.views.Show(&t.View)
-	t.plan = r.triage(itsView.Pending, usable, r.now())
+	t.plan = r.triage(itsView.Pending[:cmp.Or(n, len(itsView.Pending))], usable, r.now())
 	t.Asked = append([]sessions.Event(nil), itsView.Pending[:t.plan.Take]...)
 	if len(t.Asked) > 0 {
 		last := t.Asked[len(t.Asked)-1]
