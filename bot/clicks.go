@@ -38,7 +38,7 @@ func (b *Bot) judgeClick(ctx context.Context, c chat.Click) (chat.Clicked, strin
 	}
 	lang = b.languages.Choose(card.Message.ConversationID, card.Words)
 	switch {
-	case c.Organization != "" && c.Organization != card.Message.Organization: // the id may be that of a member or an administrator here
+	case isForeign(c.Organization, card.Message.Organization): // the id may be that of a member or an administrator here
 		return say(wording.ButtonNotYours), clickRefused
 	case c.By == "" || !card.Asked && !slices.Contains(b.current.Get().Admins, c.By):
 		return say(wording.ButtonNotYours), clickRefused
@@ -56,6 +56,9 @@ func (b *Bot) judgeClick(ctx context.Context, c chat.Click) (chat.Clicked, strin
 	zerolog.Ctx(ctx).Warn().EmbedObject(card.Key).Str("button", string(c.Action)).Msg("Card has a button with an unknown id")
 	return say(wording.ButtonUnknown), clickRefused
 }
+
+// isForeign compares the organization of a press with the robot's. Either is empty where DingTalk or an older release left it out.
+func isForeign(of, own string) bool { return of != "" && own != "" && of != own }
 
 func (b *Bot) clickFailed(ctx context.Context, err error, say func(wording.Phrase) chat.Clicked) (chat.Clicked, string) {
 	zerolog.Ctx(ctx).Warn().Err(err).Msg("Click failed")

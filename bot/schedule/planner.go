@@ -265,7 +265,7 @@ func creatorOf(e sessions.Event) (sessions.Message, error) {
 		return sessions.Message{}, ErrUnreachable
 	}
 	return sessions.Message{
-		RobotCode: m.RobotCode, ConversationID: m.ConversationID, ConversationType: m.ConversationType, Kind: "text",
+		RobotCode: m.RobotCode, ConversationID: m.ConversationID, ConversationType: m.ConversationType, Organization: m.Organization, Kind: "text",
 		SenderID: m.SenderID, StaffID: m.StaffID, EncryptedID: m.EncryptedID, External: m.External, SenderNick: m.SenderNick,
 	}, nil
 }

@@ -232,6 +232,9 @@ func (m cards) ClickedCard(_ context.Context, track string, by sessions.UserID) 
 			RobotCode: robot, ConversationID: conversation, ConversationType: s.state.ConversationType, ConversationTitle: s.state.Title, Kind: "text",
 		}}
 		for _, e := range s.events {
+			if e.Message != nil {
+				found.Message.Organization = cmp.Or(e.Message.Organization, found.Message.Organization)
+			}
 			if e.Role == sessions.RoleUser && e.SenderID == by && !strings.HasPrefix(e.Content, "/") && (e.Message == nil || e.Message.Quote == nil) {
 				found.Words = e.Content
 			}
@@ -241,7 +244,7 @@ func (m cards) ClickedCard(_ context.Context, track string, by sessions.UserID) 
 			return found, nil
 		}
 		if first.Message != nil {
-			found.Message.Organization = first.Message.Organization
+			found.Message.Organization = cmp.Or(first.Message.Organization, found.Message.Organization)
 		}
 		found.Running = first.State == sessions.Pending
 		for _, e := range s.events {

@@ -41,8 +41,11 @@ func (q *Queries) CardClaim(ctx context.Context, db DBTX, arg *CardClaimParams) 
 const cardClicked = `-- name: CardClicked :one
 SELECT
     c.session_key, c.out_track_id, c.kind, c.state, c.turn_event_id, c.prepaid, c.tries, c.next_at, c.rating, c.created_at, c.settled_at, c.frame_term, c.frame_until, c.content_key, c.carrier, s.robot_code, s.conversation_id, s.conversation_type, s.title,
-    coalesce((SELECT f.message ->> 'organization' FROM dingtalk_session_events f
-        WHERE f.session_key = c.session_key AND f.id = c.turn_event_id), '')::text AS organization,
+    coalesce((SELECT nullif(f.message ->> 'organization', '') FROM dingtalk_session_events f
+        WHERE f.session_key = c.session_key AND f.id = c.turn_event_id),
+        (SELECT f.message ->> 'organization' FROM dingtalk_session_events f
+        WHERE f.session_key = c.session_key AND f.message ->> 'organization' <> ''
+        ORDER BY f.id DESC LIMIT 1), '')::text AS organization,
     coalesce((SELECT e.state = 'pending' FROM dingtalk_session_events e
         WHERE e.session_key = c.session_key AND e.id = c.turn_event_id), false)::boolean AS running,
     (EXISTS (
@@ -92,7 +95,7 @@ type CardClickedRow struct {
 // CardClicked finds the card of a click in any session, by an index. asked: the person wrote a message that the card's turn
 // answers. shared: so did others, or they may once the turn begins, and it has not committed. running: the turn has not committed.
 // words: the person's newest words in the session, besides commands and quotes. organization: the robot's, by the first message that
-// the card's turn answers.
+// the card's turn answers, else by the newest one that has it; empty: unknown.
 func (q *Queries) CardClicked(ctx context.Context, db DBTX, arg *CardClickedParams) (CardClickedRow, error) {
 	row := db.QueryRow(ctx, cardClicked, arg.Person, arg.OutTrackID)
 	var i CardClickedRow

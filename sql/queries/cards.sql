@@ -109,11 +109,14 @@ SELECT count(*)::int FROM cards c WHERE c.state = 'given_up' AND c.kind = 'card'
 -- CardClicked finds the card of a click in any session, by an index. asked: the person wrote a message that the card's turn
 -- answers. shared: so did others, or they may once the turn begins, and it has not committed. running: the turn has not committed.
 -- words: the person's newest words in the session, besides commands and quotes. organization: the robot's, by the first message that
--- the card's turn answers.
+-- the card's turn answers, else by the newest one that has it; empty: unknown.
 SELECT
     sqlc.embed(c), s.robot_code, s.conversation_id, s.conversation_type, s.title,
-    coalesce((SELECT f.message ->> 'organization' FROM dingtalk_session_events f
-        WHERE f.session_key = c.session_key AND f.id = c.turn_event_id), '')::text AS organization,
+    coalesce((SELECT nullif(f.message ->> 'organization', '') FROM dingtalk_session_events f
+        WHERE f.session_key = c.session_key AND f.id = c.turn_event_id),
+        (SELECT f.message ->> 'organization' FROM dingtalk_session_events f
+        WHERE f.session_key = c.session_key AND f.message ->> 'organization' <> ''
+        ORDER BY f.id DESC LIMIT 1), '')::text AS organization,
     coalesce((SELECT e.state = 'pending' FROM dingtalk_session_events e
         WHERE e.session_key = c.session_key AND e.id = c.turn_event_id), false)::boolean AS running,
     (EXISTS (
