@@ -92,18 +92,23 @@ func (e *entry) endLogin(w http.ResponseWriter, r *http.Request) {
 		e.showLogin(w, r, http.StatusBadRequest, "", "login.state")
 		return
 	}
+	// One that was used, as in a replay, takes no place of its address and no question to DingTalk.
+	switch err := e.cfg.Logins.UseState(r.Context(), hash(state), next, stateTTL); {
+	case errors.Is(err, sessions.ErrNotFound):
+		e.showLogin(w, r, http.StatusBadRequest, "", "login.state")
+		return
+	case err != nil:
+		e.refuse(w, r, next, err)
+		return
+	}
 	leave, ok := e.asking.enter(address(r))
 	if !ok {
 		e.showLogin(w, r, http.StatusTooManyRequests, next, "login.too_often")
 		return
 	}
 	defer leave()
-	person, err := e.identify(r, state, next)
-	switch {
-	case errors.Is(err, sessions.ErrNotFound):
-		e.showLogin(w, r, http.StatusBadRequest, "", "login.state")
-		return
-	case err != nil:
+	person, err := e.identify(r)
+	if err != nil {
 		e.refuse(w, r, next, err)
 		return
 	}
@@ -173,15 +178,12 @@ func (e *entry) continued(r *http.Request) (state, next string, ok bool) {
 }
 
 // identify asks DingTalk for a person, at most a few at once and some in a second: forged codes must not use up the calls that answers need.
-// A login waits for its turn. [sessions.ErrNotFound] is a state that was used.
-func (e *entry) identify(r *http.Request, state, next string) (pages.Person, error) {
+// A login waits for its turn.
+func (e *entry) identify(r *http.Request) (pages.Person, error) {
 	ctx, stop := context.WithTimeout(r.Context(), identifyTime)
 	defer stop()
 	if err := e.asked.Wait(ctx); err != nil {
 		return pages.Person{}, fmt.Errorf("waiting to ask for a person: %w", err)
-	}
-	if err := e.cfg.Logins.UseState(ctx, hash(state), next, stateTTL); err != nil {
-		return pages.Person{}, err
 	}
 	return e.cfg.Identity.Identify(ctx, r.FormValue("authCode"))
 }

@@ -377,6 +377,43 @@ func TestForgedLoginsTakeNothing(t *testing.T) {
 	wg.Wait()
 }
 
+// The end of one login, repeated at once, takes the others behind its address neither their places nor their questions to DingTalk.
+func TestRepeatedLoginsTakeNothing(t *testing.T) {
+	t.Parallel()
+	p := open(t).invite()
+	base := p.serve()
+	first := p.visit(base)
+	p.agree(first, "boss", "/")
+	kept := first.http.Jar.Cookies(parse(t, base+console.CallbackPath))
+	if len(kept) != 1 {
+		t.Fatalf("the cookies of a login that began: %v", kept)
+	}
+	state, _, _ := strings.Cut(kept[0].Value, ".")
+	var wg sync.WaitGroup
+	var waited, asked atomic.Int64
+	for range 60 {
+		b := p.visit(base)
+		b.http.Jar.SetCookies(parse(t, base+console.CallbackPath), kept)
+		wg.Go(func() {
+			switch status, _ := b.get(console.CallbackPath + "?authCode=guess&state=" + state); status {
+			case http.StatusBadRequest:
+			case http.StatusUnauthorized:
+				asked.Add(1)
+			default:
+				waited.Add(1)
+			}
+		})
+	}
+	b := p.visit(base)
+	if status, page := b.get(p.agree(b, "boss", "/")); status != http.StatusOK {
+		t.Errorf("a login beside the others: %d %s", status, around(page, "alert"))
+	}
+	wg.Wait()
+	if asked.Load() != 1 || waited.Load() != 0 {
+		t.Errorf("of 60 ends of one login %d asked DingTalk, and %d took the place of another login", asked.Load(), waited.Load())
+	}
+}
+
 // With a login by DingTalk a request of this machine needs a login: a proxy on it serves others.
 func TestLoginIsNeededOnThisMachine(t *testing.T) {
 	t.Parallel()
