@@ -93,13 +93,19 @@ func TestOutstandingSchedules(t *testing.T) {
 		add.Spec, add.DueAt = one.spec, end.Add(-one.due*time.Hour)
 		must[sessions.Schedule](t)(s.AddSchedule(t.Context(), c.lease, add))
 	}
+	for origin, left := range map[string]time.Duration{"webhook": 0, "webhook that ends": -time.Second} { // the former takes no call
+		add := reminder(origin, "x", liID)
+		add.Spec, add.DueAt = "2026-11-28T09:00:00Z", end.Add(-time.Hour)
+		add.Creator.Webhook, add.Creator.WebhookExpires = "https://w", add.DueAt.Add(sessions.WebhookMargin+time.Second+left)
+		must[sessions.Schedule](t)(s.AddSchedule(t.Context(), c.lease, add))
+	}
 	got := map[string]sessions.OutstandingSchedules{}
 	for _, o := range must[[]sessions.OutstandingSchedules](t)(s.OutstandingSchedules(t.Context(), zhangID, end)) {
 		o.DueAt = o.DueAt.UTC()
 		got[o.Spec] = o
 	}
 	want := map[string]sessions.OutstandingSchedules{
-		"":    {DueAt: end.Add(-3 * time.Hour), All: 2, Own: 1},
+		"":    {DueAt: end.Add(-3 * time.Hour), All: 3, Own: 1},
 		daily: {Spec: daily, DueAt: end.Add(-5 * time.Hour), All: 2, Own: 1},
 		"every 30m from 2026-11-23T14:30:00Z UTC": {Spec: "every 30m from 2026-11-23T14:30:00Z UTC", DueAt: end.Add(-time.Hour), All: 1},
 	}
@@ -374,7 +380,8 @@ func TestErasedMessageTakesItsSchedules(t *testing.T) {
 // model, which the message does not have.
 func TestErasedMessageTakesItsReminders(t *testing.T) {
 	t.Parallel()
-	for name, expired := range map[string]bool{"schedule there": false, "schedule expired": true} {
+	const expired, older = "schedule expired", "stored by an older release"
+	for _, name := range []string{"schedule there", expired, older} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, pool := open(t, sqltest.URL(t))
@@ -394,7 +401,10 @@ func TestErasedMessageTakesItsReminders(t *testing.T) {
 				}
 			}
 			c.exchange(liID, "/提醒 列表", "#1 每天9点 改口令 "+secret)
-			if expired {
+			switch name {
+			case older:
+				execute(t, pool, "UPDATE dingtalk_session_events SET message = message #- '{scheduled,origin}' WHERE message ? 'scheduled'")
+			case expired:
 				execute(t, pool, "UPDATE schedules SET settled_at = now() - interval '1 hour'")
 				if n := must[int](t)(s.ExpireSchedules(t.Context(), time.Minute)); n != 2 {
 					t.Fatalf("%d schedules expired, want 2", n)

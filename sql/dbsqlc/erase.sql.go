@@ -779,7 +779,10 @@ const scheduledBy = `-- name: ScheduledBy :many
 SELECT f.id, coalesce(f.seq, 0)::bigint AS seq, f.content FROM dingtalk_session_events e
 JOIN dingtalk_session_events f ON f.session_key = e.session_key AND f.id > e.id AND f.role = 'user'
     AND (f.message -> 'scheduled' ->> 'origin' = 'message ' || e.msg_id
-        OR starts_with(f.message -> 'scheduled' ->> 'origin', 'message ' || e.msg_id || ', call '))
+        OR starts_with(f.message -> 'scheduled' ->> 'origin', 'message ' || e.msg_id || ', call ')
+        OR f.message -> 'scheduled' ->> 'origin' IS NULL AND f.msg_id LIKE 'schedule:%' AND EXISTS (SELECT FROM schedules t
+            WHERE t.session_key = $1 AND starts_with(f.msg_id, 'schedule:' || t.id::text || ':')
+              AND (t.origin = 'message ' || e.msg_id OR starts_with(t.origin, 'message ' || e.msg_id || ', call '))))
 WHERE e.session_key = $1 AND e.id = $2 AND e.role = 'user'
 `
 
@@ -795,7 +798,7 @@ type ScheduledByRow struct {
 }
 
 // ScheduledBy lists the messages of the schedules that a message set; seq is 0 for one without a place in the view. Each has the origin of
-// its schedule, which expires before it.
+// its schedule, which expires before it. One that an older release stored has none, and is found while its schedule stays.
 func (q *Queries) ScheduledBy(ctx context.Context, db DBTX, arg *ScheduledByParams) ([]ScheduledByRow, error) {
 	rows, err := db.Query(ctx, scheduledBy, arg.SessionKey, arg.Event)
 	if err != nil {

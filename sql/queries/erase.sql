@@ -83,11 +83,14 @@ WHERE e.session_key = @session_key AND e.id = @event AND e.role = 'user';
 
 -- name: ScheduledBy :many
 -- ScheduledBy lists the messages of the schedules that a message set; seq is 0 for one without a place in the view. Each has the origin of
--- its schedule, which expires before it.
+-- its schedule, which expires before it. One that an older release stored has none, and is found while its schedule stays.
 SELECT f.id, coalesce(f.seq, 0)::bigint AS seq, f.content FROM dingtalk_session_events e
 JOIN dingtalk_session_events f ON f.session_key = e.session_key AND f.id > e.id AND f.role = 'user'
     AND (f.message -> 'scheduled' ->> 'origin' = 'message ' || e.msg_id
-        OR starts_with(f.message -> 'scheduled' ->> 'origin', 'message ' || e.msg_id || ', call '))
+        OR starts_with(f.message -> 'scheduled' ->> 'origin', 'message ' || e.msg_id || ', call ')
+        OR f.message -> 'scheduled' ->> 'origin' IS NULL AND f.msg_id LIKE 'schedule:%' AND EXISTS (SELECT FROM schedules t
+            WHERE t.session_key = @session_key AND starts_with(f.msg_id, 'schedule:' || t.id::text || ':')
+              AND (t.origin = 'message ' || e.msg_id OR starts_with(t.origin, 'message ' || e.msg_id || ', call '))))
 WHERE e.session_key = @session_key AND e.id = @event AND e.role = 'user';
 
 -- name: SummariesCovering :many
