@@ -45,6 +45,9 @@ type Schedule struct {
 	Fault     error     // the stored creator is unreadable, and Creator is zero
 }
 
+// WebhookMargin is the time before the end of a webhook from which no schedule counts on it.
+const WebhookMargin = 5 * time.Minute
+
 // OutstandingSchedules are active schedules with the same times.
 type OutstandingSchedules struct {
 	Spec     string    // empty: single times, each with one
@@ -115,7 +118,8 @@ type Schedules interface {
 
 	// ScheduleOfOrigin returns the schedule of the session that an origin set, in any state, or [ErrNotFound].
 	ScheduleOfOrigin(ctx context.Context, key Key, origin string) (Schedule, error)
-	// OutstandingSchedules counts the active schedules that are due before a time: all, and those of a person.
+	// OutstandingSchedules counts the active schedules that are due before a time: all, and those of a person. A single one that
+	// has its creator's webhook, up to [WebhookMargin] before its end, is left out: it takes no call.
 	OutstandingSchedules(ctx context.Context, by UserID, until time.Time) ([]OutstandingSchedules, error)
 	// LoseSchedule counts a message of a schedule whose person or conversation the platform does not know any more. After most
 	// of them in a row the schedule ends as [ScheduleRefused]. It returns [ErrNotFound] without the schedule.

@@ -125,7 +125,7 @@ func (p *Planner) Set(ctx context.Context, l sessions.Lease, r Request) (Planned
 	case !errors.Is(err, sessions.ErrNotFound):
 		return Planned{}, err
 	}
-	if m := r.By.Message; !spec.Repeats() && due.Before(m.WebhookExpires.Add(-webhookMargin)) {
+	if m := r.By.Message; hasWebhook(spec, due, *m) {
 		creator.Webhook, creator.WebhookExpires = m.Webhook, m.WebhookExpires // it takes no call, whatever process sends it
 	} else if err := p.promise(ctx, spec, due, creator, sessions.Schedule{}); err != nil {
 		return Planned{}, err
@@ -148,8 +148,10 @@ func (p *Planner) Move(ctx context.Context, l sessions.Lease, moved sessions.Sch
 	if strings.TrimSpace(rest) != "" {
 		return Planned{}, when.ErrUnknown
 	}
-	if err := p.promise(ctx, spec, due, moved.Creator, moved); err != nil {
-		return Planned{}, err
+	if !hasWebhook(spec, due, moved.Creator) {
+		if err := p.promise(ctx, spec, due, moved.Creator, moved); err != nil {
+			return Planned{}, err
+		}
 	}
 	s, err := p.Store.MoveSchedule(ctx, l, moved, spec.String(), due)
 	if err != nil {
@@ -195,8 +197,10 @@ func (p *Planner) read(phrase string, kind sessions.ScheduleKind, now time.Time)
 	return spec, due, rest, nil
 }
 
-// webhookMargin is the time before the end of a webhook from which no reminder counts on it. A single one that is due earlier has it.
-const webhookMargin = 5 * time.Minute
+// hasWebhook reports whether the webhook of a message outlasts the time of a single reminder, which then takes no call.
+func hasWebhook(spec when.Spec, due time.Time, m sessions.Message) bool {
+	return !spec.Repeats() && due.Before(m.WebhookExpires.Add(-sessions.WebhookMargin))
+}
 
 // promise asks whether the present month has calls for the times of a schedule, beside those of the other active ones. The times of
 // replaced are given back; its zero value: none. Later months have all their calls.
@@ -212,20 +216,23 @@ func (p *Planner) promise(ctx context.Context, spec when.Spec, due time.Time, cr
 	if err != nil {
 		return err
 	}
-	back := timesOf(replaced.Spec, replaced.DueAt, end)
+	back := timesOf(replaced, end)
 	promised := sessions.CallPromise{Person: cmp.Or(creator.StaffID, creator.SenderID), Calls: times(spec, due, end), All: -back, Own: -back}
 	for _, o := range outstanding {
-		n := timesOf(o.Spec, o.DueAt, end)
+		n := timesOf(sessions.Schedule{Spec: o.Spec, DueAt: o.DueAt}, end)
 		promised.All, promised.Own = promised.All+n*o.All, promised.Own+n*o.Own
 	}
 	promised.All, promised.Own = max(0, promised.All), max(0, promised.Own)
 	return p.Calls.Promise(ctx, promised)
 }
 
-// timesOf counts the times from due on that are before end. A stored spec that is empty or unreadable has one.
-func timesOf(stored string, due, end time.Time) int {
-	spec, _ := when.Read(stored)
-	return times(spec, due, end)
+// timesOf counts the times of a schedule before end that take a call. A stored spec that is empty or unreadable has one.
+func timesOf(s sessions.Schedule, end time.Time) int {
+	spec, _ := when.Read(s.Spec)
+	if hasWebhook(spec, s.DueAt, s.Creator) {
+		return 0
+	}
+	return times(spec, s.DueAt, end)
 }
 
 func times(spec when.Spec, due, end time.Time) (n int) {

@@ -41,11 +41,11 @@ func (a *added) MoveSchedule(_ context.Context, _ sessions.Lease, s sessions.Sch
 	return s, nil
 }
 
-// OutstandingSchedules counts five more single times, which other people set.
+// OutstandingSchedules counts five more single times, which other people set. Those with a webhook in these tests are left out.
 func (a *added) OutstandingSchedules(_ context.Context, _ sessions.UserID, until time.Time) ([]sessions.OutstandingSchedules, error) {
 	list := []sessions.OutstandingSchedules{{DueAt: until.Add(-time.Hour), All: 5}}
 	for _, s := range a.list {
-		if s.DueAt.Before(until) {
+		if s.DueAt.Before(until) && s.Creator.Webhook == "" {
 			list = append(list, sessions.OutstandingSchedules{Spec: s.Spec, DueAt: s.DueAt, All: 1, Own: 1})
 		}
 	}
@@ -146,6 +146,32 @@ func TestTimesOfAMonthArePromised(t *testing.T) {
 		t.Errorf("a repeated attempt is %+v (%v) of %d schedules", again, err, len(store.list))
 	}
 	want()
+}
+
+// A reminder that its message's webhook outlasts takes no call, also at another such time. One that is moved behind it takes its call, and
+// gives none back.
+func TestMovedReminderTakesItsCall(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 8, 0, 0, 0, shanghai)
+	store, calls := &added{}, &budget{end: time.Date(2026, 12, 1, 0, 0, 0, 0, shanghai)}
+	p := &Planner{Store: store, Calls: calls, Location: shanghai, Settings: func() Settings { return Settings{Enabled: true} }}
+	zhang := by(sessions.Message{
+		ConversationType: sessions.Group, Organization: "corp", SenderID: "zhang", StaffID: "zhang", Webhook: "https://x", WebhookExpires: now.Add(2 * time.Hour),
+	})
+	set, err := p.Set(t.Context(), sessions.Lease{}, Request{When: "10分钟后 喝水", Kind: sessions.Remind, By: zhang, Origin: "1", Now: now})
+	if err != nil || set.Creator.Organization != "corp" {
+		t.Fatalf("set is %+v, %v", set, err)
+	}
+	moved, err := p.Move(t.Context(), sessions.Lease{}, set.Schedule, "1小时后", now)
+	if err != nil || len(calls.asks) > 0 {
+		t.Fatalf("moved within the webhook: %+v was asked, %v", calls.asks, err)
+	}
+	if _, err := p.Move(t.Context(), sessions.Lease{}, moved.Schedule, "3小时后", now); err != nil {
+		t.Fatal(err)
+	}
+	if asked := []sessions.CallPromise{{Person: "zhang", Calls: 1, All: 5}}; !slices.Equal(calls.asks, asked) {
+		t.Errorf("moved behind it: %+v was asked, want %+v", calls.asks, asked)
+	}
 }
 
 func by(m sessions.Message) sessions.Event { return sessions.Event{Message: &m} }

@@ -144,7 +144,9 @@ func (s *Store) MoveSchedule(ctx context.Context, l sessions.Lease, moved sessio
 
 // OutstandingSchedules implements sessions.Schedules.
 func (s *Store) OutstandingSchedules(ctx context.Context, by sessions.UserID, until time.Time) ([]sessions.OutstandingSchedules, error) {
-	rows, err := s.Q.SchedulesOutstanding(ctx, s.Pool, &dbsqlc.SchedulesOutstandingParams{CreatedBy: by, Until: until})
+	rows, err := s.Q.SchedulesOutstanding(ctx, s.Pool, &dbsqlc.SchedulesOutstandingParams{
+		CreatedBy: by, Until: until, MarginSeconds: sessions.WebhookMargin.Seconds(),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("counting the schedules of the month: %w", err)
 	}
