@@ -121,6 +121,8 @@ func TestDemoConverses(t *testing.T) {
 		{"Read me the load test report?\n", "Load test report"},
 		{"/stop\n", "(stopped)"},
 		{":stop\n", "[stop] "},
+		{"Read me the load test report?\n", "Load test report"},
+		{"stop\n", "(stopped)"},
 	} {
 		if _, err := io.WriteString(in, step.typed); err != nil {
 			t.Fatal(err)
@@ -137,6 +139,9 @@ func TestDemoConverses(t *testing.T) {
 	// So soon after the story's own compaction there may be too little to gain: the bot says which.
 	if !strings.Contains(talk.String(), "压缩完成") && !strings.Contains(talk.String(), "无需压缩") {
 		t.Errorf("/compact was not answered in\n%s", talk.String())
+	}
+	if whole := talk.String() + string(rest); strings.Contains(whole, "no complete answer") {
+		t.Errorf("a line waits for an answer that does not come in\n%s", whole)
 	}
 }
 

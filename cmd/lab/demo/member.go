@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"ebb/bot/chat"
 	"ebb/bot/command"
 	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/bot/wording"
 )
 
 const answerWithin = 60 * time.Second
@@ -53,6 +55,7 @@ type member struct {
 	typed   []string      // lines typed during an answer
 	unasked <-chan dingtalktest.Shown
 	answers map[string]bool // names of the answers to lines
+	stopped bool            // the newest answer ended by a command
 }
 
 func (s *story) converseWith(ctx context.Context, in io.Reader, out io.Writer) error {
@@ -211,7 +214,7 @@ func (m *member) exchange(ctx context.Context, line string) error {
 			if notice != "" {
 				fmt.Fprintln(m.out, m.show.palette.dim(notice))
 			}
-			for i := 0; i < len(stops) && err == nil; i++ {
+			for i := 0; i < len(stops) && err == nil && !m.stopped; i++ { // one that came too late has an answer of its own
 				err = m.showAnswer(ctx, stops[i])
 			}
 			return err
@@ -237,7 +240,15 @@ func (m *member) exchange(ctx context.Context, line string) error {
 	}
 }
 
-func isStop(line string) bool { return command.Commands.Parse(line).Name == "stop" }
+// isStop takes the bare word too, as the bot does.
+func isStop(line string) bool {
+	return command.Commands.Parse(line).Name == "stop" || command.Commands.Parse("/"+line).Name == "stop"
+}
+
+// isCutShort reports whether a card ended by a command to stop, which has no other answer then.
+func isCutShort(text string) bool {
+	return slices.ContainsFunc([]string{"zh", "en"}, func(lang string) bool { return strings.Contains(text, wording.Say(wording.CutShort, lang)) })
+}
 
 // stopCard returns the notice or the fault.
 func (m *member) stopCard(ctx context.Context, track string) string {
@@ -278,6 +289,7 @@ func (m *member) showAnswer(ctx context.Context, asked said) error {
 		return fmt.Errorf("%w: %w", context.Cause(one), err)
 	}
 	m.answers[nameOf(reply)] = true
+	m.stopped = isCutShort(reply.Text)
 	text.end(joinMention(readableText(reply.Text)))
 	return nil
 }
