@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,7 +24,7 @@ const (
 	// refusalRest is the time until a replica asks the storage again whether a refusal is due.
 	refusalRest = time.Minute
 	refusalTime = 30 * time.Second
-	// learntFor is the time for which a replica takes the ids of a refused sender as stored. An erasure deletes them.
+	// learntFor is the time for which a replica only checks that the ids of a refused sender are stored.
 	learntFor = 10 * time.Minute
 	// maxRefusing bounds the refusals in delivery, and maxRefused those that are remembered.
 	maxRefusing = 8
@@ -58,11 +59,16 @@ func newRefuser(ctx context.Context) *refuser {
 }
 
 // learnRefused stores both ids of a refused sender before the acknowledgement: the next frame may have one of them alone. Further frames
-// of a flood cost the storage nothing.
+// of a flood cost the storage a read, since an erasure may have deleted the ids.
 func (b placing) learnRefused(ctx context.Context, m sessions.Message) error {
+	if m.EncryptedID == "" || m.StaffID == "" {
+		return nil
+	}
 	pair := idPair{m.RobotCode, m.EncryptedID, m.StaffID}
 	if at, ok := b.refuser.learnt.Get(pair); ok && time.Since(at) < learntFor {
-		return nil
+		if linked, err := b.store.LinkedIDs(ctx, m.RobotCode, m.EncryptedID); err != nil || slices.Contains(linked, m.StaffID) {
+			return err
+		}
 	}
 	if err := b.store.LearnIDs(ctx, m); err != nil {
 		return err

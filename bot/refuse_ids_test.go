@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ebb/bot/access"
+	"ebb/memory"
 	"ebb/sessions"
 )
 
@@ -49,6 +50,35 @@ func TestDenialHoldsForEachID(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An erasure deletes the ids of a denied person. Their next refused frame with both stores them again, and one with a single id stays
+// refused.
+func TestDenialOutlivesAnErasure(t *testing.T) {
+	t.Parallel()
+	p := emptyPlace(t)
+	a := p.run("a", func(r *replica, c *Config) {
+		echo(r)
+		c.Access = &access.Rules{Groups: []string{access.Everyone}, People: []string{access.Everyone}, External: true, Deny: []string{"u-eve"}}
+	})
+	known := func() int { return one[int](t, p.db(), "SELECT count(*) FROM sender_ids WHERE staff_id = 'u-eve'") }
+	post := func(id string, only bool) {
+		m := said(id, "eve", "hello")
+		m.EncryptedID = "$:eve"
+		if only {
+			m.SenderID, m.StaffID = "$:eve", ""
+		}
+		a.post(m)
+	}
+	post("m1", false)
+	if _, err := p.reader().ForgetPerson(t.Context(), memory.Forget{Person: "u-eve"}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "pairs of ids after the erasure", known(), 0)
+	post("m2", false)
+	want(t, "pairs of ids after a frame with both", known(), 1)
+	post("m3", true)
+	want(t, "messages that were stored", one[int](t, p.db(), "SELECT count(*) FROM dingtalk_session_events WHERE sender_id IN ('u-eve', '$:eve')"), 0)
 }
 
 // The frames of a flood store the ids of a refused sender once in a while. Another pair of ids is stored at once, and so is one whose
