@@ -134,13 +134,13 @@ func compactReceipt(c upkeep.Compacted, lang string) string {
 	return out.String()
 }
 
-// savedLines lists the facts that the flush of a compaction saved, or says why there are none.
+// savedLines lists the facts that the flush of a compaction saved or found saved, or says why there are none.
 func savedLines(c upkeep.Compacted, lang string) string {
 	if len(c.Facts) == 0 {
 		return wording.Text{"\n- 记忆：", "\n- memory: "}.In(lang) + unsavedWords(c.FlushOutcome, lang)
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, wording.Text{"\n- 新记住 %d 件事：", "\n- newly remembered (%d):"}.In(lang), len(c.Facts))
+	fmt.Fprintf(&out, wording.Text{"\n- 记忆里有 %d 件事：", "\n- kept in memory (%d):"}.In(lang), len(c.Facts))
 	for i, f := range c.Facts {
 		if i == shownFacts {
 			fmt.Fprintf(&out, wording.Text{"\n  - 另有 %d 条", "\n  - and %d more"}.In(lang), len(c.Facts)-shownFacts)
