@@ -14,6 +14,8 @@
 //	10 flush        >= 90 %, and more: memory_save forced    upkeep/flush.go  -> memory
 //	11 compact      >= 100 %: prefix -> summary              upkeep/compact.go -> compaction
 //
+// A slash command leaves this way at step 4: turn/triage.go finds it, command answers it in place of steps 5 and 6.
+//
 // # Packages
 //
 // Each part is a package below this one, with a configuration that names all it needs. Imports point downward only; the
