@@ -266,6 +266,7 @@ func TestStopRepeatsNoCallForOthers(t *testing.T) {
 		w.say("s1", "eve", "停")
 		want(t, "the answer to bob", w.last().Reply.Text, "seen done 1")
 		want(t, "runs of the tool", acts, 1)
+		want(t, "people whose facts wait with them", w.store.passed, []sessions.UserID{"u-bob"})
 		w.legalLog()
 	})
 }

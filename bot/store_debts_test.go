@@ -82,6 +82,17 @@ func (s *store) DebtsDue(ctx context.Context, _ sessions.ReplicaID, after memory
 	})
 }
 
+// Pass notes the people alone: these memories have no turns.
+func (s *store) Pass(_ context.Context, _ sessions.Lease, people []sessions.UserID) error {
+	_, err := do(s, "pass", func() (none, error) {
+		s.shelf.mu.Lock()
+		defer s.shelf.mu.Unlock()
+		s.passed = people
+		return none{}, nil
+	})
+	return err
+}
+
 func (s *store) OweUnflushed(ctx context.Context, owner sessions.ReplicaID, only sessions.Key) (n int, err error) {
 	return do(s, "owe rest", func() (int, error) {
 		s.shelf.mu.Lock()

@@ -35,7 +35,8 @@ type shelf struct {
 	flushed  map[sessions.Key]*flushState
 	memories []memory.Memory
 	days     map[day]*dayState
-	portion  int // length of a list of days
+	portion  int               // length of a list of days
+	passed   []sessions.UserID // see Pass
 }
 
 type flushState struct {

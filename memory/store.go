@@ -30,6 +30,9 @@ type Store interface {
 	// unknown to its scope is not stored, and named in the receipt.
 	Save(ctx context.Context, l sessions.Lease, drafts []Draft) (Receipt, error)
 
+	// Pass gives facts that the running turn saved from people's words to the turn after its commit with stops: that one answers them.
+	Pass(ctx context.Context, l sessions.Lease, people []sessions.UserID) error
+
 	// Flush stores the drafts from the events (f.From, f.Through], moves the flush cursor and settles the owed flush
 	// up to there. It fails with [sessions.ErrConflict] if the cursor is not at f.From.
 	Flush(ctx context.Context, l sessions.Lease, f Flush) (Receipt, error)

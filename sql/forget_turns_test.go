@@ -65,3 +65,38 @@ func TestATurnWithoutAnAnswerIsItsOwn(t *testing.T) {
 		gone(t, pool, "紫色大象")
 	})
 }
+
+// Two people are one turn, which saved a fact of each. One of them stopped it: the fact of the other is of their own turn.
+func TestForgetAFactOfAStoppedTurn(t *testing.T) {
+	t.Parallel()
+	for name, who := range map[string]sessions.UserID{"the one who stopped": zhangID, "the other": liID} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, pool, c := openChat(t)
+			own := c.speak("z1", zhangID, zhangNick, "我的车位是 B2-117", nil)
+			other := c.speak("l1", liID, "李娜", "记住：例会改到四点", nil)
+			his, hers := group(c, "张伟把车停在地下二层"), group(c, "每周例会从四点开始") // their words alone find neither
+			his.SaidBy, hers.SaidBy = zhangID, liID
+			c.save(his, hers)
+			for range 2 { // the answer of the first may be lost
+				if err := s.Pass(t.Context(), c.lease, []sessions.UserID{liID}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			stop := c.speak("z2", zhangID, zhangNick, "停", nil)
+			must[sessions.Committed](t)(s.Commit(t.Context(), c.lease, sessions.Turn{
+				Taken: []int64{own.EventID}, TakenTokens: []int{5}, Stops: []sessions.Event{{ID: stop.EventID, Tokens: 1}},
+				Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "（已停止）", Tokens: 3}},
+			}))
+			c.turn(liID, "李娜", "记住了", other)
+			event, goes, kept := own.EventID, his.Content, hers.Content
+			if who == liID {
+				event, goes, kept = other.EventID, hers.Content, his.Content
+			}
+			asked := c.speak("f", who, "", "/forget last", nil)
+			must[memory.Forgotten](t)(s.ForgetMessage(t.Context(), event, memory.Asking{Lease: asked.Lease, Event: asked.EventID}))
+			gone(t, pool, goes)
+			stays(t, pool, kept)
+		})
+	}
+}

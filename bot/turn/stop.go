@@ -297,8 +297,22 @@ func (r *Runner) end(ctx context.Context, t *Turn, asked, by []sessions.Event, o
 	return nil
 }
 
-// passRuns records calls of tools for the messages that wait on too: none with an effect is repeated.
+// passRuns records calls of tools for the messages that wait on too: none with an effect is repeated. Facts that they saved from words of
+// those messages go along.
 func passRuns(ctx context.Context, r *Runner, t *Turn) error {
+	if len(t.View.Runs) == 0 {
+		return nil
+	}
+	var people []sessions.UserID
+	for _, e := range t.others {
+		people = append(people, e.SenderID)
+	}
+	err := r.persist(ctx, "Facts of a stopped turn not passed on, trying again", func(one context.Context) error {
+		return r.memory.Pass(one, t.Lease, people)
+	})
+	if err != nil {
+		return fmt.Errorf("pass facts on: %w", err)
+	}
 	for _, run := range t.View.Runs {
 		if slices.ContainsFunc(t.others, func(e sessions.Event) bool { return e.ID == run.EventID }) {
 			continue

@@ -379,6 +379,29 @@ func (q *Queries) MemoriesOverfull(ctx context.Context, db DBTX, arg *MemoriesOv
 	return items, nil
 }
 
+const memoriesPass = `-- name: MemoriesPass :exec
+UPDATE memories m SET turn = $1
+WHERE m.source_session = $2 AND m.turn = $3 AND m.said_by = ANY($4::text[]) AND m.said_by <> ''
+`
+
+type MemoriesPassParams struct {
+	ToTurn        *int64
+	SourceSession sessions.Key
+	FromTurn      *int64
+	People        []string
+}
+
+// MemoriesPass gives facts that a turn saved from some people's words to another turn of the session.
+func (q *Queries) MemoriesPass(ctx context.Context, db DBTX, arg *MemoriesPassParams) error {
+	_, err := db.Exec(ctx, memoriesPass,
+		arg.ToTurn,
+		arg.SourceSession,
+		arg.FromTurn,
+		arg.People,
+	)
+	return err
+}
+
 const memoriesPiles = `-- name: MemoriesPiles :many
 SELECT m.source_session, m.source_group, m.subject_id, m.said_by, count(*)::int AS held FROM memories m
 WHERE m.scope = $1 AND m.scope_id = $2 AND m.superseded_by IS NULL AND m.expires_at IS NULL AND m.kind <> 'digest'

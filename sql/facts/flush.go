@@ -41,6 +41,18 @@ func (s *Store) Save(ctx context.Context, l sessions.Lease, drafts []memory.Draf
 	return receipt, nil
 }
 
+// Pass implements memory.Store. The stops of a turn have a turn of their own behind it.
+func (s *Store) Pass(ctx context.Context, l sessions.Lease, people []sessions.UserID) error {
+	err := s.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
+		from, to := row.LastTurn+1, row.LastTurn+3
+		return s.Q.MemoriesPass(ctx, tx, &dbsqlc.MemoriesPassParams{SourceSession: l.Key, People: pg.Texts(people), FromTurn: &from, ToTurn: &to})
+	})
+	if err != nil {
+		return fmt.Errorf("passing facts of %d people on: %w", len(people), err)
+	}
+	return nil
+}
+
 // Flush implements memory.Store.
 func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (memory.Receipt, error) {
 	var receipt memory.Receipt

@@ -60,6 +60,11 @@ RETURNING id;
 SELECT m.id FROM memories m
 WHERE m.scope = @scope AND m.scope_id = @scope_id AND m.norm_hash = @norm_hash AND m.superseded_by IS NULL;
 
+-- name: MemoriesPass :exec
+-- MemoriesPass gives facts that a turn saved from some people's words to another turn of the session.
+UPDATE memories m SET turn = @to_turn
+WHERE m.source_session = @source_session AND m.turn = @from_turn AND m.said_by = ANY(@people::text[]) AND m.said_by <> '';
+
 -- name: MemorySeen :exec
 -- MemorySeen records that a fact in force was said again. A message counts once, however often it is read. A fact with
 -- an expiry stays as long as the new one would.
