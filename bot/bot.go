@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -166,6 +167,8 @@ type Bot struct {
 
 	refuser *refuser
 	alarm   *alarm
+
+	organization atomic.Pointer[string] // that of the newest message with one; nil: no such message came yet
 
 	views   *view.Builder
 	runner  *turn.Runner

@@ -37,6 +37,9 @@ func (b *Bot) judgeClick(ctx context.Context, c chat.Click) (chat.Clicked, strin
 		return b.clickFailed(ctx, err, say)
 	}
 	lang = b.languages.Choose(card.Message.ConversationID, card.Words)
+	if newest := b.organization.Load(); card.Message.Organization == "" && newest != nil { // an older release stored the session's messages
+		card.Message.Organization = *newest
+	}
 	switch {
 	case isForeign(c.Organization, card.Message.Organization): // the id may be that of a member or an administrator here
 		return say(wording.ButtonNotYours), clickRefused
@@ -57,7 +60,7 @@ func (b *Bot) judgeClick(ctx context.Context, c chat.Click) (chat.Clicked, strin
 	return say(wording.ButtonUnknown), clickRefused
 }
 
-// isForeign compares the organization of a press with the robot's. Either is empty where DingTalk or an older release left it out.
+// isForeign compares the organization of a press with the robot's. Either is empty where it is unknown.
 func isForeign(of, own string) bool { return of != "" && own != "" && of != own }
 
 func (b *Bot) clickFailed(ctx context.Context, err error, say func(wording.Phrase) chat.Clicked) (chat.Clicked, string) {

@@ -16,6 +16,9 @@ import (
 // here, if this replica holds the lease, or by a notification. A refused message is acknowledged and not stored.
 func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 	sent := m.SenderID
+	if m.Organization != "" {
+		b.organization.Store(&m.Organization)
+	}
 	m, seen, err := placing{b}.identified(ctx, m)
 	if err != nil {
 		b.metrics.accepted.WithLabelValues("error").Inc()
