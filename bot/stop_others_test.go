@@ -101,7 +101,7 @@ func eventOf(w *world, id string) sessions.Event {
 func TestStopByOneOfSeveralAskers(t *testing.T) {
 	t.Parallel()
 	for name, order := range map[string][]string{"bob first": {"bob", "eve"}, "eve first": {"eve", "bob"}, "eve twice": {"eve", "bob", "eve"}} {
-		for _, way := range []string{"/stop", "停", "button"} {
+		for _, way := range []string{"/stop", "停", "button", "button of the release before"} {
 			t.Run(name+" "+way, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) { testStopByOne(t, order, way) })
@@ -119,8 +119,13 @@ func testStopByOne(t *testing.T, order []string, way string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if way == "button" {
-		w.post(pressOf(w, eventOf(w, "q0"), "eve"))
+	button := strings.HasPrefix(way, "button")
+	if button {
+		click := pressOf(w, eventOf(w, "q0"), "eve")
+		if way != "button" {
+			click.ID = sessions.MessageID("stop-" + chat.ReplyKey(group, eventOf(w, "q0")) + "-0123456789abcdef01234567")
+		}
+		w.post(click)
 	} else {
 		w.post(said("stop", "eve", way))
 	}
@@ -130,7 +135,7 @@ func testStopByOne(t *testing.T, order []string, way string) {
 	want(t, "answers to eve", answersTo(texts, "eve"), 0)
 	want(t, "requests with bob's question", turnsOf(w, "bob"), 2)
 	want(t, "mentions of bob's answer", w.last().Reply.Target.Mentions, []sessions.Mention{{StaffID: "u-bob", Nick: "bob"}})
-	if way == "button" {
+	if button {
 		want(t, "messages", len(texts), 1)
 	} else {
 		want(t, "messages", len(texts), 2)

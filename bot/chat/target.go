@@ -67,9 +67,10 @@ func stopID(key []byte, event int64, by sessions.UserID) sessions.MessageID {
 
 func stopPrefix(event int64) string { return fmt.Sprintf("stop-%d-", event) }
 
-// IsStopOf reports whether id is a [StopID] of a card whose turn begins with the message.
-func IsStopOf(id sessions.MessageID, event int64) bool {
-	return strings.HasPrefix(string(id), stopPrefix(event))
+// IsStopOf reports whether id is a [StopID] of a card whose turn begins with the message. Ids of the release before have the card's key
+// in place of the event: replicas of both serve a session during an upgrade.
+func IsStopOf(id sessions.MessageID, e sessions.Event) bool {
+	return strings.HasPrefix(string(id), stopPrefix(e.ID)) || strings.HasPrefix(string(id), "stop-"+ReplyKey(e.Key, e)+"-")
 }
 
 // KeyPrefix distinguishes our keys from those of other senders.

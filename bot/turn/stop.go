@@ -204,7 +204,7 @@ func endedBy(c Commands, e sessions.Event, asked []sessions.Event, before int64)
 		return nil
 	}
 	if e.Message != nil && e.Message.Quiet && !slices.ContainsFunc(asked, func(a sessions.Event) bool {
-		return chat.IsStopOf(e.MsgID, a.ID)
+		return chat.IsStopOf(e.MsgID, a)
 	}) {
 		return nil
 	}
