@@ -350,7 +350,7 @@ func testEraseWaitsForFrame(b *suite) {
 	b.checkError(b.Store.BeginFrame(b.ctx, l, card.Track, ""))
 	b.checkError(b.Store.BeginFrame(b.ctx, l, card.Track, "")) // the next one of the same display
 
-	short, stop := context.WithTimeout(b.ctx, 300*time.Millisecond)
+	short, stop := context.WithTimeout(b.ctx, time.Second)
 	_, err = b.Other.Erase(short, key, []int64{1})
 	stop()
 	b.wantError(err, context.DeadlineExceeded, "an erasure beside a frame")
