@@ -350,3 +350,37 @@ func testStopAndKill(t *testing.T, n int, late bool, order []string) (ended bool
 	}
 	return !dead
 }
+
+// Another asker stops the turn just before the commit of the first stop, and the process dies behind it. No question is asked again.
+func TestStopsOfAllAskersBesideACommitAndAKill(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := merged(t, setup{}, "bob", "eve")
+		var mu sync.Mutex
+		dead := false
+		a.store.fail(func(op string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case dead:
+				return errAway
+			case op == "commit":
+				dead = true
+				if _, err := a.store.mem.Accept(t.Context(), "b", group, said("s2", "eve", "/stop")); err != nil {
+					t.Error(err)
+				}
+			}
+			return nil
+		})
+		a.post(said("s1", "bob", "/stop"))
+		after(6 * time.Second)
+		a.kill()
+		b := start(t, setup{name: "b", shelf: a.store.shelf})
+		after(time.Minute)
+		want(t, "answers to eve", answersTo(b.wire.texts(), "eve"), 0)
+		want(t, "requests with eve's question", turnsOf(b, "eve"), 0)
+		for _, e := range b.store.mem.Events(t.Context(), group) {
+			want(t, "state of "+e.Content, e.State, sessions.Done)
+		}
+	})
+}

@@ -57,6 +57,8 @@ type Message struct {
 
 	// Outcome is the result of the command that the message is. No frame has it.
 	Outcome Outcome `json:"outcome,omitempty"`
+	// Next is the first message of a turn that went on for others when this command ended it for its sender; 0: none.
+	Next int64 `json:"next,omitempty"`
 }
 
 // Outcome is the result of a command that a later command refers to, or that is not to run again.

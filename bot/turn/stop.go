@@ -225,12 +225,19 @@ func stopsAmong(c Commands, messages, asked []sessions.Event, before int64) []se
 	return by
 }
 
-// newestOf is 0 without earlier turns.
+// newestOf is 0 without earlier turns. A turn that goes on for other askers is none: their stops may have come before its commit.
 func newestOf(v sessions.View) int64 {
+	var goesOn, within bool
 	for _, e := range slices.Backward(v.Tail) {
-		if e.Role != sessions.RoleUser {
+		if e.Role == sessions.RoleUser {
+			goesOn, within = goesOn && !within || e.Message != nil && e.Message.Next != 0 &&
+				slices.ContainsFunc(v.Pending, func(p sessions.Event) bool { return p.ID == e.Message.Next }), false
+			continue
+		}
+		if !goesOn {
 			return e.ID
 		}
+		within = true
 	}
 	if n := len(v.Summaries); n > 0 {
 		return v.Summaries[n-1].EndMsgID

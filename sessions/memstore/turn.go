@@ -242,7 +242,7 @@ func (m *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 		s.state.Suspicion = t.Suspicion
 	}
 	m.appendEvent(s, t)
-	s.takeStops(t.Stops)
+	s.takeStops(t.Stops, t.CardTo)
 	s.addUsage(t, first)
 	s.runs = slices.DeleteFunc(s.runs, func(r sessions.ToolRun) bool {
 		return t.Ran && (slices.Contains(t.Taken, r.EventID) || slices.Contains(t.Dead, r.EventID))
@@ -321,7 +321,7 @@ func (m *Store) appendEvent(s *sessionRows, t sessions.Turn) {
 	}
 }
 
-func (s *sessionRows) takeStops(stops []sessions.Event) {
+func (s *sessionRows) takeStops(stops []sessions.Event, next int64) {
 	number := s.state.LastSeq + 1
 	for _, one := range stops {
 		e := s.findEvent(one.ID)
@@ -332,7 +332,7 @@ func (s *sessionRows) takeStops(stops []sessions.Event) {
 		e.Seq, e.State, e.Tokens = s.state.LastSeq, sessions.Done, one.Tokens
 		dropWebhook(e)
 		if e.Message != nil {
-			e.Message.Outcome = sessions.StopDone
+			e.Message.Outcome, e.Message.Next = sessions.StopDone, next
 		}
 	}
 }

@@ -158,6 +158,8 @@ func testCommitStops(b *suite) {
 	for i, outcome := range []sessions.Outcome{"", "", sessions.StopDone, sessions.StopDone} {
 		if e := again.Tail[i]; e.Message != nil && (e.Message.Outcome != outcome || e.Message.Webhook != "") {
 			b.Errorf("event %d is %+v", e.Seq, e.Message)
+		} else if e.Message != nil && (e.Message.Next == t.CardTo) != (outcome == sessions.StopDone) {
+			b.Errorf("the message that goes on behind event %d is %d, want %d", e.Seq, e.Message.Next, t.CardTo)
 		}
 	}
 	if len(again.Pending) != 1 || again.Pending[0].ID != t.Left[0] || again.Pending[0].Attempts != 0 {

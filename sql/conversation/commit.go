@@ -268,12 +268,16 @@ func (w *writes) takeStops(l sessions.Lease, t sessions.Turn) {
 		return
 	}
 	w.next = append(w.next, &dbsqlc.TurnNextParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term})
+	added := addedOutcome(sessions.StopDone)
+	if t.CardTo != 0 {
+		added = fmt.Appendf(nil, `{"outcome":"%s","next":%d}`, sessions.StopDone, t.CardTo)
+	}
 	whole := &dbsqlc.TurnWholeParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}
 	for i, e := range t.Stops {
 		whole.Ids = append(whole.Ids, e.ID)
 		w.stops = append(w.stops, &dbsqlc.TurnTakeParams{
 			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, ID: e.ID, Behind: len(t.Stops) - 1 - i,
-			Tokens: pg.Clamp(e.Tokens), Added: addedOutcome(sessions.StopDone),
+			Tokens: pg.Clamp(e.Tokens), Added: added,
 		})
 	}
 	w.stopped = append(w.stopped, whole)
