@@ -139,11 +139,15 @@ func (e *evidence) excuses(v dingtalktest.Violation) bool {
 // uncertainFor is the time from a reply that left its card to the closing call: the conversation pauses meanwhile.
 const uncertainFor = 2 * time.Minute
 
-// endedUnseen reports whether the reply of a card was sent again before a time, and may have arrived already.
+// endedUnseen reports whether the end of a card had no answer before a time. Another call had to find it out, on the card or after the
+// reply was sent again.
 func (e *evidence) endedUnseen(track string, at time.Time) bool {
 	return slices.ContainsFunc(e.letters, func(l inspect.Letter) bool {
-		again := e.again[letterID{l.Key, l.ID}]
-		return l.Nonce != "" && l.Nonce == track && !again.IsZero() && again.Before(at) && at.Sub(again) < uncertainFor
+		since := func(known map[letterID]time.Time) bool {
+			from := known[letterID{l.Key, l.ID}]
+			return !from.IsZero() && from.Before(at) && at.Sub(from) < uncertainFor
+		}
+		return l.Nonce != "" && l.Nonce == track && (since(e.again) || since(e.unsure))
 	})
 }
 

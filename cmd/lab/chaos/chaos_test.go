@@ -56,6 +56,7 @@ func wholeEvidence() *evidence {
 		},
 		accounts: []sessions.Restart{{Replica: "g1-1-ABC", Ending: sessions.Killed}, {Replica: "g1-2-XYZ", Ending: sessions.Clean}},
 		again:    map[letterID]time.Time{{groupA, 1}: at(80_000)},
+		unsure:   map[letterID]time.Time{},
 	}
 	fact := e.said["q0000001"]
 	fact.fact = "编号K000001的登录页在测试大厅走专线"

@@ -42,6 +42,7 @@ type evidence struct {
 	turns  []turnLine
 	panics []string
 	again  map[letterID]time.Time // time of each reply that a gateway sent again by its log, and that may have arrived
+	unsure map[letterID]time.Time // time of each end of a reply's card that had no answer
 	both   []overlap
 	asked  []inquiry
 	online map[string]time.Time // first connection to DingTalk by process

@@ -24,6 +24,7 @@ type logRecord struct {
 	counts map[string]int      // warnings and errors by message
 	panics []string
 	again  map[letterID]time.Time // replies that a gateway sent again by its log, and that may have arrived before
+	unsure map[letterID]time.Time // replies whose card DingTalk may have ended without an answer
 	admin  map[string]string      // address of the metrics by process
 	online map[string]time.Time   // first connection to DingTalk by process
 }
@@ -42,7 +43,7 @@ type letterID struct {
 
 func newChaosBook(logs io.Writer) *logRecord {
 	return &logRecord{
-		copy: logs, tails: map[string][]string{}, counts: map[string]int{}, again: map[letterID]time.Time{}, admin: map[string]string{}, online: map[string]time.Time{},
+		copy: logs, tails: map[string][]string{}, counts: map[string]int{}, again: map[letterID]time.Time{}, unsure: map[letterID]time.Time{}, admin: map[string]string{}, online: map[string]time.Time{},
 	}
 }
 
@@ -67,6 +68,7 @@ func (b *logRecord) addLine(process, raw string) {
 	var l struct {
 		Level, Message, Session, Kind, Admin string
 		MsgID                                string `json:"msg_id"`
+		Error                                string
 		Time                                 time.Time
 		Term, Reply                          int64
 		Repeated                             int
@@ -89,6 +91,8 @@ func (b *logRecord) addLine(process, raw string) {
 		})
 	case l.Message == mayBeDoubled:
 		b.again[letterID{sessions.Key(l.Session), l.Reply}] = l.Time
+	case l.Message == "Reply did not arrive" && strings.HasPrefix(l.Error, "updating a card") && strings.Contains(l.Error, "deadline exceeded"):
+		b.unsure[letterID{sessions.Key(l.Session), l.Reply}] = l.Time
 	case l.Message == "Admin server listens":
 		b.admin[process] = l.Admin
 	case l.Message == "Stream connection open" && b.online[process].IsZero():
@@ -115,4 +119,5 @@ func (b *logRecord) copyInto(e *evidence) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e.turns, e.panics, e.again, e.online = slices.Clone(b.turns), slices.Clone(b.panics), maps.Clone(b.again), maps.Clone(b.online)
+	e.unsure = maps.Clone(b.unsure)
 }

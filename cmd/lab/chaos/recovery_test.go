@@ -41,12 +41,22 @@ func TestCheckerExcusesTheCardOfAReplyAlone(t *testing.T) {
 	t.Parallel()
 	e := wholeEvidence()
 	e.letters[2].ID, e.letters[2].Nonce = 7, "c4"
-	e.again[letterID{groupB, 7}] = at(80_000)
-	for _, v := range []dingtalktest.Violation{{TrackID: "c5", Time: at(90_000)}, {Time: at(90_000)}, {TrackID: "c4", Time: at(201_000)}} {
+	for _, how := range []map[letterID]time.Time{e.again, e.unsure} {
+		clear(e.again)
+		clear(e.unsure)
+		e.strange = nil
+		how[letterID{groupB, 7}] = at(80_000)
+		checkOthersCards(t, e)
+	}
+}
+
+func checkOthersCards(t *testing.T, e *evidence) {
+	t.Helper()
+	for _, v := range []dingtalktest.Violation{{TrackID: "c5", Time: at(90_000)}, {Time: at(90_000)}, {TrackID: "c4", Time: at(201_000)}, {TrackID: "c4", Time: at(90_000)}} {
 		v.Kind, v.Conversation = dingtalktest.CardAfterFinalize, "cid-b"
 		e.strange = append(e.strange, v)
 	}
 	if f := e.checkAll(); len(f.broken) != 3 {
-		t.Errorf("of three calls after the end of cards these are found: %q", f.broken)
+		t.Errorf("of four calls after the end of cards, the last one after an end without an answer, these are found: %q", f.broken)
 	}
 }
