@@ -91,9 +91,22 @@ func (w *world) cmdSQL(args []string) error {
 	})
 }
 
-// cmdGranted is: N. The lease of the only session was granted N times. Its first term is the id of the first message.
+// cmdGranted is: first|N. The lease of the only session was granted N times. "first" notes its first term, which depends on the moment:
+// a sweep may create the row of a session whose first message is being stored.
 func (w *world) cmdGranted(args []string) error {
-	return w.cmdSQL([]string{"SELECT s.lease_term - min(e.id) + 1 FROM dingtalk_sessions s JOIN dingtalk_session_events e USING (session_key) GROUP BY s.lease_term", args[0]})
+	const term = "SELECT lease_term FROM dingtalk_sessions"
+	if args[0] != "first" {
+		return w.cmdSQL([]string{fmt.Sprintf("SELECT lease_term - %s + 1 FROM dingtalk_sessions", w.firstTerm), args[0]})
+	}
+	rows, err := w.query(term)
+	if err == nil && len(rows) != 1 {
+		err = fmt.Errorf("%d sessions", len(rows))
+	}
+	if err != nil {
+		return fmt.Errorf("the first term of the only session: %w", err)
+	}
+	w.firstTerm = rows[0]
+	return nil
 }
 
 func (w *world) cmdSettled([]string) error { return w.settle() }

@@ -68,7 +68,7 @@ import (
 //	context below N WITHIN      wait until the context is below N tokens;  spent WITHIN  until the tokens of the day are used up
 //	facts N                     N facts were said, and each is in memory or in the newest request
 //	sql QUERY WANT              wait until the query gives this: columns by |, rows by ;
-//	granted N                   wait until the lease of the only session was granted N times
+//	granted first|N             note the first lease of the only session, or wait until its lease was granted N times
 //	postgres own|private        a server of this scenario's own, or of the bot's;  postgres stop|start|gone
 //	postgres slow DURATION      each statement that comes by a "network" takes DURATION longer
 //	postgres disk               the data are on a small disk of their own;  postgres full|room
@@ -164,14 +164,16 @@ type world struct {
 	t      testing.TB
 	dir    string // folder of the scenario's files and of its replicas
 	shared string // folder of the database servers' data
-	ding   *dingtalktest.Server
-	main   *scriptModel
-	spare  *scriptModel // nil without one
-	url    string       // database
-	db     postgres
-	holder *pgx.Conn // connection that locks a table for the scenario; nil for none
-	config map[string]any
-	env    []string // more environment variables of replicas
+	// firstTerm is the noted term of the only session.
+	firstTerm string
+	ding      *dingtalktest.Server
+	main      *scriptModel
+	spare     *scriptModel // nil without one
+	url       string       // database
+	db        postgres
+	holder    *pgx.Conn // connection that locks a table for the scenario; nil for none
+	config    map[string]any
+	env       []string // more environment variables of replicas
 
 	reader   *pgx.Conn // the connection for queries; nil before the first
 	readerOf string    // its address
