@@ -616,8 +616,8 @@ CREATE TABLE person_erasures (
 );
 
 -- Turns, tokens and notices of people and groups in the latest window of each. It is over at ends_at, and the next use begins
--- another one. subject is a hash under the key of the day in which it began. parts has the turns of each person in a group's window, under such hashes, and
--- before those of the window before it.
+-- another one. subject is a hash under the key of the day in which it began. parts has the turns of each person in a group's window,
+-- under such hashes, and before those of the window before it.
 CREATE TABLE limit_windows (
     subject bytea PRIMARY KEY,
     ends_at timestamptz NOT NULL,

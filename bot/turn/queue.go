@@ -53,8 +53,8 @@ func (e *againError) isOther(one sessions.Event) bool { return slices.Contains(e
 
 func (e *againError) Error() string { return "the turn begins again" }
 
-// enterSlot gives a waiting turn with a /stop after those that were judged before a place beside the slots: it asks no model. A command has such a place
-// too while suspects hold the turn up.
+// enterSlot gives a waiting turn with a /stop after those that were judged before a place beside the slots: it asks no model. A command
+// has such a place too while suspects hold the turn up.
 func (w waiting) enterSlot(ctx context.Context, l sessions.Lease, before *againError, e entry) (place, error) {
 	if e.width == 0 {
 		if leave, ok := w.tryEnter(); ok {

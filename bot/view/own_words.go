@@ -23,7 +23,8 @@ func quoteLead(bot string, m sessions.Message) string {
 }
 
 // IsCommand reports whether a message has the form of a command. One that a limit kept from the model counts too: it is
-// no part of the conversation either. So do the bare word that stopped a turn, and a reminder, whose text the answer repeats. A scheduled message executes no command.
+// no part of the conversation either. So do the bare word that stopped a turn, and a reminder, whose text the answer repeats. A
+// scheduled message executes no command.
 func (b *Builder) IsCommand(e sessions.Event) bool {
 	if e.IsScheduled() {
 		return e.Message.Scheduled.Kind == sessions.Remind || e.Message.Outcome == sessions.Limited

@@ -2,8 +2,6 @@ package calls
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math"
@@ -143,9 +141,7 @@ func (s *Store) ofPerson(ctx context.Context, month string, person sessions.User
 	if err != nil {
 		return nil, err
 	}
-	h := hmac.New(sha256.New, key)
-	h.Write([]byte("calls\x00" + month + "\x00" + string(person)))
-	return h.Sum(nil), nil
+	return limits.Hash(key, "calls", month, string(person)), nil
 }
 
 // ExhaustCalls implements calls.Store.

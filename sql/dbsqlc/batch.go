@@ -487,8 +487,8 @@ type CardFrameParams struct {
 	Owner        string
 }
 
-// CardFrame records that a call shows something on an open card, and the key of the card's message if it is known. No row: the lease is not the current one, the card is not open, or a
-// call of an earlier term may be under way.
+// CardFrame records that a call shows something on an open card, and the key of the card's message if it is known. No row: the lease
+// is not the current one, the card is not open, or a call of an earlier term may be under way.
 func (q *Queries) CardFrame(ctx context.Context, db DBTX, arg []*CardFrameParams) *CardFrameBatchResults {
 	batch := &pgx.Batch{}
 	for _, a := range arg {

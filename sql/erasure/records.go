@@ -2,8 +2,6 @@ package erasure
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/hex"
 	"net/url"
 	"time"
@@ -87,9 +85,7 @@ func (g *forgetting) readKey(ctx context.Context) (err error) {
 func (g *forgetting) date() pgtype.Date { return pgtype.Date{Time: g.keyed.day, Valid: true} }
 
 func (g *forgetting) hash(kind, id string) []byte {
-	h := hmac.New(sha256.New, g.keyed.key)
-	h.Write([]byte(kind + "\x00" + string(g.f.Robot) + "\x00" + id))
-	return h.Sum(nil)
+	return limits.Hash(g.keyed.key, kind, string(g.f.Robot), id)
 }
 
 // hashes are separate by id, since the erasure forgets which ids are one person's.

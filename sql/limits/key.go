@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,8 +41,13 @@ const longest = time.Hour
 
 // subject is the key of a window.
 func (k dayKey) subject(kind string, robot sessions.RobotCode, id string) []byte {
-	h := hmac.New(sha256.New, k.key)
-	h.Write([]byte(kind + "\x00" + string(robot) + "\x00" + id))
+	return Hash(k.key, kind, string(robot), id)
+}
+
+// Hash names a person or a group for one use, in 32 bytes, under the key of a day, see [KeyOf]. The first part is the use.
+func Hash(key []byte, parts ...string) []byte {
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte(strings.Join(parts, "\x00")))
 	return h.Sum(nil)
 }
 

@@ -26,8 +26,8 @@ WHERE c.session_key = @session_key AND (c.out_track_id = ANY(@tracks::text[]) OR
 ORDER BY c.created_at, c.out_track_id LIMIT 1;
 
 -- name: CardFrame :batchone
--- CardFrame records that a call shows something on an open card, and the key of the card's message if it is known. No row: the lease is not the current one, the card is not open, or a
--- call of an earlier term may be under way.
+-- CardFrame records that a call shows something on an open card, and the key of the card's message if it is known. No row: the lease
+-- is not the current one, the card is not open, or a call of an earlier term may be under way.
 UPDATE cards c SET frame_term = @term::bigint, frame_until = now() + interval '1 second' * @frame_seconds::float8,
     carrier = CASE WHEN @carrier::text = '' THEN c.carrier ELSE @carrier::text END
 WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id AND c.state = 'open'

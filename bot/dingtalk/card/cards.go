@@ -123,8 +123,7 @@ func (c *Cards) Show(ctx context.Context, s chat.Shown) chat.Live {
 const resumeTime = time.Second
 
 // resume returns the open card that the reply will end, of an earlier attempt, of the wait for a slot, or of a turn that others
-// stopped for themselves. If there is
-// none, or its delivery failed in this process, delivered is false and track is a new card's id.
+// stopped for themselves. If there is none, or its delivery failed in this process, delivered is false and track is a new card's id.
 func (c *Cards) resume(ctx context.Context, s chat.Shown) (track string, delivered bool) {
 	one, stop := context.WithTimeout(ctx, resumeTime)
 	defer stop()

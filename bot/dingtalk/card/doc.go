@@ -1,9 +1,8 @@
 // Package card shows answers on DingTalk's cards: one card for each turn that asks the model.
 //
-// A turn opens its card a quarter of a second after its begin, or while it waits for a slot, and streams its text. The reply of a faster
-// turn creates the card. The reply in the outbox ends
-// the card, with the same calls for each attempt: a card shows its last text once. A long reply goes on as Markdown
-// messages. A reply whose card DingTalk refuses is a Markdown message as a whole.
+// A turn opens its card a quarter of a second after its begin, or while it waits for a slot, and streams its text. The reply of a
+// faster turn creates the card. The reply in the outbox ends the card, with the same calls for each attempt: a card shows its last
+// text once. A long reply goes on as Markdown messages. A reply whose card DingTalk refuses is a Markdown message as a whole.
 //
 // # No card stays unfinished
 //

@@ -24,8 +24,9 @@ type Budget struct {
 	Size  Size
 }
 
-// Split cuts a text into a piece within one budget, and further pieces within another. It prefers to cut between paragraphs, then list items, then lines and rows, then words. It never cuts a
-// character, a heading from its text, or a table's head from its first row. The joined bodies are the text.
+// Split cuts a text into a piece within one budget, and further pieces within another. It prefers to cut between paragraphs, then list
+// items, then lines and rows, then words. It never cuts a character, a heading from its text, or a table's head from its first row.
+// The joined bodies are the text.
 //
 // As a text grows, all pieces but the last stay as they are. It takes time in proportion to the text.
 func Split(text string, first, further Budget) []Piece {
