@@ -203,7 +203,7 @@ func (m *member) exchange(ctx context.Context, line string) error {
 	answered := make(chan error, 1)
 	go func() { answered <- m.showAnswer(ctx, asked) }()
 	var stops []said
-	var notice string
+	var notice, late string
 	var press sync.Once
 	var pressed sync.WaitGroup
 	for {
@@ -212,7 +212,10 @@ func (m *member) exchange(ctx context.Context, line string) error {
 			ended()
 			pressed.Wait()
 			if notice != "" {
-				fmt.Fprintln(m.out, m.show.palette.dim(notice))
+				fmt.Fprintln(m.out, m.show.palette.dim("["+string(chat.ActionStop)+"] "+notice))
+			}
+			if late != "" {
+				m.typed = append([]string{late}, m.typed...)
 			}
 			for i := 0; i < len(stops) && err == nil && !m.stopped; i++ { // one that came too late has an answer of its own
 				err = m.showAnswer(ctx, stops[i])
@@ -225,7 +228,14 @@ func (m *member) exchange(ctx context.Context, line string) error {
 			case !ok:
 				m.lines = nil
 			case a == chat.ActionStop:
-				press.Do(func() { pressed.Go(func() { notice = m.stopCard(running, asked.track) }) })
+				press.Do(func() {
+					pressed.Go(func() {
+						var found bool
+						if notice, found = m.stopCard(running, asked.track); !found {
+							late = line
+						}
+					})
+				})
 			case isStop(line):
 				s, err := m.say(ctx, line)
 				if err != nil {
@@ -250,17 +260,17 @@ func isCutShort(text string) bool {
 	return slices.ContainsFunc([]string{"zh", "en"}, func(lang string) bool { return strings.Contains(text, wording.Say(wording.CutShort, lang)) })
 }
 
-// stopCard returns the notice or the fault.
-func (m *member) stopCard(ctx context.Context, track string) string {
+// stopCard returns the notice or the fault, and false when the answer ended before its card was found.
+func (m *member) stopCard(ctx context.Context, track string) (notice string, found bool) {
 	_, err := m.dingtalk.WaitCard(ctx, string(demoGroup), "the card of the answer", func(c dingtalktest.Card) bool { return c.TrackID == track })
 	if err != nil {
-		return "" // the answer has ended
+		return "", false
 	}
-	notice, err := m.click(context.WithoutCancel(ctx), track, you, chat.ActionStop)
+	notice, err = m.click(context.WithoutCancel(ctx), track, you, chat.ActionStop)
 	if err != nil {
-		return err.Error()
+		return err.Error(), true
 	}
-	return notice
+	return notice, true
 }
 
 func (m *member) showAnswer(ctx context.Context, asked said) error {
