@@ -34,12 +34,21 @@ func defaultAccess() AccessConfig {
 
 func (a *AccessConfig) check(k checker) {
 	for _, list := range []struct {
-		key string
-		ids []string
-		of  string
-	}{{"groups", a.Groups, conversationID}, {"people", a.People, staffID}, {"deny", a.Deny, staffID}} {
+		key   string
+		ids   []string
+		check func(path, id string)
+	}{
+		{"groups", a.Groups, k.conversation}, {"people", a.People, k.person},
+		{"deny", a.Deny, func(path, id string) { k.id(path, id, staffID+", or the id of a conversation") }},
+	} {
 		for i, id := range list.ids {
-			k.id(fmt.Sprintf("access.%s[%d]", list.key, i), id, list.of+`, or "*" for all`)
+			path := fmt.Sprintf("access.%s[%d]", list.key, i)
+			switch {
+			case id != access.Everyone:
+				list.check(path, id)
+			case list.key == "deny":
+				k.fail(path, `got "*", want ids; "people": [] serves administrators alone`)
+			}
 		}
 	}
 	first := map[string]string{}
@@ -60,6 +69,39 @@ func (a *AccessConfig) check(k checker) {
 		}
 		first[one] = name
 		k.oneOf(path, a.Commands[name], []string{"anyone", "owner", "admin"})
+	}
+}
+
+// checkPeople refuses lists that leave no one to serve.
+func (c *Config) checkPeople(k checker) {
+	k.want(len(c.Access.People) > 0 || len(c.Agent.Admins) > 0, "access.people", "an empty list, and no agent.admins", `ids, or "*" for all`)
+}
+
+// warn records lists that say something else than they look like.
+func (a *AccessConfig) warn(c *Config, src *source) {
+	for _, list := range []struct {
+		path string
+		ids  []string
+		left string
+	}{
+		{"access.groups", a.Groups, "serves no group, private chats alone"}, {"access.people", a.People, "serves agent.admins alone"},
+	} {
+		if len(list.ids) == 0 {
+			c.warn(src.warning(list.path, `an empty list %s; ["*"] serves all`, list.left))
+		}
+		for i, id := range list.ids {
+			switch path := fmt.Sprintf("%s[%d]", list.path, i); {
+			case id != access.Everyone && slices.Contains(list.ids, access.Everyone):
+				c.warn(src.warning(path, `does nothing beside "*", which serves all`))
+			case id != access.Everyone && slices.Contains(a.Deny, id):
+				c.warn(src.warning(path, "does nothing: access.deny has the id too, and takes precedence"))
+			}
+		}
+	}
+	for i, id := range a.Deny {
+		if slices.Contains(c.Agent.Admins, id) {
+			c.warn(src.warning(fmt.Sprintf("access.deny[%d]", i), "does nothing: the id is one of agent.admins, who are always served"))
+		}
 	}
 }
 

@@ -4,8 +4,10 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -41,18 +43,24 @@ func defaultLogin() LoginConfig {
 }
 
 func (a *AdminConfig) check(k checker) {
-	_, port, err := net.SplitHostPort(a.Listen)
+	host, port, err := net.SplitHostPort(a.Listen)
 	n, portErr := strconv.Atoi(port)
-	k.want(a.Listen == "" || err == nil && portErr == nil && n >= 0 && n <= 65535, "admin.listen", strconv.Quote(a.Listen),
+	k.want(a.Listen == "" || err == nil && portErr == nil && n >= 0 && n <= 65535 && listenForm.MatchString(host), "admin.listen", strconv.Quote(a.Listen),
 		`host:port, such as "127.0.0.1:8080", or empty for none`)
 	l := a.DingTalkLogin
 	k.want(l.RedirectURI == "" || isSafe(l.RedirectURI, LoginPath), "admin.dingtalk_login.redirect_uri", strconv.Quote(l.RedirectURI),
 		"an https address that ends in %s, such as \"https://ebb.example.com%s\", or empty for none", LoginPath, LoginPath)
+	for path, token := range map[string]Secret{"admin.token": a.Token, "admin.viewer_token": a.ViewerToken} {
+		k.secret(path, token.Reveal(), "a token")
+		k.want(strings.TrimSpace(token.Reveal()) == token.Reveal(), path, "a text with blanks around it", "a token")
+	}
 	if a.ViewerToken.Reveal() != "" && a.ViewerToken.Reveal() == a.Token.Reveal() {
 		k.fail("admin.viewer_token", "the same as admin.token, want another one: its holders change nothing")
 	}
 	k.want(isSafe(l.AuthorizeURL, ""), "admin.dingtalk_login.authorize_url", strconv.Quote(l.AuthorizeURL), "an https address without a query")
 }
+
+var listenForm = regexp.MustCompile(`^[A-Za-z0-9._:%-]*$`)
 
 // warn records short tokens. They are no errors: an installation with one must start after an update.
 func (a *AdminConfig) warn(c *Config, src *source) {
@@ -60,6 +68,13 @@ func (a *AdminConfig) warn(c *Config, src *source) {
 		if n := utf8.RuneCountInString(got.Reveal()); n > 0 && n < minToken {
 			c.warn(src.warning(path, "has %d characters, and can be guessed: take at least %d random ones", n, minToken))
 		}
+	}
+	isAdministered := len(c.Agent.Admins) > 0
+	for _, g := range c.Groups {
+		isAdministered = isAdministered || len(g.Admins) > 0
+	}
+	if a.DingTalkLogin.RedirectURI != "" && !isAdministered {
+		c.warn(src.warning("admin.dingtalk_login.redirect_uri", "admits no one: agent.admins and the admins of groups are empty"))
 	}
 }
 

@@ -2,12 +2,15 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"ebb/sql"
 )
@@ -33,12 +36,8 @@ func (c *Config) check(src *source, need Need) {
 	c.Access.check(k)
 	c.checkGroups(k)
 	c.checkProcess(k)
-	for i, m := range c.LLM.Models {
-		path := fmt.Sprintf("llm.models[%d].timeout", i)
-		if _, given := k.at[path]; given && m.Timeout != defaultModel().Timeout { // a printed configuration names the default
-			k.want(m.Timeout <= c.Agent.TurnTimeout, path, durationText(m.Timeout), "at most agent.turn_timeout (%s), which ends the turn", durationText(c.Agent.TurnTimeout))
-		}
-	}
+	c.checkPeople(k)
+	c.checkPairs(k)
 	if len(src.errs) == 0 {
 		c.fit(src)
 	}
@@ -51,6 +50,15 @@ func (k checker) want(ok bool, path string, got any, format string, args ...any)
 		k.fail(path, "got %v, want %s", got, fmt.Sprintf(format, args...))
 	}
 }
+
+// name refuses a text that no one types or sees as it is.
+func (k checker) name(path, value, what string) {
+	k.required(path, value, what)
+	stray := strings.TrimSpace(value) != value || strings.ContainsFunc(value, unicode.IsControl) || utf8.RuneCountInString(value) > maxName
+	k.want(!stray, path, strconv.Quote(value), "%s of at most %d characters, without line breaks, and without blanks at its ends", what, maxName)
+}
+
+const maxName = 200
 
 func (k checker) required(path, value, what string) {
 	switch vars := k.unset[path]; {
@@ -66,7 +74,17 @@ func isNoKey(r rune) bool { return r <= ' ' || r > '~' }
 
 // credential refuses a key that no HTTP header can carry, or that was copied with the words around it. The error has no part of it.
 func (k checker) credential(path, value, what string) {
+	k.secret(path, value, what)
 	k.want(!strings.ContainsFunc(value, isNoKey), path, "a text with blanks or other letters than ASCII", "%s alone, without \"Bearer\" and blanks", what)
+}
+
+// placeholder is the text of an example. Servers without keys are given words such as EMPTY and none, which pass.
+var placeholder = regexp.MustCompile(`(?i)^(?:<.*>|\[.*\]|(?:your|my|the)[-_ ].*(?:key|secret|token|id|password)|(?:sk-)?x{4,}|sk-\.+|\.{3,}|change[-_ ]?me|undefined)$`)
+
+// secret refuses a printed secret and the text of an example.
+func (k checker) secret(path, value, what string) {
+	k.want(!strings.Contains(value, mask), path, mask+", which stands for a secret where a configuration is printed", "%s itself", what)
+	k.want(!placeholder.MatchString(value), path, "the text of an example", "%s", what)
 }
 
 // id refuses a name in the place of an id: it would match no one, and lock out or let in other people than it says. Ids of DingTalk are
@@ -75,7 +93,22 @@ func (k checker) id(path, value, what string) {
 	k.required(path, value, what)
 	named := strings.ContainsFunc(value, isNoKey) || strings.HasPrefix(value, "@")
 	k.want(value == "" || !named, path, strconv.Quote(value), "%s, not a name", what)
+	k.want(!strings.ContainsAny(value, "*,;|"), path, strconv.Quote(value), "%s: one id, without patterns", what)
 }
+
+// person refuses the id of a conversation as well.
+func (k checker) person(path, value string) {
+	k.id(path, value, staffID)
+	k.want(!conversationForm.MatchString(value), path, strconv.Quote(value)+", the id of a conversation", "%s", staffID)
+}
+
+// conversation refuses the id of a sender as well.
+func (k checker) conversation(path, value string) {
+	k.id(path, value, conversationID)
+	k.want(!strings.HasPrefix(value, "$:"), path, strconv.Quote(value)+", the id of a sender", "%s", conversationID)
+}
+
+var conversationForm = regexp.MustCompile(`^cid[A-Za-z0-9+/]{8,}=+$`)
 
 // Ids of DingTalk, in the words of the errors.
 const (
@@ -83,7 +116,21 @@ const (
 	conversationID = `the id of a conversation, such as "cidAbc==" (the console lists them, and a refusal names the group's)`
 )
 
+// warnOfUnset warns of variables without a value, except the credentials that a command does not need, or that are required.
+func (c *Config) warnOfUnset(src *source) {
+	for _, path := range slices.Sorted(maps.Keys(src.unset)) {
+		e := c.Agent.Memory.Embeddings.BaseURL == "" && strings.HasPrefix(path, "agent.memory.embeddings.api_key")
+		if e || strings.HasPrefix(path, "dingtalk.client_") || strings.HasPrefix(path, "llm.models[") && strings.HasSuffix(path, "].api_key") {
+			continue
+		}
+		for _, name := range src.unset[path] {
+			c.warn(src.warning(path, "%s is not set in the environment, and nothing stands in its place; ${%s:-} says so on purpose", name, name))
+		}
+	}
+}
+
 func (k checker) oneOf(path, got string, choices []string) {
+	k.expects(path, quoted(choices))
 	k.want(slices.Contains(choices, got), path, strconv.Quote(got), "%s", quoted(choices))
 }
 
@@ -103,18 +150,35 @@ func (k checker) positive(path string, got time.Duration) {
 	k.want(got > 0, path, durationText(got), "more than 0s")
 }
 
-// httpURL hides a value with an @ from its error: it may contain a password.
+// Paths are added to an address, behind whatever it has. Errors show no user, query and fragment: keys and passwords stand there.
 func (k checker) httpURL(path, got string) {
 	const want = "the URL of a server, as in https://host/path"
 	u, err := url.Parse(got)
 	switch {
 	case got == "" || k.failed(path):
 		k.required(path, got, want)
+	case unbracedWithin.MatchString(got):
+		k.fail(path, "got the name of a variable without braces, want ${NAME}")
 	case strings.Contains(got, "@"):
 		k.fail(path, "got a user name in the URL, want %s", want)
+	case strings.Contains(got, "#"):
+		k.fail(path, "got an address with a fragment behind #, want %s", want)
+	case strings.Contains(got, "?"):
+		k.fail(path, "got an address with a query behind ?, want %s; a key belongs to the field for it", want)
 	default:
-		k.want(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", path, strconv.Quote(Endpoint(got).String()), "%s", want)
+		k.want(err == nil && isServer(u) && !strings.ContainsFunc(got, isNoKey), path, strconv.Quote(Endpoint(got).String()), "%s", want)
 	}
+}
+
+// unbracedWithin is the name of a variable in a part of an address.
+var unbracedWithin = regexp.MustCompile(`[:/@=.]\$\(?[A-Z_][A-Z0-9_]+\)?(?:[:/@.?&]|$)`)
+
+var hostForm = regexp.MustCompile(`^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$`)
+
+func isServer(u *url.URL) bool {
+	port, err := strconv.Atoi(u.Port())
+	return (u.Scheme == "http" || u.Scheme == "https") && hostForm.MatchString(u.Host) && !strings.HasPrefix(u.Path, "//") &&
+		(u.Port() == "" || err == nil && port > 0 && port <= 65535)
 }
 
 func (d *DingTalkConfig) check(k checker, need Need) {
@@ -124,13 +188,16 @@ func (d *DingTalkConfig) check(k checker, need Need) {
 	}
 	k.credential("dingtalk.client_id", d.ClientID, "the Client ID (AppKey) of the DingTalk app")
 	k.credential("dingtalk.client_secret", d.ClientSecret.Reveal(), "the Client Secret (AppSecret) of the DingTalk app")
-	k.httpURL("dingtalk.api_base", d.APIBase)
-	k.httpURL("dingtalk.oapi_base", d.OAPIBase)
+	k.want(d.ClientID == "" || d.ClientID != d.ClientSecret.Reveal(), "dingtalk.client_secret", "the Client ID", "the Client Secret (AppSecret) of the DingTalk app")
+	k.dingtalkURL("dingtalk.api_base", d.APIBase, "https://api.dingtalk.com", "oapi.dingtalk.com")
+	k.dingtalkURL("dingtalk.oapi_base", d.OAPIBase, "https://oapi.dingtalk.com", "api.dingtalk.com")
 	k.oneOf("dingtalk.reply", d.Reply, []string{ReplyMarkdown, ReplyCard})
 	if d.Reply == ReplyCard {
 		k.required("dingtalk.card_template_id", d.CardTemplateID, `the id of a card template, because dingtalk.reply is "card"`)
 	}
+	k.want(templateForm.MatchString(d.CardTemplateID), "dingtalk.card_template_id", strconv.Quote(d.CardTemplateID), "the id of a card template alone")
 	k.required("dingtalk.card_content_key", d.CardContentKey, "the template's variable for the text")
+	k.want(variableForm.MatchString(d.CardContentKey), "dingtalk.card_content_key", strconv.Quote(d.CardContentKey), `the template's variable for the text, such as "content"`)
 	k.oneOf("dingtalk.card_stream", d.CardStream, []string{"auto", "always", "never"})
 	k.oneOf("dingtalk.reaction", d.Reaction, []string{ReactionOff, ReactionOn})
 	k.want(d.CardInterval >= 100*time.Millisecond && d.CardInterval <= time.Minute, "dingtalk.card_interval", durationText(d.CardInterval), "100ms to 1m")
@@ -142,6 +209,24 @@ func (d *DingTalkConfig) check(k checker, need Need) {
 	k.oneOf("dingtalk.connections", d.Connections, []string{ConnectionsAll, ConnectionsOne})
 	k.want(d.KeepAlive >= 15*time.Second && d.KeepAlive <= 30*time.Second, "dingtalk.keepalive", durationText(d.KeepAlive), "15s to 30s")
 }
+
+var (
+	templateForm = regexp.MustCompile(`^[A-Za-z0-9._-]*$`)
+	variableForm = regexp.MustCompile(`^[\p{L}\p{N}_.-]*$`)
+)
+
+// dingtalkURL refuses an address with the path of a function, which is added to it, and that of the other server.
+func (k checker) dingtalkURL(path, got, usual, other string) {
+	k.httpURL(path, got)
+	u, err := url.Parse(got)
+	if err != nil || k.failed(path) {
+		return
+	}
+	isFunction := functionOfDingTalk.MatchString(u.Path) || u.Hostname() == other || u.Scheme == "http" && strings.HasSuffix(u.Hostname(), ".dingtalk.com")
+	k.want(!isFunction, path, strconv.Quote(got), "the server alone, as in %s", usual)
+}
+
+var functionOfDingTalk = regexp.MustCompile(`/(?:v1\.0|robot|topapi)(?:/|$)`)
 
 func (l *LLMConfig) check(k checker, need Need) {
 	k.want(len(l.Models) > 0, "llm.models", "none", "at least one model")
@@ -166,8 +251,8 @@ func (l *LLMConfig) check(k checker, need Need) {
 var currencyForm = regexp.MustCompile(`^[\p{L}\p{Sc}]{0,8}$`)
 
 func (m *ModelConfig) check(k checker, path string, need Need) {
-	k.required(path+".name", m.Name, "a name")
-	k.required(path+".model", m.Model, "the provider's name of the model")
+	k.name(path+".name", m.Name, "a name")
+	k.name(path+".model", m.Model, "the provider's name of the model")
 	k.checkModelURL(path+".base_url", m.BaseURL.Reveal())
 	if len(k.unset[path+".api_key"]) > 0 && need&NeedLLM != 0 {
 		// An explicitly empty key is for endpoints without one; a named variable without a value is an oversight.
@@ -202,7 +287,8 @@ func (l *LLMConfig) names() string {
 var sessionScopes = []string{"group", "member"}
 
 func (a *AgentConfig) check(k checker) {
-	k.required("agent.name", a.Name, "a name")
+	k.name("agent.name", a.Name, "a name")
+	k.want(!strings.HasPrefix(a.Name, "@"), "agent.name", strconv.Quote(a.Name), "a name without @")
 	k.oneOf("agent.language", a.Language, []string{"zh", "en"})
 	k.oneOf("agent.session_scope", a.SessionScope, sessionScopes)
 	k.between("agent.max_merged", a.MaxMerged, 1, 100)
@@ -216,7 +302,7 @@ func (a *AgentConfig) check(k checker) {
 	k.want(err == nil && a.Timezone != "" && a.Timezone != "Local", "agent.timezone", strconv.Quote(a.Timezone),
 		`the name of a time zone, such as "Asia/Shanghai"`)
 	for i, id := range a.Admins {
-		k.id(fmt.Sprintf("agent.admins[%d]", i), id, staffID)
+		k.person(fmt.Sprintf("agent.admins[%d]", i), id)
 	}
 }
 
@@ -227,6 +313,14 @@ func (d *DatabaseConfig) check(k checker) {
 	address := func(path string, dsn DSN, otherwise string) {
 		if url := dsn.Reveal(); url != "" {
 			fault := sql.AddressFault(url)
+			switch {
+			case strings.Contains(url, ":"+mask+"@"):
+				fault = mask + ", which stands for a password where a configuration is printed"
+			case unbracedWithin.MatchString(url):
+				fault = "the name of a variable without braces"
+			case strings.TrimSpace(url) != url:
+				fault = "an address with blanks around it"
+			}
 			k.want(fault == "", path, fault, "%s, or empty %s", databaseForm, otherwise)
 		}
 	}
@@ -237,6 +331,7 @@ func (d *DatabaseConfig) check(k checker) {
 		k.want(d.URL != "", "database.url", "nothing", "the pooler's address, as database.pooler is \"transaction\"")
 		k.want(d.DirectURL != "", "database.direct_url", "nothing",
 			"the address of PostgreSQL itself: migrations and notifications can't go through a pooler in transaction mode")
+		k.want(d.URL == "" || d.DirectURL != d.URL, "database.direct_url", "the pooler's address", "the address of PostgreSQL itself")
 	}
 	if d.URL == "" {
 		k.required("database.dir", d.Dir, "a folder for the private server's data")
@@ -253,7 +348,7 @@ var pictureHost = regexp.MustCompile(`^(\*\.)?([A-Za-z0-9_-]+\.)*[A-Za-z0-9_-]+$
 var replicaIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{0,63}$`)
 
 func (c *Config) checkProcess(k checker) {
-	k.want(c.Cluster.LeaseTTL >= time.Second, "cluster.lease_ttl", durationText(c.Cluster.LeaseTTL), "at least 1s")
+	k.want(c.Cluster.LeaseTTL >= time.Second && c.Cluster.LeaseTTL <= 10*time.Minute, "cluster.lease_ttl", durationText(c.Cluster.LeaseTTL), "1s to 10m")
 	k.want(replicaIDForm.MatchString(c.Cluster.ReplicaID), "cluster.replica_id", strconv.Quote(c.Cluster.ReplicaID),
 		"at most 63 letters, digits, dots, dashes and underscores")
 	c.Schedule.check(k)

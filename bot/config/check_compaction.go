@@ -19,7 +19,7 @@ func (c *CompactionConfig) check(k checker, llm LLMConfig, own map[string]compac
 	for _, id := range slices.Sorted(maps.Keys(c.Groups)) {
 		g := c.Groups[id]
 		if id != "" {
-			k.id(groupPath(id), id, conversationID)
+			k.conversation(groupPath(id), id)
 		}
 		g.check(k, groupPath(id)+".", own)
 	}
@@ -42,10 +42,10 @@ func (s *CompactionSettings) check(k checker, at string, own map[string]compacti
 	c := settingsChecker{k, at, s.Policy}
 	_, known := own[s.Policy]
 	names := slices.Sorted(maps.Keys(own))
-	c.want(known, "policy", strconv.Quote(s.Policy), quoted(names))
-	c.want(s.Mode == "" || slices.Contains(modes, s.Mode), "mode", strconv.Quote(s.Mode), quoted(modes))
+	c.oneOf(known, "policy", s.Policy, names)
+	c.oneOf(s.Mode == "" || slices.Contains(modes, s.Mode), "mode", s.Mode, modes)
 	flush := []string{"auto", "on", "off"}
-	c.want(s.Flush == "" || slices.Contains(flush, s.Flush), "flush", strconv.Quote(s.Flush), quoted(flush))
+	c.oneOf(s.Flush == "" || slices.Contains(flush, s.Flush), "flush", s.Flush, flush)
 	c.want(s.ContextWindow > 0, "context_window", s.ContextWindow, "more than 0")
 	widest := max(s.ContextWindow, 0)
 	c.want(widest == 0 || s.AutoCompactThreshold <= widest, "auto_compact_threshold", s.AutoCompactThreshold,
@@ -106,6 +106,11 @@ func (c settingsChecker) want(ok bool, key string, got any, want string, with ..
 	c.failAt(offset, path, "got %v%s, want %s", got, origin, want)
 }
 
+func (c settingsChecker) oneOf(ok bool, key, got string, choices []string) {
+	c.expects(c.at+key, quoted(choices))
+	c.want(ok, key, strconv.Quote(got), quoted(choices))
+}
+
 func (c settingsChecker) origin(key string) string {
 	if _, given := c.source.at[commonPath+key]; given {
 		return " (taken over from agent.compaction)"
@@ -151,7 +156,10 @@ func (c *Config) fit(src *source) {
 	c.fitOutput(src, reserve, key)
 	c.warnOfIdleRules(src)
 	c.fitModels(src)
-	c.Agent.Memory.Embeddings.warn(c, src, "agent.memory.embeddings.")
+	c.Access.warn(c, src)
+	c.warnOfPairs(src)
+	c.warnOfIdleKeys(src)
+	c.warnOfUnset(src)
 }
 
 func (c *Config) warnOfIdleRules(src *source) {

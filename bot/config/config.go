@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"sync"
 	"time"
 
 	"ebb/compaction"
@@ -218,6 +219,9 @@ type LogConfig struct {
 func Default() *Config {
 	return defaults(newSource("", nil, func(string) string { return "" }))
 }
+
+// preset is Default, once: checks compare with it, and change nothing.
+var preset = sync.OnceValue(Default)
 
 func defaults(src *source) *Config {
 	main := defaultModel()

@@ -209,11 +209,7 @@ func decodeScalar(src *source, path string, v hujson.Value, dst reflect.Value) {
 	kind := v.Value.Kind()
 	if dst.Kind() == reflect.String {
 		if kind != '"' {
-			want := "a string"
-			if path == "agent.memory.digest" {
-				want = wantDigest
-			}
-			src.fail(path, "got %s, want %s", KindName(v), want)
+			src.failKind(path, KindName(v), "a string")
 			return
 		}
 		dst.SetString(src.expand(path, lit.String()))

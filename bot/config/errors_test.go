@@ -106,7 +106,7 @@ func TestLoadRefusesValues(t *testing.T) {
 		{"language", `{"agent": {"language": ^"fr"}}`, `agent.language: got "fr", want "zh" or "en"`},
 		{"scope", `{"agent": {"session_scope": ^"all"}}`, `agent.session_scope: got "all", want "group" or "member"`},
 		{"zone", `{"agent": {"timezone": ^"Mars"}}`, `agent.timezone: got "Mars", want the name of a time zone`},
-		{"quiet hours", `{"schedule": {"quiet_hours": ^"night"}}`, `schedule.quiet_hours: got night, want hours such as "22:00-08:00", or "" for none`},
+		{"quiet hours", `{"schedule": {"quiet_hours": ^"night"}}`, `schedule.quiet_hours: got "night", want hours such as "22:00-08:00", or "" for none`},
 		{"no zone", `{"agent": {"timezone": ^""}}`, `agent.timezone: got "", want the name of a time zone`},
 		{"merged", `{"agent": {"max_merged": ^0}}`, "agent.max_merged: got 0, want 1 to 100"},
 		{"key with Bearer", modelFile(`"api_key": ^"Bearer hunter2"`), "llm.models[0].api_key: got a text with blanks or other letters than ASCII, want the key of the endpoint alone"},
@@ -140,7 +140,7 @@ func TestLoadRefusesValues(t *testing.T) {
 		{"inline deadline", compactionFile(`"inline_deadline": ^0`), "agent.compaction.inline_deadline: got 0s, want more than 0s"},
 		{"summary model", compactionFile(`"model": ^"x"`), `agent.compaction.model: got "x", want empty (llm.default) or the name of a model in llm.models: "main"`},
 
-		{"lease", `{"cluster": {"lease_ttl": ^0.5}}`, "cluster.lease_ttl: got 500ms, want at least 1s"},
+		{"lease", `{"cluster": {"lease_ttl": ^0.5}}`, "cluster.lease_ttl: got 500ms, want 1s to 10m"},
 		{"replica", `{"cluster": {"replica_id": ^"a b"}}`, `cluster.replica_id: got "a b", want at most 63 letters`},
 		{"database", `{"database": {"url": ^"hunter2"}}`, "database.url: got a text that is no address, want postgres://"},
 		{"password with a slash", `{"database": {"url": ^"postgres://u:hunter2/x@h/d"}}`, "database.url: got an address with a / in its user or password, want postgres://user:password@host:5432/name, with / @ # ? of a password as %2F"},

@@ -40,8 +40,9 @@ func (c *Config) checkGroups(k checker) {
 			k.fail(at, "got an empty key, want the id of a conversation")
 			continue
 		}
-		k.id(at, id, conversationID)
+		k.conversation(at, id)
 		optional := func(key, got string, choices []string) {
+			k.expects(at+"."+key, quoted(choices))
 			if got != "" {
 				k.oneOf(at+"."+key, got, choices)
 			}
@@ -53,7 +54,7 @@ func (c *Config) checkGroups(k checker) {
 			k.want(slices.Contains(toolNames, name), fmt.Sprintf("%s.tools[%d]", at, i), strconv.Quote(name), "%s", quoted(toolNames))
 		}
 		for i, person := range g.Admins {
-			k.id(fmt.Sprintf("%s.admins[%d]", at, i), person, staffID)
+			k.person(fmt.Sprintf("%s.admins[%d]", at, i), person)
 		}
 		c.checkGroupPolicy(k, id, g.Policy)
 	}

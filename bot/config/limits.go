@@ -1,6 +1,14 @@
 package config
 
 import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
 	"ebb/bot/schedule"
 	"ebb/bot/schedule/when"
 	"ebb/sessions"
@@ -33,6 +41,135 @@ func (l LimitsConfig) check(k checker) {
 	} {
 		k.want(n >= 0, "agent.limits."+key, n, "0 (no limit) or more")
 	}
+	k.want(l.Tokens <= 0 || l.PersonTokens <= l.Tokens, "agent.limits.person_tokens_per_day", l.PersonTokens, "at most tokens_per_day (%d), which is for all", l.Tokens)
+}
+
+// longest bounds the work of one turn or compaction. Figures above it are milliseconds.
+const longest = 4 * time.Hour
+
+// checkPairs refuses values of the file that another one makes ineffective. Defaults are left alone: a printed configuration names them.
+func (c *Config) checkPairs(k checker) {
+	changed := c.changed(k.source)
+	atMost := func(path string, got, limit time.Duration, other string) {
+		k.want(!changed(path) || got <= limit, path, durationText(got), "at most %s (%s)", other, durationText(limit))
+	}
+	a, comp, d := c.Agent, c.Agent.Compaction, preset().Agent
+	k.want(a.TurnTimeout <= longest, "agent.turn_timeout", durationText(a.TurnTimeout), "at most %s", durationText(longest))
+	k.want(comp.Deadline <= longest, commonPath+"deadline", durationText(comp.Deadline), "at most %s", durationText(longest))
+	atMost(commonPath+"inline_deadline", comp.InlineDeadline, a.TurnTimeout, "agent.turn_timeout")
+	atMost(commonPath+"inline_deadline", comp.InlineDeadline, comp.Deadline, "deadline, as nothing waits for that")
+	atMost(commonPath+"retry_backoff", comp.RetryBackoff, comp.Deadline, "deadline")
+	for i, m := range c.LLM.Models {
+		at := fmt.Sprintf("llm.models[%d].", i)
+		if k.isGiven(at+"timeout") && m.Timeout != defaultModel().Timeout {
+			k.want(m.Timeout <= a.TurnTimeout, at+"timeout", durationText(m.Timeout), "at most agent.turn_timeout (%s), which ends the turn", durationText(a.TurnTimeout))
+		}
+		if k.isGiven(at + "first_token_timeout") {
+			k.want(m.FirstToken <= m.Timeout, at+"first_token_timeout", durationText(m.FirstToken), "at most timeout (%s)", durationText(m.Timeout))
+		}
+	}
+	daily := func(path string, n int) {
+		k.want(a.Limits.Tokens == 0 || n == d.Compaction.DailyTokens || n <= a.Limits.Tokens, path, n,
+			"at most agent.limits.tokens_per_day (%d), which is for all conversations", a.Limits.Tokens)
+	}
+	daily(commonPath+"daily_tokens", comp.DailyTokens)
+	for _, id := range slices.Sorted(maps.Keys(comp.Groups)) {
+		if path := groupPath(id) + ".daily_tokens"; k.isGiven(path) {
+			daily(path, comp.Groups[id].DailyTokens)
+		}
+	}
+	room := 4 * comp.Usable() // characters; the shortest text for a number of tokens is longer
+	for _, id := range append([]string{""}, slices.Sorted(maps.Keys(c.Groups))...) {
+		path, prompt := "agent.prompt", a.Prompt
+		if id != "" {
+			path, prompt = ownGroupPath(id)+".prompt", c.Groups[id].Prompt
+		}
+		n := len([]rune(prompt))
+		k.want(comp.Usable() <= 0 || n <= room, path, fmt.Sprintf("%d characters", n), "at most %d, as the window has no room for more", room)
+	}
+}
+
+// changed reports whether the file or a flag gives a value that is not the default.
+func (c *Config) changed(src *source) func(path string) bool {
+	all := differences("", reflect.ValueOf(*preset()), reflect.ValueOf(*c))
+	return func(path string) bool { return src.isGiven(path) && slices.Contains(all, path) }
+}
+
+// warnOfPairs warns of values that have less effect than they seem to have, because of another one.
+func (c *Config) warnOfPairs(src *source) {
+	changed := c.changed(src)
+	a, r := c.Agent, c.Retention
+	warn := func(when bool, path, format string, args ...any) {
+		if when && changed(path) {
+			c.warn(src.warning(path, format, args...))
+		}
+	}
+	turn := durationText(a.TurnTimeout)
+	warn(a.BusyNote >= a.TurnTimeout, "agent.busy_note", "does nothing: a turn ends after agent.turn_timeout (%s)", turn)
+	warn(a.StaleAfter < a.TurnTimeout, "agent.stale_after", "less than agent.turn_timeout (%s): messages behind a long turn get no answer", turn)
+	warn(c.Cluster.LeaseTTL >= a.StaleAfter, "cluster.lease_ttl", "no less than agent.stale_after (%s): messages of a replica that died get no answer", durationText(a.StaleAfter))
+	warn(r.Memories > 0 && a.Memory.TaskTTL > r.Memories, "agent.memory.task_ttl", "more than retention.memories (%s), which deletes them", durationText(r.Memories))
+	for key, period := range r.byKey() {
+		warn(period > 0 && period < day, "retention."+key, "deletes after %s; days are \"30d\"", durationText(period))
+	}
+	window := a.Compaction.Settings(c.policies).Window
+	for key, n := range map[string][2]int{"recall_tokens": {a.Memory.RecallTokens, window.Usable() / 8}, "pinned_tokens": {a.Memory.PinnedTokens, window.Trigger() / 12}} {
+		warn(n[0] > n[1], "agent.memory."+key, "the window has room for %d", n[1])
+	}
+	d := preset().DingTalk
+	warn(c.DingTalk.OAPIBase == d.OAPIBase && c.DingTalk.RepliesPerMinute > d.RepliesPerMinute, "dingtalk.replies_per_minute",
+		"more than the %d that DingTalk's webhooks accept", d.RepliesPerMinute)
+	warn(strings.HasPrefix(a.Timezone, "Etc/GMT"), "agent.timezone", `has the opposite sign: "Etc/GMT+8" is eight hours behind UTC`)
+	for i, h := range c.DingTalk.PictureHosts {
+		if strings.HasPrefix(h, "*.") && strings.Count(h, ".") == 1 {
+			c.warn(src.warning(fmt.Sprintf("dingtalk.picture_hosts[%d]", i), "allows all hosts of %s", h[2:]))
+		}
+	}
+	for i, m := range c.LLM.Models {
+		if at := fmt.Sprintf("llm.models[%d].price_cached", i); m.PriceCached > m.PriceIn {
+			c.warn(src.warning(at, "more than price_in (%g)", m.PriceIn))
+		}
+	}
+}
+
+// warnOfIdleKeys warns of values that do nothing without another one.
+func (c *Config) warnOfIdleKeys(src *source) {
+	d, a, m := c.DingTalk, c.Agent, c.Agent.Memory
+	changed := c.changed(src)
+	for _, part := range []struct {
+		idle bool
+		why  string
+		at   string
+		keys []string
+	}{
+		{d.Reply != ReplyCard, `without dingtalk.reply "card"`, "dingtalk.", []string{"card_template_id", "card_content_key", "card_stream", "card_interval", "card_reasoning"}},
+		{
+			m.Embeddings.BaseURL == "", "without a base_url: searches go by words alone", "agent.memory.embeddings.",
+			[]string{"model", "api_key", "dimensions", "batch", "requests_per_minute", "weight"},
+		},
+		{m.Recall == RecallOff, `with recall "off"`, "agent.memory.", []string{"recall_tokens", "recall_timeout"}},
+		{m.Extract == ExtractTurn, `with extract "every_turn"`, "agent.memory.", []string{"candidates"}},
+		{!a.MergePending, "without agent.merge_pending", "agent.", []string{"max_merged"}},
+		{!c.Schedule.Enabled, "without schedule.enabled", "schedule.", []string{"quiet_hours"}},
+		{c.Admin.DingTalkLogin.RedirectURI == "", "without a redirect_uri", "admin.dingtalk_login.", []string{"authorize_url"}},
+		{c.Admin.Listen == "", "without admin.listen", "admin.", []string{"token", "viewer_token", "dingtalk_login.redirect_uri"}},
+		{c.Database.URL != "", "with database.url", "database.", []string{"dir"}},
+	} {
+		for _, key := range part.keys {
+			if part.idle && changed(part.at+key) {
+				c.warn(src.warning(part.at+key, "does nothing %s", part.why))
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.Groups)) {
+		g, at := c.Groups[id], ownGroupPath(id)
+		if len(g.Admins) > 0 && c.Admin.DingTalkLogin.RedirectURI == "" {
+			c.warn(src.warning(at+".admins", "does nothing without admin.dingtalk_login.redirect_uri"))
+		}
+		if len(g.Tools) == 0 && src.isGiven(at+".tools") {
+			c.warn(src.warning(at+".tools", "an empty list allows all tools"))
+		}
+	}
 }
 
 // Limits returns the limits of turns.
@@ -53,8 +190,10 @@ type ScheduleConfig struct {
 }
 
 func (s ScheduleConfig) check(k checker) {
+	const want = `hours such as "22:00-08:00", or "" for none`
 	_, err := when.ParseQuiet(s.QuietHours)
-	k.want(err == nil, "schedule.quiet_hours", s.QuietHours, `hours such as "22:00-08:00", or "" for none`)
+	k.expects("schedule.quiet_hours", want)
+	k.want(err == nil, "schedule.quiet_hours", strconv.Quote(s.QuietHours), "%s", want)
 }
 
 // Settings returns the scheduler's settings.

@@ -91,6 +91,11 @@ func load(src *source, need Need, overrides ...Override) (*Config, error) {
 	if _, given := src.at["llm.default"]; !given && !cfg.LLM.has(cfg.LLM.Default) && len(cfg.LLM.Models) > 0 {
 		cfg.LLM.Default = cfg.LLM.Models[0].Name
 	}
+	for i := range cfg.LLM.Models { // a shorter attempt bounds the default
+		if m := &cfg.LLM.Models[i]; m.Timeout > 0 && !src.isGiven(fmt.Sprintf("llm.models[%d].first_token_timeout", i)) {
+			m.FirstToken = min(m.FirstToken, m.Timeout)
+		}
+	}
 	olderSummarizer(src, &cfg.Agent.Compaction, cfg.LLM)
 	cfg.check(src, need)
 	if err := src.err(); err != nil {

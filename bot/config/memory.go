@@ -76,7 +76,6 @@ func defaultMemory() MemoryConfig {
 
 var clockForm = regexp.MustCompile(`^(?:[01]\d|2[0-3]):[0-5]\d$`)
 
-// wantDigest also stands in the decoder's error for false.
 const wantDigest = `"HH:MM" or ""`
 
 func (m *MemoryConfig) check(k checker) {
@@ -84,6 +83,7 @@ func (m *MemoryConfig) check(k checker) {
 	k.oneOf(at+"recall", m.Recall, []string{recallQuestions, recallAlways, RecallOff})
 	k.between(at+"recall_tokens", m.RecallTokens, 100, 8000)
 	k.positive(at+"recall_timeout", m.RecallTimeout)
+	k.want(m.RecallTimeout <= time.Minute, at+"recall_timeout", durationText(m.RecallTimeout), "at most 1m")
 	k.between(at+"pinned_tokens", m.PinnedTokens, 0, 8000)
 	if err := m.InjectionOrder().Check(); err != nil && !k.failed(at+"order") {
 		k.fail(at+"order", "got %s, want each of %s once: %v", listed(m.Order), listed(view.DefaultOrder()), err)
@@ -92,6 +92,7 @@ func (m *MemoryConfig) check(k checker) {
 	k.between(at+"candidates", m.Candidates, 0, 1000)
 	k.between(at+"max_per_scope", m.MaxPerScope, 20, 100_000)
 	k.want(m.TaskTTL >= time.Hour, at+"task_ttl", durationText(m.TaskTTL), `at least 1h; two weeks are "336h"`)
+	k.expects(at+"digest", wantDigest)
 	k.want(m.Digest == "" || clockForm.MatchString(m.Digest), at+"digest", strconv.Quote(m.Digest), wantDigest)
 	m.Embeddings.check(k, at+"embeddings.")
 }
@@ -119,20 +120,12 @@ func (e *EmbeddingsConfig) check(k checker, at string) {
 		if cut, whole := strings.CutSuffix(strings.TrimRight(e.BaseURL.Reveal(), "/"), "/embeddings"); whole && !k.failed(at+"base_url") {
 			k.fail(at+"base_url", "got %q, want it without /embeddings, which is added to it: %q", e.BaseURL.String(), Endpoint(cut).String())
 		}
-		k.required(at+"model", e.Model, "the provider's name of the model")
+		k.checkModelURL(at+"base_url", e.BaseURL.Reveal())
+		k.name(at+"model", e.Model, "the provider's name of the model")
 	}
+	k.credential(at+"api_key", e.APIKey.Reveal(), "the key of the endpoint")
 	k.between(at+"dimensions", e.Dimensions, 0, 16_000)
 	k.between(at+"batch", e.Batch, 1, 2048)
 	k.between(at+"requests_per_minute", e.RequestsPerMinute, 1, 100_000)
 	k.want(e.Weight >= 0 && e.Weight <= 1, at+"weight", e.Weight, "0 to 1")
-}
-
-func (e *EmbeddingsConfig) warn(c *Config, src *source, at string) {
-	switch vars := src.unset[at+"api_key"]; {
-	case e.BaseURL != "" && len(vars) > 0:
-		c.warn(src.warning(at+"api_key", "is empty, since %s is not set in the environment: the endpoint is asked without a key",
-			strings.Join(vars, " and ")))
-	case e.BaseURL == "" && e.Model != "":
-		c.warn(src.warning(at+"model", "has no effect without a base_url: searches go by words alone"))
-	}
 }

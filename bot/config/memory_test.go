@@ -90,10 +90,10 @@ func TestPrintMemory(t *testing.T) {
 func TestMemoryWarnings(t *testing.T) {
 	t.Parallel()
 	for keys, want := range map[string]string{
-		`"base_url": "http://h/v1", "model": "m", "api_key": "${NO_SUCH_KEY}"`: "embeddings.api_key: is empty, since NO_SUCH_KEY is not set",
+		`"base_url": "http://h/v1", "model": "m", "api_key": "${NO_SUCH_KEY}"`: "embeddings.api_key: NO_SUCH_KEY is not set",
 		`"base_url": "http://h/v1", "model": "m", "api_key": "${NO_SUCH:-}"`:   "",
 		`"base_url": "http://h/v1", "model": "m"`:                              "",
-		`"model": "m"`:                "embeddings.model: has no effect without a base_url",
+		`"model": "m"`:                "embeddings.model: does nothing without a base_url",
 		`"api_key": "${NO_SUCH_KEY}"`: "",
 	} {
 		got := strings.Join(mustParse(t, memoryFile(`"embeddings": {`+keys+`}`)).Warnings, "\n")

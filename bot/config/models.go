@@ -17,10 +17,16 @@ import (
 // checkModelURL refuses a base_url with the path of an API function, which clients append.
 func (k checker) checkModelURL(path, got string) {
 	k.httpURL(path, got)
-	if u, err := url.Parse(got); err == nil && strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/chat/completions") && !k.failed(path) {
-		k.fail(path, "got an address that ends in /chat/completions, want the part before it, up to and including the version, as in https://host/v1")
+	u, err := url.Parse(got)
+	if err != nil || k.failed(path) {
+		return
+	}
+	if function := functionOfModels.FindString(strings.TrimRight(u.Path, "/")); function != "" {
+		k.fail(path, "got an address that ends in %s, want the part before it, up to and including the version, as in https://host/v1", function)
 	}
 }
+
+var functionOfModels = regexp.MustCompile(`/(?:chat/completions|completions|responses|messages|models|embeddings)$`)
 
 // fitModels removes the inherited key of a model of another provider than the first model's, and warns of such models.
 func (c *Config) fitModels(src *source) {

@@ -14,12 +14,12 @@ func TestTimesThatDoNotFitAreWarnedOf(t *testing.T) {
 	two := `"llm": {"models": [` + model("main", "") + `, ` + model("b", "") + `]}`
 	for text, want := range map[string]string{
 		`{` + two + `}`: "",
-		`{"llm": {"models": [` + model("main", `, "timeout": "5m"`) + `]}}`:                                     "",
-		`{` + two + `, "agent": {"turn_timeout": "100s"}}`:                                                      "timeout: 2m is more than 50s, its share of agent.turn_timeout (1m40s for 2 models): a longer answer is cut off",
-		`{` + two + `, "agent": {"turn_timeout": "40s"}}`:                                                       "first_token_timeout: 30s is more than 20s, its share of agent.turn_timeout (40s for 2 models): the next model is asked earlier",
-		`{` + two + `, "agent": {"compaction": {"deadline": "40s"}}}`:                                           "first_token_timeout: 30s is more than 20s, its share of agent.compaction.deadline",
-		`{` + two + `, "agent": {"compaction": {"inline_deadline": "40s"}}}`:                                    "first_token_timeout: 30s is more than 20s, its share of agent.compaction.inline_deadline",
-		`{"llm": {"models": [` + model("main", `, "first_token_timeout": "3m"`) + `, ` + model("b", ``) + `]}}`: "first_token_timeout: 3m is more than 2m30s, its share of agent.turn_timeout",
+		`{"llm": {"models": [` + model("main", `, "timeout": "5m"`) + `]}}`:                                                      "",
+		`{` + two + `, "agent": {"turn_timeout": "100s"}}`:                                                                       "timeout: 2m is more than 50s, its share of agent.turn_timeout (1m40s for 2 models): a longer answer is cut off",
+		`{` + two + `, "agent": {"turn_timeout": "40s"}}`:                                                                        "first_token_timeout: 30s is more than 20s, its share of agent.turn_timeout (40s for 2 models): the next model is asked earlier",
+		`{` + two + `, "agent": {"compaction": {"deadline": "40s"}}}`:                                                            "first_token_timeout: 30s is more than 20s, its share of agent.compaction.deadline",
+		`{` + two + `, "agent": {"compaction": {"inline_deadline": "40s"}}}`:                                                     "first_token_timeout: 30s is more than 20s, its share of agent.compaction.inline_deadline",
+		`{"llm": {"models": [` + model("main", `, "first_token_timeout": "3m", "timeout": "3m"`) + `, ` + model("b", ``) + `]}}`: "first_token_timeout: 3m is more than 2m30s, its share of agent.turn_timeout",
 	} {
 		got := strings.Join(mustParse(t, text).Warnings, "\n")
 		if (want == "") != (got == "") || !strings.Contains(got, want) {

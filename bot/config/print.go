@@ -33,6 +33,12 @@ func writeJSON(w *bytes.Buffer, v reflect.Value) error {
 		return writeLeaf(w, params.masked())
 	case v.Kind() == reflect.Struct:
 		set := jsonFields(v.Type())
+		if v.Type() == reflect.TypeFor[GroupConfig]() { // an absent key keeps the common value, as an empty one does
+			set.names = slices.DeleteFunc(set.names, func(name string) bool { return v.FieldByIndex(set.index[name]).IsZero() })
+		}
+		if len(set.names) == 0 {
+			w.WriteByte('{')
+		}
 		for i, name := range set.names {
 			w.WriteString(separator(i, '{'))
 			fmt.Fprintf(w, "%q:", name)

@@ -24,10 +24,14 @@ func defaultRetention() RetentionConfig {
 	return RetentionConfig{Replies: 7 * day, Audit: 365 * day}
 }
 
-func (r RetentionConfig) check(k checker) {
-	for key, period := range map[string]time.Duration{
+func (r RetentionConfig) byKey() map[string]time.Duration {
+	return map[string]time.Duration{
 		"events": r.Events, "memories": r.Memories, "compaction_log": r.CompactionLog, "replies": r.Replies, "audit": r.Audit,
-	} {
+	}
+}
+
+func (r RetentionConfig) check(k checker) {
+	for key, period := range r.byKey() {
 		k.want(period >= 0, "retention."+key, durationText(period), `0 (kept), or a period such as "30d"`)
 	}
 }

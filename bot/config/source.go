@@ -65,6 +65,13 @@ type source struct {
 	written map[string]string
 	errs    []located
 	bad     map[string]bool // paths with an error
+	kinds   map[string]kindError
+}
+
+// kindError is a value of another JSON type.
+type kindError struct {
+	err *FieldError
+	got string
 }
 
 type located struct {
@@ -75,6 +82,7 @@ type located struct {
 func newSource(name string, data []byte, getenv func(string) string) *source {
 	return &source{
 		name: name, data: data, getenv: getenv, at: map[string]int{}, unset: map[string][]string{}, written: map[string]string{}, bad: map[string]bool{},
+		kinds: map[string]kindError{},
 	}
 }
 
@@ -91,6 +99,27 @@ func (s *source) failAs(name string, offset int, path, format string, args ...an
 	if len(s.errs) < maxErrors {
 		s.errs = append(s.errs, located{offset, s.place(offset, name, fmt.Sprintf(format, args...))})
 	}
+}
+
+// failKind refuses a value of another JSON type.
+func (s *source) failKind(path, got, want string) {
+	s.fail(path, "got %s, want %s", got, want)
+	if n := len(s.errs); n < maxErrors {
+		s.kinds[path] = kindError{s.errs[n-1].err, got}
+	}
+}
+
+// expects names the allowed values in the error for a value of another JSON type.
+func (s *source) expects(path, want string) {
+	if e, wrong := s.kinds[path]; wrong {
+		e.err.Problem = fmt.Sprintf("got %s, want %s", e.got, want)
+	}
+}
+
+// isGiven reports whether the file or a flag has a value.
+func (s *source) isGiven(path string) bool {
+	_, given := s.at[path]
+	return given
 }
 
 func (s *source) failed(path string) bool { return s.bad[path] }
@@ -155,6 +184,10 @@ func (s *source) forget(path string) {
 // missing key like a present one.
 func (s *source) expand(path, value string) string {
 	delete(s.unset, path)
+	if unbraced.MatchString(value) {
+		s.fail(path, "got the name of a variable in another form, want ${NAME}; a text that looks like one can come from a variable or a file")
+		return value
+	}
 	out, unset, err := expandEnv(value, s.getenv)
 	if err != nil {
 		s.fail(path, "%v", err)
@@ -187,6 +220,9 @@ func readSecret(path string) (string, error) {
 	}
 	return text, nil
 }
+
+// unbraced is a variable as shells, batch files and other programs write it. No error shows it: a password may look like one.
+var unbraced = regexp.MustCompile(`^\s*(?:\$(?:env:)?[A-Za-z_]\w*|\$\([A-Za-z_]\w*\)|%[A-Za-z_]\w*%|\{\{.*\}\}|\{[A-Z_][A-Z0-9_]+\}|(?:env:|os\.environ/)[A-Z_][A-Z0-9_]*)\s*$`)
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
