@@ -79,7 +79,7 @@ func (k checker) credential(path, value, what string) {
 }
 
 // placeholder is the text of an example. Servers without keys are given words such as EMPTY and none, which pass.
-var placeholder = regexp.MustCompile(`(?i)^(?:<.*>|\[.*\]|(?:your|my|the)[-_ ].*(?:key|secret|token|id|password)|(?:sk-)?x{4,}|sk-\.+|\.{3,}|change[-_ ]?me|undefined)$`)
+var placeholder = regexp.MustCompile(`(?i)^(?:<.*>|\[.*\]|your[-_ ].*(?:key|secret|token|id|password)|(?:sk-)?x{4,}|sk-\.+|\.{3,}|change[-_ ]?me|undefined)$`)
 
 // secret refuses a printed secret and the text of an example.
 func (k checker) secret(path, value, what string) {
