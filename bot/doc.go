@@ -93,6 +93,40 @@
 // concurrent model calls. Waiting conversations are served round-robin (llm/fair.go). Messages wait in the log, and a
 // conversation with several unsent replies gets no further turn until they are sent.
 //
+// # Goroutines
+//
+// Each file that starts some, and the bound and the end of each. A test compares the list with the code.
+//
+//	bot/bot.go                    each background task, the listener, the heartbeats   one each, to the end of the drain
+//	bot/sweep.go                  a sweep when replicas change                         one a notification, within commit_timeout
+//	bot/alarm.go                  a notice to administrators                           one a fault of a model, awaited by the drain
+//	bot/refuse.go                 a refusal to a person without access                 8 at once, refusalTime each
+//	bot/drain.go                  last flushes, handing over                           maxShutdownFlushes at once, to the deadline of the drain
+//	bot/leader/stream.go          the stream connection                                one, to the end of leadership or the stop
+//	bot/dingtalk/stream.go        the retirement of a replaced connection              one a connection, within the drain of it
+//	bot/dingtalk/link.go          reader, keep-alive, and each frame                   two a connection; frames by maxHeldFrames, presses by maxClicks
+//	bot/dingtalk/card/live.go     the frames of a running answer                       one a turn, to the end of its term or answer
+//	bot/dingtalk/reaction/reaction.go   the mark on a question                         one a turn, setTime
+//	bot/dingtalk/reaction/remove.go     the removal of marks                           8 at once, awaited by the task
+//	bot/outbox/outbox.go          the replies of a conversation                        one a conversation with unsent ones
+//	bot/turn/queue.go             the watch of a waiting turn                          one a waiting turn
+//	bot/turn/stop.go              the watch of a running turn                          one a running turn
+//	bot/upkeep/digest.go          digests                                              4 at once, awaited by the task
+//	bot/upkeep/requests.go        compactions by hand                                  the slots of upkeep, awaited by the task
+//	bot/openai/probe.go           a request whose caller stopped waiting               one a model, to the request's deadline
+//	sessions/lease/holder.go      a heartbeat                                          4 within a time to live, each to its timeout
+//	sessions/serial/mailbox.go    the work of a session                                one a session with work
+//	sql/pg/batch.go               a batch of requests                                  batchLanes at once
+//	sql/limits/day.go             a new sum of the day's tokens                        one at a time
+//	sql/search/meaning.go         a search by meaning                                  one a search, to the deadline of recall
+//	sql/localpg/localpg.go        the watch of the private server                      one, to its end
+//	cmd/bot/gateway/gateway.go    the admin server                                     one, to the end of the process
+//	cmd/bot/gateway/embed.go      the filling of vectors                               one, awaited by the stop
+//	cmd/bot/main.go               the wait for signals                                 one, to the end of the process
+//	cmd/bot/cmd_chat.go           the reader of the terminal                           one, to the end of the input
+//	cmd/bot/cmd_doctor.go         a check of a model                                   one a model, awaited
+//	cmd/bot/cmd_import.go         the heartbeats of an import                          one, awaited
+//
 // # Decisions
 //
 // One turn answers all waiting messages, so that a busy group is not answered late and out of context. A message whose
