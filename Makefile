@@ -57,7 +57,7 @@ lint: ## Check format and style
 	go vet ./...
 	CGO_ENABLED=0 go run $(GOLANGCI_LINT) run ./...
 
-generate: ## Write the Go code for the SQL and docs/configuration.md again
+generate: ## Write the Go code for the SQL, docs/configuration.md and docs/commands.md again
 	CGO_ENABLED=0 go run $(SQLC) generate -f sql/sqlc.yaml
 	go run ./cmd/lab/configdoc
 

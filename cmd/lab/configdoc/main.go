@@ -1,4 +1,5 @@
-// Command configdoc writes docs/configuration.md from the comments of config.jsonc. Run it at the root of the module.
+// Command configdoc writes docs/configuration.md from the comments of config.jsonc, and docs/commands.md from the table of commands. Run
+// it at the root of the module.
 package main
 
 import (
@@ -7,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"ebb/bot/command"
 )
 
 func main() {
@@ -25,7 +28,12 @@ func write() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile("docs/configuration.md", []byte(page), 0o644) //nolint:gosec // a page of the documentation
+	for name, text := range map[string]string{"docs/configuration.md": page, "docs/commands.md": renderCommands(command.Commands)} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil { //nolint:gosec // pages of the documentation
+			return err
+		}
+	}
+	return nil
 }
 
 const head = `# Configuration

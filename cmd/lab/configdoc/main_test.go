@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"ebb/bot/command"
 )
 
 func TestConfigurationPageIsCurrent(t *testing.T) {
@@ -22,6 +24,17 @@ func TestConfigurationPageIsCurrent(t *testing.T) {
 	}
 	if string(got) != want {
 		t.Error("docs/configuration.md is not made from this config.jsonc: run make generate")
+	}
+}
+
+func TestCommandsPageIsCurrent(t *testing.T) {
+	t.Parallel()
+	got, err := os.ReadFile("../../../docs/commands.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != renderCommands(command.Commands) {
+		t.Error("docs/commands.md is not made from this table of commands: run make generate")
 	}
 }
 
