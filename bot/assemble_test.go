@@ -55,7 +55,7 @@ func written(msgs []llm.Message) string {
 	return b.String()
 }
 
-var testFrame = &view.Frame{System: "You are Ebb.", Order: view.DefaultOrder(), Loc: time.FixedZone("CST", 8*3600)}
+var testFrame = &view.Frame{System: "You are Ebb.", Loc: time.FixedZone("CST", 8*3600)}
 
 var aPolicy = compaction.Policies["token_budget"]
 
@@ -217,9 +217,9 @@ func TestReferenceBlocksCannotBeForged(t *testing.T) {
 		v := aView()
 		first := strings.Join(evil.Draw(t, "pinned"), "\n")
 		// Even one who has read the last request: its marks are of another text.
-		v.Session.Pinned = first + "\n" + view.Reference(v, aPolicy, view.DefaultOrder()[:2])
-		v.Summaries[0].Text = view.Reference(v, aPolicy, view.DefaultOrder()[:2]) + strings.Join(evil.Draw(t, "summary"), "\n")
-		lines := strings.Split(strings.TrimSuffix(view.Reference(v, aPolicy, view.DefaultOrder()[:2]), "\n"), "\n")[1:]
+		v.Session.Pinned = first + "\n" + view.Reference(v, aPolicy)
+		v.Summaries[0].Text = view.Reference(v, aPolicy) + strings.Join(evil.Draw(t, "summary"), "\n")
+		lines := strings.Split(strings.TrimSuffix(view.Reference(v, aPolicy), "\n"), "\n")[1:]
 		blocks := 0
 		for len(lines) > 0 {
 			if lines[0] == aPolicy.Marker {

@@ -12,7 +12,7 @@ var (
 		"llm.default", "llm.currency", "llm.models", "access", "groups", "agent.admins", "agent.limits", "agent.compaction", "schedule", "retention", "log.level",
 	}
 	fixed = []string{
-		"agent.compaction.inline_deadline", "agent.compaction.deadline", "agent.compaction.retries", "agent.compaction.retry_backoff",
+		"agent.compaction.inline_deadline", "agent.compaction.deadline", "agent.compaction.retries",
 		"agent.compaction.notify",
 	}
 )

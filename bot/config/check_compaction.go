@@ -26,7 +26,6 @@ func (c *CompactionConfig) check(k checker, llm LLMConfig, own map[string]compac
 	k.positive(commonPath+"inline_deadline", c.InlineDeadline)
 	k.positive(commonPath+"deadline", c.Deadline)
 	k.between(commonPath+"retries", c.Retries, 1, 10)
-	k.positive(commonPath+"retry_backoff", c.RetryBackoff)
 	k.want(c.Model == "" || llm.has(c.Model), commonPath+"model", strconv.Quote(c.Model),
 		"empty (llm.default) or the name of a model in llm.models: %s", llm.names())
 }
@@ -160,6 +159,9 @@ func (c *Config) fit(src *source) {
 	c.warnOfPairs(src)
 	c.warnOfIdleKeys(src)
 	c.warnOfUnset(src)
+	for _, path := range src.removed {
+		c.warn(src.warning(path, "does nothing any more: %s", removed[path]))
+	}
 }
 
 func (c *Config) warnOfIdleRules(src *source) {

@@ -17,8 +17,6 @@ type CompactionConfig struct {
 	Deadline time.Duration `json:"deadline"`
 	// Retries bounds the requests for a summary, 1 to 10; with Model set, one more goes to the default model.
 	Retries int `json:"retries"`
-	// RetryBackoff is the first pause, by which later ones grow.
-	RetryBackoff time.Duration `json:"retry_backoff"`
 	// Model writes summaries. Empty: llm.default.
 	Model string `json:"model"`
 	// Notify announces automatic compactions.
@@ -109,7 +107,7 @@ func defaultCompaction() CompactionConfig {
 			MaxHistoryShare: 0.5, FlushRatio: 0.9, DailyTokens: 2_000_000,
 			PolicyRules: PolicyRules{Flush: "auto"},
 		},
-		InlineDeadline: 20 * time.Second, Deadline: 120 * time.Second, Retries: 3, RetryBackoff: time.Second,
+		InlineDeadline: 20 * time.Second, Deadline: 120 * time.Second, Retries: 3,
 		Groups: map[string]CompactionSettings{},
 	}
 }

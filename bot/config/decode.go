@@ -73,6 +73,11 @@ func decodeObject(src *source, path string, v hujson.Value, dst reflect.Value) {
 		}
 		child := join(path, name)
 		index, known := fields.index[name]
+		if why := removed[child]; !known && why != "" {
+			src.at[child] = m.Name.StartOffset
+			src.removed = append(src.removed, child)
+			continue
+		}
 		if !known {
 			if near := nearest(this.key, fields.names); near != "" {
 				src.failAt(m.Name.StartOffset, child, "no such key, did you mean %q?", near)

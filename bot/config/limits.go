@@ -58,7 +58,6 @@ func (c *Config) checkPairs(k checker) {
 	k.want(comp.Deadline <= longest, commonPath+"deadline", durationText(comp.Deadline), "at most %s", durationText(longest))
 	atMost(commonPath+"inline_deadline", comp.InlineDeadline, a.TurnTimeout, "agent.turn_timeout")
 	atMost(commonPath+"inline_deadline", comp.InlineDeadline, comp.Deadline, "deadline, as nothing waits for that")
-	atMost(commonPath+"retry_backoff", comp.RetryBackoff, comp.Deadline, "deadline")
 	for i, m := range c.LLM.Models {
 		at := fmt.Sprintf("llm.models[%d].", i)
 		if k.isGiven(at+"timeout") && m.Timeout != defaultModel().Timeout {

@@ -20,9 +20,6 @@ type MemoryConfig struct {
 	RecallTimeout time.Duration `json:"recall_timeout"`
 	// PinnedTokens bounds pinned memory, at most a twelfth of AutoCompactThreshold. 0: none.
 	PinnedTokens int `json:"pinned_tokens"`
-	// Order is the order of a request's parts "pinned", "summaries", "raw" and "recall" between the system prompt and
-	// the question.
-	Order []string `json:"order"`
 	// Extract is "flush", before a compaction and in an idle session with promising or enough new messages; or
 	// "every_turn", after each answer.
 	Extract string `json:"extract"`
@@ -68,7 +65,6 @@ const (
 func defaultMemory() MemoryConfig {
 	return MemoryConfig{
 		Recall: recallQuestions, RecallTokens: 800, RecallTimeout: view.RecallTime, PinnedTokens: 600,
-		Order:   []string{"pinned", "summaries", "raw", "recall"},
 		Extract: extractFlush, MaxPerScope: 500, TaskTTL: 14 * 24 * time.Hour, Digest: "04:00",
 		Embeddings: EmbeddingsConfig{Batch: 64, RequestsPerMinute: 60, Weight: 0.5},
 	}
@@ -85,9 +81,6 @@ func (m *MemoryConfig) check(k checker) {
 	k.positive(at+"recall_timeout", m.RecallTimeout)
 	k.want(m.RecallTimeout <= time.Minute, at+"recall_timeout", durationText(m.RecallTimeout), "at most 1m")
 	k.between(at+"pinned_tokens", m.PinnedTokens, 0, 8000)
-	if err := m.InjectionOrder().Check(); err != nil && !k.failed(at+"order") {
-		k.fail(at+"order", "got %s, want each of %s once: %v", listed(m.Order), listed(view.DefaultOrder()), err)
-	}
 	k.oneOf(at+"extract", m.Extract, []string{extractFlush, ExtractTurn})
 	k.between(at+"candidates", m.Candidates, 0, 1000)
 	k.between(at+"max_per_scope", m.MaxPerScope, 20, 100_000)
@@ -95,23 +88,6 @@ func (m *MemoryConfig) check(k checker) {
 	k.expects(at+"digest", wantDigest)
 	k.want(m.Digest == "" || clockForm.MatchString(m.Digest), at+"digest", strconv.Quote(m.Digest), wantDigest)
 	m.Embeddings.check(k, at+"embeddings.")
-}
-
-// InjectionOrder returns the unchecked order of a request's parts.
-func (m *MemoryConfig) InjectionOrder() view.Order {
-	parts := make(view.Order, len(m.Order))
-	for i, p := range m.Order {
-		parts[i] = view.Piece(p)
-	}
-	return parts
-}
-
-func listed[S ~string](list []S) string {
-	each := make([]string, len(list))
-	for i, one := range list {
-		each[i] = strconv.Quote(string(one))
-	}
-	return "[" + strings.Join(each, ", ") + "]"
 }
 
 func (e *EmbeddingsConfig) check(k checker, at string) {

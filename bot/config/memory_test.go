@@ -2,12 +2,9 @@ package config
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"ebb/bot/view"
 )
 
 // memoryFile is a config with these keys of agent.memory.
@@ -19,14 +16,6 @@ func TestLoadRefusesMemory(t *testing.T) {
 		{"recall", memoryFile(`"recall": ^"sometimes"`), `agent.memory.recall: got "sometimes", want "questions" or "always" or "off"`},
 		{"recall_tokens", memoryFile(`"recall_tokens": ^5`), "agent.memory.recall_tokens: got 5, want 100 to 8000"},
 		{"pinned_tokens", memoryFile(`"pinned_tokens": ^-1`), "agent.memory.pinned_tokens: got -1, want 0 to 8000"},
-		{
-			"order with a stranger", memoryFile(`"order": ^["pinned", "summaries", "raw", "question"]`),
-			`agent.memory.order: got ["pinned", "summaries", "raw", "question"], want each of ["pinned", "summaries", "raw", "recall"] once: "question" is no part`,
-		},
-		{"order with a repetition", memoryFile(`"order": ^["raw", "raw", "pinned", "summaries", "recall"]`), `agent.memory.order: got ["raw", "raw", "pinned", "summaries", "recall"], want each of ["pinned", "summaries", "raw", "recall"] once: "raw" stands twice`},
-		{"order with a gap", memoryFile(`"order": ^["recall", "pinned", "summaries"]`), `agent.memory.order: got ["recall", "pinned", "summaries"], want each of ["pinned", "summaries", "raw", "recall"] once: "raw" is missing`},
-		{"empty order", memoryFile(`"order": ^[]`), `agent.memory.order: got [], want each of ["pinned", "summaries", "raw", "recall"] once: "pinned" is missing`},
-		{"order as a string", memoryFile(`"order": ^"recall"`), "agent.memory.order: got a string, want a list"},
 		{"extract", memoryFile(`"extract": ^"never"`), `agent.memory.extract: got "never", want "flush" or "every_turn"`},
 		{"candidates", memoryFile(`"candidates": ^-1`), "agent.memory.candidates: got -1, want 0 to 1000"},
 		{"max_per_scope", memoryFile(`"max_per_scope": ^3`), "agent.memory.max_per_scope: got 3, want 20 to 100000"},
@@ -58,10 +47,8 @@ func TestLoadRefusesMemory(t *testing.T) {
 func TestLoadMemory(t *testing.T) {
 	t.Parallel()
 	m := mustParse(t, memoryFile(`"recall": "always", "digest": "", "task_ttl": "24h", "candidates": 0,
-		"order": ["recall", "pinned", "summaries", "raw"],
 		"embeddings": {"base_url": "http://h/v1", "model": "m", "api_key": "hunter2", "weight": 1}`)).Agent.Memory
-	if m.Recall != "always" || m.Digest != "" || m.TaskTTL != 24*time.Hour || m.Candidates != 0 || m.MaxPerScope != 500 ||
-		!slices.Equal(m.InjectionOrder(), view.Order{view.PieceRecall, view.PiecePinned, view.PieceSummaries, view.PieceRaw}) {
+	if m.Recall != "always" || m.Digest != "" || m.TaskTTL != 24*time.Hour || m.Candidates != 0 || m.MaxPerScope != 500 {
 		t.Errorf("got %+v", m)
 	}
 	if e := m.Embeddings; e.BaseURL != "http://h/v1" || e.Batch != 64 || e.Weight != 1 || e.APIKey.Reveal() != "hunter2" {
@@ -100,5 +87,15 @@ func TestMemoryWarnings(t *testing.T) {
 		if (want == "") != (got == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: warned %q, want %q", keys, got, want)
 		}
+	}
+}
+
+// A file of an earlier build still loads: its removed keys are named in warnings, with the place and the reason.
+func TestRemovedKeysAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	cfg := mustParse(t, `{"agent": {"memory": {"order": ["raw"]}, "compaction": {"retry_backoff": "2s"}}}`)
+	if w := strings.Join(cfg.Warnings, "\n"); strings.Count(w, "does nothing any more") != 2 || !strings.Contains(w, "1:23: agent.memory.order: ") ||
+		!strings.Contains(w, "agent.compaction.retry_backoff: ") {
+		t.Errorf("got %q", w)
 	}
 }

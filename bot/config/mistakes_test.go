@@ -180,8 +180,6 @@ func TestMistakesAreRefused(t *testing.T) {
 		{"inline over the background", compactionFile(`"deadline": "30s", "inline_deadline": ^"60s"`), "agent.compaction.inline_deadline: got 1m, want at most deadline, as nothing waits for that (30s)"},
 		{"inline in milliseconds", compactionFile(`"inline_deadline": ^20000`), "agent.compaction.inline_deadline: got 5h33m20s, want at most agent.turn_timeout (5m)"},
 		{"deadline in milliseconds", compactionFile(`"deadline": ^120000`), "agent.compaction.deadline: got 33h20m, want at most 4h"},
-		{"pause over the deadline", compactionFile(`"retry_backoff": ^"5m"`), "agent.compaction.retry_backoff: got 5m, want at most deadline (2m)"},
-		{"pause in milliseconds", compactionFile(`"retry_backoff": ^1000`), "agent.compaction.retry_backoff: got 16m40s, want at most deadline (2m)"},
 		{"every group", compactionFile(`"groups": {"*": ^{"policy": "turns"}}`), `agent.compaction.groups."*": got "*"` + chat},
 		{"share in percent", compactionFile(`"max_history_share": ^50`), "agent.compaction.max_history_share: got 50, want"},
 		{"ratio in percent", compactionFile(`"flush_ratio": ^90`), "agent.compaction.flush_ratio: got 90, want"},

@@ -14,6 +14,12 @@ import (
 	"ebb/compaction"
 )
 
+// removed are keys of earlier builds that a file may still have, with the reason. They are warned of, so that a file outlives an update.
+var removed = map[string]string{
+	"agent.memory.order":             "requests have pinned memory, summaries, raw events and recalled data, in this order",
+	"agent.compaction.retry_backoff": "the pause before the second request is 1s",
+}
+
 // ruleAliases are keys of older bots in agent.compaction, valid in place of ours.
 var ruleAliases = map[string]string{
 	"compression_window_size":  "window_messages",

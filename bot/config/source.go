@@ -56,11 +56,12 @@ func (e *Error) Error() string {
 // source records the position of each value, and the environment variables that it lacked, for checks of the finished
 // Config. Paths have the form llm.models[0].api_key.
 type source struct {
-	name   string
-	data   []byte
-	getenv func(string) string
-	at     map[string]int      // path of a value -> offset in data
-	unset  map[string][]string // path of a value -> its empty variables without a default
+	name    string
+	data    []byte
+	getenv  func(string) string
+	at      map[string]int      // path of a value -> offset in data
+	unset   map[string][]string // path of a value -> its empty variables without a default
+	removed []string            // paths of given keys that are no more
 	// written holds a value's name in the file or on the command line, if it is not its path.
 	written map[string]string
 	errs    []located

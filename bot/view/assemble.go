@@ -17,7 +17,6 @@ import (
 type Frame struct {
 	name   string
 	System string
-	Order  Order
 	Tools  []llm.ToolSpec // sorted by name
 	Tokens int            // size of System and Tools
 	Loc    *time.Location
@@ -55,8 +54,9 @@ func speakersOf(parts ...[]sessions.Event) (names []string) {
 	return names
 }
 
-// Assemble builds a request: the system prompt, the parts in the frame's order, then the question. Data never takes
-// the place of the question. Assemble is pure. In the default order a request extends the one before it, recalled data aside.
+// Assemble builds a request: the system prompt, pinned memory with the summaries, the raw events, recalled data, then the question. Data
+// never takes the place of the question. Assemble is pure. The parts that change least come first: a request extends the one before it,
+// recalled data aside, and prompt caches of providers hold.
 func (f *Frame) Assemble(v sessions.View, p compaction.Policy, recalled string, asked []sessions.Event) []llm.Message {
 	msgs := []llm.Message{{Role: "system", Content: f.System}}
 	data := func(text string) {
@@ -65,16 +65,9 @@ func (f *Frame) Assemble(v sessions.View, p compaction.Policy, recalled string, 
 		}
 	}
 	clock := clockwork{Frame: f, session: v.Session, names: sessions.NewSpeakers(v.Tail, asked)}
-	for _, run := range f.Order.runs() {
-		switch run[0] {
-		case PieceRaw:
-			msgs = append(msgs, f.said(&clock, v.Tail)...)
-		case PieceRecall:
-			data(recalled)
-		default:
-			data(Reference(v, p, run))
-		}
-	}
+	data(Reference(v, p))
+	msgs = append(msgs, f.said(&clock, v.Tail)...)
+	data(recalled)
 	return legal(append(msgs, f.said(&clock, asked)...))
 }
 
@@ -139,17 +132,8 @@ func fenced(key sessions.Key, name, text string) string {
 	return fmt.Sprintf("<<<%s %s\n%s\n%s %s>>>", name, mark, text, name, mark)
 }
 
-func (f *Frame) references(v sessions.View, p compaction.Policy) (texts []string) {
-	for _, run := range f.Order.runs() {
-		if run[0].reference() {
-			texts = append(texts, Reference(v, p, run))
-		}
-	}
-	return texts
-}
-
-// Reference renders parts of a view between fences, summaries with the note of a gap.
-func Reference(v sessions.View, p compaction.Policy, parts []Piece) string {
+// Reference renders pinned memory and the summaries of a view between fences, with the note of a gap.
+func Reference(v sessions.View, p compaction.Policy) string {
 	var b strings.Builder
 	block := func(name, text string) {
 		if text = strings.TrimSpace(text); text == "" {
@@ -162,20 +146,15 @@ func Reference(v sessions.View, p compaction.Policy, parts []Piece) string {
 			b.WriteString(marker + "\n")
 		}
 	}
-	marked := slices.Contains(parts, PieceSummaries) && len(v.Summaries) > 0
-	for _, part := range parts {
-		if part == PiecePinned {
-			block("memory", v.Session.Pinned)
-			continue
-		}
-		if marked {
-			line(p.Marker)
-		}
-		for _, s := range v.Summaries {
-			block(fmt.Sprintf("summary %d-%d", s.StartSeq, s.EndSeq), s.Text)
-		}
-		block("left-out", v.Gap)
+	block("memory", v.Session.Pinned)
+	marked := len(v.Summaries) > 0
+	if marked {
+		line(p.Marker)
 	}
+	for _, s := range v.Summaries {
+		block(fmt.Sprintf("summary %d-%d", s.StartSeq, s.EndSeq), s.Text)
+	}
+	block("left-out", v.Gap)
 	if b.Len() == 0 {
 		return ""
 	}

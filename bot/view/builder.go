@@ -118,13 +118,7 @@ func (b *Builder) newFrame(g reload.Group, withheld []string) (*Frame, error) {
 	}); err != nil {
 		return nil, fmt.Errorf("write system prompt: %w", err)
 	}
-	f := &Frame{name: b.cfg.Name, System: strings.TrimSpace(sys.String()), Order: b.cfg.Remember.Order, Loc: b.cfg.Location}
-	if len(f.Order) == 0 {
-		f.Order = DefaultOrder()
-	}
-	if err := f.Order.Check(); err != nil {
-		return nil, fmt.Errorf("order of a request: %w", err)
-	}
+	f := &Frame{name: b.cfg.Name, System: strings.TrimSpace(sys.String()), Loc: b.cfg.Location}
 	f.Tokens = b.counter.Count(f.System) + tokens.MessageOverhead
 	for _, tool := range b.cfg.Tools {
 		spec := tool.Spec()

@@ -28,7 +28,6 @@ type Remember struct {
 	RecallTokens int           // recalled text before a question
 	RecallTime   time.Duration // time until the question goes without a search; 0: RecallTime
 	PinnedTokens int
-	Order        Order         // empty: DefaultOrder
 	EveryTurn    bool          // extract facts after each answer
 	Candidates   int           // promising messages that trigger an extraction; 0: when the session is idle
 	MaxPerScope  int           // facts of one scope before a consolidation; 0: none

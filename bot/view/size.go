@@ -11,10 +11,7 @@ import (
 // Estimate returns the uncalibrated token count of a request with the question asked.
 func (b *Builder) Estimate(v sessions.View, asked []sessions.Event) int {
 	frame := b.FrameOf(v.Session)
-	n := frame.Tokens + clockTokens
-	for _, text := range frame.references(v, b.Settings(v.Session).Policy) {
-		n += b.Counted.Count(text) + tokens.MessageOverhead
-	}
+	n := frame.Tokens + clockTokens + b.Counted.Count(Reference(v, b.Settings(v.Session).Policy)) + tokens.MessageOverhead
 	group := v.Session.ConversationType != sessions.Private
 	var minute time.Time
 	for _, events := range [][]sessions.Event{v.Tail, asked} {

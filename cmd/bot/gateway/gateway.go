@@ -294,7 +294,7 @@ func (g *gateway) openBot(o Options) error {
 		Scope:     sessions.Scope(a.SessionScope), AloneEach: !a.MergePending, MaxMerged: a.MaxMerged, MaxToolRounds: a.MaxToolRounds,
 		MaxConcurrent: g.cfg.LLM.MaxConcurrent, SweepEvery: g.store.SweepEvery(),
 		BusyNote: a.BusyNote, StaleAfter: a.StaleAfter, Gather: a.Gather, TurnTimeout: a.TurnTimeout,
-		SummaryRetries: c.Retries, SummaryBackoff: c.RetryBackoff,
+		SummaryRetries: c.Retries,
 		InlineDeadline: c.InlineDeadline, CompactDeadline: c.Deadline, CompactNotify: c.Notify,
 		Remember: Remember(a.Memory), DigestAt: a.Memory.Digest,
 		CallBudget: g.callBudget(), Drain: g.cfg.Shutdown.Drain, Flush: g.cfg.Shutdown.Flush, Display: o.Display, Background: background,
@@ -311,7 +311,6 @@ func Remember(m config.MemoryConfig) view.Remember {
 	r := view.Remember{
 		Recall: view.Recall(m.Recall), RecallTokens: m.RecallTokens, RecallTime: m.RecallTimeout, PinnedTokens: m.PinnedTokens,
 		EveryTurn: m.Extract == config.ExtractTurn, Candidates: m.Candidates, TaskTTL: m.TaskTTL, MaxPerScope: m.MaxPerScope,
-		Order: m.InjectionOrder(),
 	}
 	if m.Recall == config.RecallOff {
 		r.Recall = view.RecallOff
