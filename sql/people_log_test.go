@@ -293,3 +293,29 @@ func TestRetentionOfPeople(t *testing.T) {
 		t.Errorf("names are %q, want %q", got, want)
 	}
 }
+
+// A name stays as long as a message under it. The row may be an hour older than the message.
+func TestRetentionKeepsPeopleOfTheLog(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t, sqltest.URL(t))
+	c := newChat(t, s, "cid", liID, false)
+	for i, who := range []sessions.UserID{"gone", "first", "later", "last"} {
+		c.named(who, fmt.Sprint("name", i), "早")
+	}
+	must[memory.Receipt](t)(s.Flush(t.Context(), c.lease, memory.Flush{Through: 10, Last: true}))
+	execute(t, pool, "UPDATE outbox SET state = 'sent', settled_at = now()")
+	for seq, hours := range map[int]float64{1: 90, 3: 60, 5: 40, 7: 37.1, 9: 4} {
+		execute(t, pool, "UPDATE dingtalk_session_events SET created_at = now() - interval '1 hour' * $1::float8 WHERE seq BETWEEN $2::bigint AND $2::bigint + 1", hours, seq)
+	}
+	for who, hours := range map[sessions.UserID]float64{liID: 90, "gone": 60, "first": 40, "later": 38, "last": 4.9} {
+		execute(t, pool, "UPDATE people SET seen_at = now() - interval '1 hour' * $1::float8 WHERE person = $2", hours, who)
+	}
+	must[int](t)(s.ExpireEvents(t.Context(), c.reader.Key, period))
+	got := collect(t, pool, "SELECT person FROM people ORDER BY 1", pgx.RowTo[string])
+	if want := []string{"first", "last", "later"}; !slices.Equal(got, want) {
+		t.Errorf("people are %q, want %q", got, want)
+	}
+	if faults := wantPeople(t, pool); len(faults) > 0 {
+		t.Errorf("%q", faults)
+	}
+}

@@ -172,7 +172,23 @@ func TestPeoplePlans(t *testing.T) {
 		"whether they spoke":    func() error { _, err := q.PeopleSpoke(ctx, p, []string{"p7", "p8"}); return err },
 		"whether they are kept": func() error { _, err := q.PeopleKept(ctx, p, []string{"p7", "p8"}); return err },
 		"names that the log no longer has": func() error {
-			return q.PeopleTrim(ctx, p, &dbsqlc.PeopleTrimParams{SessionKey: key, SeenBefore: time.Now()})
+			return q.PeopleTrim(ctx, p, &dbsqlc.PeopleTrimParams{SessionKey: key, SeenBefore: time.Now(), SaidBefore: time.Now()})
+		},
+		"names that the beginning of the log no longer has": func() error {
+			begin := time.Now().Add(-190 * time.Minute) // the log has 200 minutes
+			err := q.PeopleTrim(ctx, p, &dbsqlc.PeopleTrimParams{SessionKey: "robot/s9", SeenBefore: begin, SaidBefore: begin})
+			if err == nil && !strings.Contains(p.plan, "events_at_time") {
+				t.Errorf("more than the beginning of the log is read:\n%s", p.plan)
+			}
+			return err
+		},
+		"the beginning of a log": func() error {
+			_, err := q.LogBegin(ctx, p, "robot/s9")
+			if !strings.Contains(p.plan, "events_at_time") {
+				t.Errorf("the whole log is read:\n%s", p.plan)
+			}
+			_ = err // the planner has no time
+			return nil
 		},
 	} {
 		if err := run(); err != nil {

@@ -76,6 +76,12 @@ func (x *indexing) kill(*rapid.T) {
 	_, _ = x.other.Logs.IndexSession(ctx, x.reader.Key, 50)
 }
 
+// age leaves the index of an older release, whose rules find none of the words.
+func (x *indexing) age(*rapid.T) {
+	execute(x.t, x.pool, "UPDATE event_index SET version = 1 WHERE session_key = $1", x.reader.Key)
+	execute(x.t, x.pool, "DELETE FROM event_postings WHERE session_key = $1", x.reader.Key)
+}
+
 func (x *indexing) erase(*rapid.T) {
 	if all := x.places(); len(all) > 0 {
 		seqs := rapid.SliceOfNDistinct(rapid.SampledFrom(all), 1, min(3, len(all)), rapid.ID[int64]).Draw(x.rt, "seqs")
@@ -176,7 +182,8 @@ func (x *indexing) check(rt *rapid.T) {
 }
 
 // P94: at any moment a search finds each message of the log by its words. The index has no word of a message that was erased,
-// deleted or moved. Either process may have indexed any part of the log, and may have been killed in it.
+// deleted or moved. Either process may have indexed any part of the log, and may have been killed in it. So may an older release, by
+// other rules.
 func TestSearchFindsWhatTheLogHas(t *testing.T) {
 	t.Parallel()
 	url := sqltest.URL(t)
@@ -194,7 +201,7 @@ func TestSearchFindsWhatTheLogHas(t *testing.T) {
 		execute(t, pool, "UPDATE dingtalk_sessions SET conversation_type = '1' WHERE session_key = $1", x.reader.Key)
 		rt.Repeat(map[string]func(*rapid.T){
 			"": x.check, "converse": x.converse, "talk": x.converse, "command": x.command, "quote": x.quote, "index": x.index, "index on": x.index,
-			"kill": x.kill, "erase": x.erase, "compact": x.compact, "expire": x.expire, "forget": x.forget,
+			"kill": x.kill, "age": x.age, "erase": x.erase, "compact": x.compact, "expire": x.expire, "forget": x.forget,
 		})
 	})
 }

@@ -160,12 +160,14 @@ func (a *acceptance) try(ctx context.Context, q sessions.PlaceQuery) (sessions.A
 	if row != nil {
 		done.Lease.Owner, done.Lease.Term = sessions.ReplicaID(row.Owner), row.Term
 	}
-	if done.Lease.Owner != a.owner {
-		err := a.Q.Notify(ctx, a.db(), string(done.Lease.Owner)+"|"+string(a.key))
-		if err != nil && a.tx != nil { // the sweep makes up for a lost notification
-			return sessions.Accepted{}, err
-		}
+	if done.Lease.Owner == a.owner {
+		return done, nil
 	}
+	payload := string(done.Lease.Owner) + "|" + string(a.key)
+	if a.tx != nil { // it goes with the commit of the caller
+		return done, a.Q.Notify(ctx, a.tx, payload)
+	}
+	wake(ctx, a.Q, a.Pool, payload)
 	return done, nil
 }
 

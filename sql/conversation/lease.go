@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/rs/zerolog"
 
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
@@ -31,14 +32,22 @@ func (s *Store) Beat(ctx context.Context, owner sessions.ReplicaID) (time.Time, 
 	return at, nil
 }
 
+// wake notifies replicas after a commit, so that its failure is no failure of the work. A replica that it does not reach finds out by
+// itself: by the sweep each second, on a cluster each 5, and of the leader twice a second.
+func wake(ctx context.Context, q *dbsqlc.Queries, on dbsqlc.DBTX, payload string) {
+	if err := q.Notify(ctx, on, payload); err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Notification not sent: the sweep makes up for it")
+	}
+}
+
 // Mark implements sessions.Elector. It notifies every other replica of a change.
 func (s *Store) Mark(ctx context.Context, owner sessions.ReplicaID, st sessions.ReplicaStatus) error {
 	n, err := s.Q.ReplicaMark(ctx, s.Pool.Heartbeats, &dbsqlc.ReplicaMarkParams{Owner: owner, Connected: st.Connected, Draining: st.Draining})
-	if err == nil && n > 0 {
-		err = s.Q.Notify(ctx, s.Pool.Heartbeats, toAll)
-	}
 	if err != nil {
 		return fmt.Errorf("noting how replica %s stands: %w", owner, err)
+	}
+	if n > 0 {
+		wake(ctx, s.Q, s.Pool.Heartbeats, toAll)
 	}
 	return nil
 }
@@ -93,11 +102,11 @@ func (s *Store) Release(ctx context.Context, l sessions.Lease) error {
 		err = pg.AsLost(err)
 	}
 	waits, none := pg.One(left.QueryRow)
-	if err = cmp.Or(err, none); err == nil && waits {
-		err = s.Q.Notify(ctx, s.Pool, toAll+string(l.Key))
-	}
-	if err != nil {
+	if err = cmp.Or(err, none); err != nil {
 		return fmt.Errorf("releasing a lease: %w", err)
+	}
+	if waits {
+		wake(ctx, s.Q, s.Pool, toAll+string(l.Key))
 	}
 	return nil
 }
@@ -157,11 +166,11 @@ func (s *Store) Resign(ctx context.Context, owner sessions.ReplicaID) (int, erro
 	if err == nil {
 		err = s.Q.ReplicaDelete(ctx, s.Pool, string(owner))
 	}
-	if err == nil && n > 0 {
-		err = s.Q.Notify(ctx, s.Pool, toAll)
-	}
 	if err != nil {
 		return 0, fmt.Errorf("giving up the leases of replica %s: %w", owner, err)
+	}
+	if n > 0 {
+		wake(ctx, s.Q, s.Pool, toAll)
 	}
 	return int(n), nil
 }

@@ -12,6 +12,19 @@ import (
 	"ebb/sessions"
 )
 
+const logBegin = `-- name: LogBegin :one
+SELECT coalesce(min(e.created_at), now() + interval '1 year')::timestamptz AS at FROM dingtalk_session_events e
+WHERE e.session_key = $1 AND e.seq IS NOT NULL
+`
+
+// LogBegin is the time of the oldest event of a session's log; without one it is in the future.
+func (q *Queries) LogBegin(ctx context.Context, db DBTX, sessionKey sessions.Key) (time.Time, error) {
+	row := db.QueryRow(ctx, logBegin, sessionKey)
+	var at time.Time
+	err := row.Scan(&at)
+	return at, err
+}
+
 const nicksSeen = `-- name: NicksSeen :many
 SELECT DISTINCT ON (p.session_key, p.person) p.session_key, p.person, p.nick FROM people p
 WHERE p.session_key = ANY($1::text[]) AND p.person = ANY($2::text[]) AND p.spoke AND p.nick <> ''
@@ -360,22 +373,23 @@ DELETE FROM people p
 WHERE p.session_key = $1 AND p.seen_at < $2 AND NOT EXISTS (
     SELECT FROM (
         SELECT e.sender_id AS person, e.sender_nick AS nick, true AS spoke FROM dingtalk_session_events e
-        WHERE e.session_key = $1 AND e.seq IS NOT NULL
+        WHERE e.session_key = $1 AND e.seq IS NOT NULL AND e.created_at < $3
         UNION ALL
         SELECT q.message #>> '{quote,sender_id}', coalesce(q.message #>> '{quote,nick}', ''), false FROM dingtalk_session_events q
-        WHERE q.session_key = $1 AND q.message -> 'quote' IS NOT NULL AND q.seq IS NOT NULL
+        WHERE q.session_key = $1 AND q.message -> 'quote' IS NOT NULL AND q.seq IS NOT NULL AND q.created_at < $3
     ) l WHERE l.person = p.person AND l.nick = p.nick AND l.spoke = p.spoke)
 `
 
 type PeopleTrimParams struct {
 	SessionKey sessions.Key
 	SeenBefore time.Time
+	SaidBefore time.Time
 }
 
 // PeopleTrim deletes the rows of a session that its log no longer has, under the session's lock. Rows since seen_before stay: their
-// writer may still count on them.
+// writer may still count on them. The log is read up to said_before: later messages are of people who were seen since seen_before.
 func (q *Queries) PeopleTrim(ctx context.Context, db DBTX, arg *PeopleTrimParams) error {
-	_, err := db.Exec(ctx, peopleTrim, arg.SessionKey, arg.SeenBefore)
+	_, err := db.Exec(ctx, peopleTrim, arg.SessionKey, arg.SeenBefore, arg.SaidBefore)
 	return err
 }
 

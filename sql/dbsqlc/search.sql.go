@@ -294,7 +294,7 @@ func (q *Queries) MemoriesBacklog(ctx context.Context, db DBTX, maxRows int) ([]
 const memoriesReadable = `-- name: MemoriesReadable :many
 SELECT m.id, m.scope, m.scope_id, m.kind, m.content, m.fact_key, m.subject_id, m.said_by, m.said_at, m.source_group,
     m.source_session, m.start_seq, m.end_seq, m.superseded_by, m.superseded_at, m.expires_at, m.last_seen_at, m.seen,
-    m.promoted_by, m.created_at, (CASE WHEN $1::boolean THEN coalesce(m.terms, '{}') ELSE '{}' END)::bigint[] AS terms, m.withheld
+    m.promoted_by, m.created_at, (CASE WHEN $1::boolean AND m.terms_version >= 2 THEN coalesce(m.terms, '{}') ELSE '{}' END)::bigint[] AS terms, m.withheld
 FROM memories m
 WHERE (m.superseded_by IS NULL OR (m.scope = 'user' AND NOT $2::boolean AND EXISTS (SELECT FROM memories n
     WHERE n.scope = 'user' AND n.scope_id = m.scope_id AND n.id = m.superseded_by AND n.source_group <> m.source_group)))
@@ -311,7 +311,7 @@ WHERE (m.superseded_by IS NULL OR (m.scope = 'user' AND NOT $2::boolean AND EXIS
               AND n.source_group <> m.source_group AND starts_with(n.source_session, $7::text)
               AND (coalesce(n.said_at, n.created_at), n.id) > (coalesce(m.said_at, m.created_at), m.id))))
     OR (m.scope = 'user' AND NOT $2::boolean AND m.source_group <> '' AND m.source_group = $4::text))
-  AND (NOT $1::boolean OR m.id = ANY($8::bigint[]) OR m.terms IS NULL)
+  AND (NOT $1::boolean OR m.id = ANY($8::bigint[]) OR m.terms IS NULL OR m.terms_version < 2 AND m.terms IS NOT NULL)
   AND (m.kind <> 'digest' OR $1::boolean) -- a view pins no digest
   AND NOT coalesce(jsonb_exists(m.withheld, $9::text), false)
 ORDER BY (CASE WHEN $1::boolean THEN m.id = ANY($8::bigint[]) END) DESC,
@@ -367,7 +367,7 @@ type MemoriesReadableRow struct {
 // private the newest value of a key holds, from any source. A promoted memory of a group holds there while it is the
 // successor of the group's own: a later correction in the group stays there.
 //
-// A search limits it to the memories found by their terms, and those without terms. Otherwise each speaker has a fair
+// A search limits it to the memories found by their terms, and those without terms of this version. Otherwise each speaker has a fair
 // share of the rows: the newest of everybody, then the second of everybody, so that a frequent speaker displaces no
 // other.
 func (q *Queries) MemoriesReadable(ctx context.Context, db DBTX, arg *MemoriesReadableParams) ([]MemoriesReadableRow, error) {
@@ -554,11 +554,16 @@ WITH recent AS (
 SELECT
     now()::timestamptz AS at,
     coalesce((SELECT s.last_seq FROM dingtalk_sessions s WHERE s.session_key = $1), 0)::bigint AS last_seq,
-    coalesce((SELECT i.through_seq FROM event_index i WHERE i.session_key = $1), 0)::bigint AS indexed_seq,
-    coalesce((SELECT i.again FROM event_index i WHERE i.session_key = $1), '{}')::bigint[] AS again,
+    coalesce((SELECT i.through_seq FROM event_index i WHERE i.session_key = $1 AND i.version = $2::int), 0)::bigint AS indexed_seq,
+    coalesce((SELECT i.again FROM event_index i WHERE i.session_key = $1 AND i.version = $2::int), '{}')::bigint[] AS again,
     coalesce((SELECT array_agg(p.sender_id ORDER BY p.sender_id, p.sender_nick) FROM speakers p), '{}')::text[] AS ids,
     coalesce((SELECT array_agg(p.sender_nick ORDER BY p.sender_id, p.sender_nick) FROM speakers p), '{}')::text[] AS nicks
 `
+
+type SearchScopeParams struct {
+	SessionKey sessions.Key
+	Version    int
+}
 
 type SearchScopeRow struct {
 	At         time.Time
@@ -569,9 +574,10 @@ type SearchScopeRow struct {
 	Nicks      []string
 }
 
-// SearchScope returns the number of messages in a session, how far they are indexed, its recent speakers, and the time.
-func (q *Queries) SearchScope(ctx context.Context, db DBTX, sessionKey sessions.Key) (SearchScopeRow, error) {
-	row := db.QueryRow(ctx, searchScope, sessionKey)
+// SearchScope returns the number of messages in a session, how far they are indexed by the rules of a version, its recent speakers, and
+// the time. An index by other rules counts as none: its terms may differ from those of the query.
+func (q *Queries) SearchScope(ctx context.Context, db DBTX, arg *SearchScopeParams) (SearchScopeRow, error) {
+	row := db.QueryRow(ctx, searchScope, arg.SessionKey, arg.Version)
 	var i SearchScopeRow
 	err := row.Scan(
 		&i.At,

@@ -41,8 +41,8 @@ func (s *Reader) List(ctx context.Context, r memory.Reader, limit int) ([]memory
 	return memories, nil
 }
 
-// Rows is List with the columns of a search. It reads the found rows and those without terms, or all when found is
-// nil.
+// Rows is List with the columns of a search. It reads the found rows and those without terms of this version, or all
+// when found is nil.
 func (s *Reader) Rows(
 	ctx context.Context, r memory.Reader, found []int64, limit int,
 ) ([]dbsqlc.MemoriesReadableRow, error) {

@@ -17,16 +17,21 @@ ON CONFLICT (session_key, person, nick, spoke) DO UPDATE SET seen_at = greatest(
 
 -- name: PeopleTrim :exec
 -- PeopleTrim deletes the rows of a session that its log no longer has, under the session's lock. Rows since seen_before stay: their
--- writer may still count on them.
+-- writer may still count on them. The log is read up to said_before: later messages are of people who were seen since seen_before.
 DELETE FROM people p
 WHERE p.session_key = @session_key AND p.seen_at < @seen_before AND NOT EXISTS (
     SELECT FROM (
         SELECT e.sender_id AS person, e.sender_nick AS nick, true AS spoke FROM dingtalk_session_events e
-        WHERE e.session_key = @session_key AND e.seq IS NOT NULL
+        WHERE e.session_key = @session_key AND e.seq IS NOT NULL AND e.created_at < @said_before
         UNION ALL
         SELECT q.message #>> '{quote,sender_id}', coalesce(q.message #>> '{quote,nick}', ''), false FROM dingtalk_session_events q
-        WHERE q.session_key = @session_key AND q.message -> 'quote' IS NOT NULL AND q.seq IS NOT NULL
+        WHERE q.session_key = @session_key AND q.message -> 'quote' IS NOT NULL AND q.seq IS NOT NULL AND q.created_at < @said_before
     ) l WHERE l.person = p.person AND l.nick = p.nick AND l.spoke = p.spoke);
+
+-- name: LogBegin :one
+-- LogBegin is the time of the oldest event of a session's log; without one it is in the future.
+SELECT coalesce(min(e.created_at), now() + interval '1 year')::timestamptz AS at FROM dingtalk_session_events e
+WHERE e.session_key = @session_key AND e.seq IS NOT NULL;
 
 -- name: PeopleNames :many
 -- PeopleNames lists the names under which people spoke in sessions with a prefix, or in those of a group, with the time when each was

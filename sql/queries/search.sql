@@ -88,12 +88,12 @@ WHERE m.scope = @scope AND m.scope_id = @scope_id AND m.id = @id AND m.content =
 -- private the newest value of a key holds, from any source. A promoted memory of a group holds there while it is the
 -- successor of the group's own: a later correction in the group stays there.
 --
--- A search limits it to the memories found by their terms, and those without terms. Otherwise each speaker has a fair
+-- A search limits it to the memories found by their terms, and those without terms of this version. Otherwise each speaker has a fair
 -- share of the rows: the newest of everybody, then the second of everybody, so that a frequent speaker displaces no
 -- other.
 SELECT m.id, m.scope, m.scope_id, m.kind, m.content, m.fact_key, m.subject_id, m.said_by, m.said_at, m.source_group,
     m.source_session, m.start_seq, m.end_seq, m.superseded_by, m.superseded_at, m.expires_at, m.last_seen_at, m.seen,
-    m.promoted_by, m.created_at, (CASE WHEN @search::boolean THEN coalesce(m.terms, '{}') ELSE '{}' END)::bigint[] AS terms, m.withheld
+    m.promoted_by, m.created_at, (CASE WHEN @search::boolean AND m.terms_version >= 2 THEN coalesce(m.terms, '{}') ELSE '{}' END)::bigint[] AS terms, m.withheld
 FROM memories m
 WHERE (m.superseded_by IS NULL OR (m.scope = 'user' AND NOT @private::boolean AND EXISTS (SELECT FROM memories n
     WHERE n.scope = 'user' AND n.scope_id = m.scope_id AND n.id = m.superseded_by AND n.source_group <> m.source_group)))
@@ -110,7 +110,7 @@ WHERE (m.superseded_by IS NULL OR (m.scope = 'user' AND NOT @private::boolean AN
               AND n.source_group <> m.source_group AND starts_with(n.source_session, @robot_sessions::text)
               AND (coalesce(n.said_at, n.created_at), n.id) > (coalesce(m.said_at, m.created_at), m.id))))
     OR (m.scope = 'user' AND NOT @private::boolean AND m.source_group <> '' AND m.source_group = @group_id::text))
-  AND (NOT @search::boolean OR m.id = ANY(@found::bigint[]) OR m.terms IS NULL)
+  AND (NOT @search::boolean OR m.id = ANY(@found::bigint[]) OR m.terms IS NULL OR m.terms_version < 2 AND m.terms IS NOT NULL)
   AND (m.kind <> 'digest' OR @search::boolean) -- a view pins no digest
   AND NOT coalesce(jsonb_exists(m.withheld, @model::text), false)
 ORDER BY (CASE WHEN @search::boolean THEN m.id = ANY(@found::bigint[]) END) DESC,
@@ -137,7 +137,8 @@ FROM (
 WHERE f.nth <= @max_rows::int;
 
 -- name: SearchScope :one
--- SearchScope returns the number of messages in a session, how far they are indexed, its recent speakers, and the time.
+-- SearchScope returns the number of messages in a session, how far they are indexed by the rules of a version, its recent speakers, and
+-- the time. An index by other rules counts as none: its terms may differ from those of the query.
 WITH recent AS (
     SELECT e.sender_id, e.sender_nick FROM dingtalk_session_events e
     WHERE e.session_key = @session_key AND e.seq IS NOT NULL
@@ -148,7 +149,7 @@ WITH recent AS (
 SELECT
     now()::timestamptz AS at,
     coalesce((SELECT s.last_seq FROM dingtalk_sessions s WHERE s.session_key = @session_key), 0)::bigint AS last_seq,
-    coalesce((SELECT i.through_seq FROM event_index i WHERE i.session_key = @session_key), 0)::bigint AS indexed_seq,
-    coalesce((SELECT i.again FROM event_index i WHERE i.session_key = @session_key), '{}')::bigint[] AS again,
+    coalesce((SELECT i.through_seq FROM event_index i WHERE i.session_key = @session_key AND i.version = @version::int), 0)::bigint AS indexed_seq,
+    coalesce((SELECT i.again FROM event_index i WHERE i.session_key = @session_key AND i.version = @version::int), '{}')::bigint[] AS again,
     coalesce((SELECT array_agg(p.sender_id ORDER BY p.sender_id, p.sender_nick) FROM speakers p), '{}')::text[] AS ids,
     coalesce((SELECT array_agg(p.sender_nick ORDER BY p.sender_id, p.sender_nick) FROM speakers p), '{}')::text[] AS nicks;

@@ -21,7 +21,8 @@ const (
 	batch = 500
 	// Each memory is searched in views, so its batch is smaller.
 	memoryBatch = 100
-	// The writer of a turn counts on rows of people for an hour. Retention does not end its lease.
+	// The writer of a turn counts on rows of people for an hour: a row may be as much older than the newest message of its person.
+	// Retention does not end its lease.
 	peopleRest = 2 * time.Hour
 	// Longer turns than maxTurn events are deleted before their end.
 	maxTurn = 16 * batch
@@ -164,7 +165,7 @@ func (s *Store) expire(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, last
 	if err := s.logs.Expire(ctx, tx, key, last.seq); err != nil {
 		return 0, err
 	}
-	if err := s.Q.PeopleTrim(ctx, tx, &dbsqlc.PeopleTrimParams{SessionKey: key, SeenBefore: s.Clock.Now().Add(-peopleRest)}); err != nil {
+	if err := s.trimPeople(ctx, tx, key); err != nil {
 		return 0, err
 	}
 	if err := s.Q.CompactionsDropUndo(ctx, tx, &dbsqlc.CompactionsDropUndoParams{SessionKey: key, ThroughSeq: last.seq}); err != nil {
@@ -192,6 +193,20 @@ func (s *Store) expire(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, last
 		return 0, err
 	}
 	return int(n), s.Q.SessionExpired(ctx, tx, &dbsqlc.SessionExpiredParams{SessionKey: key, ThroughSeq: base, Freed: before - after})
+}
+
+// trimPeople removes the names that the log no longer has. It reads only the first hours of the rest of the log. A person who was seen
+// later may have spoken later, and goes with a later batch.
+func (s *Store) trimPeople(ctx context.Context, tx pgx.Tx, key sessions.Key) error {
+	begin, err := s.Q.LogBegin(ctx, tx, key)
+	if err != nil {
+		return err
+	}
+	seen := begin.Add(peopleRest)
+	if rested := s.Clock.Now().Add(-peopleRest); rested.Before(seen) {
+		seen = rested
+	}
+	return s.Q.PeopleTrim(ctx, tx, &dbsqlc.PeopleTrimParams{SessionKey: key, SeenBefore: seen, SaidBefore: seen.Add(peopleRest)})
 }
 
 // ExpireMemories implements sessions.Expiry. The texts leave the heads of views, and undo data, with their rows.

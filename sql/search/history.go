@@ -13,6 +13,7 @@ import (
 	"ebb/memory/text"
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
+	"ebb/sql/index"
 	"ebb/sql/pg"
 )
 
@@ -83,11 +84,11 @@ func (s *Store) olderFinds(ctx context.Context, p dbsqlc.EventsHistoryParams, wo
 	for i, h := range hashes {
 		terms[i], all[i] = int64(h), i
 	}
-	index, err := s.Q.EventIndexRead(ctx, s.Pool, p.SessionKey)
+	log, err := s.Q.EventIndexRead(ctx, s.Pool, p.SessionKey)
 	if err != nil {
 		return nil, err
 	}
-	if index.ThroughSeq < p.ThroughSeq {
+	if log.ThroughSeq < p.ThroughSeq || log.Version != index.TermsVersion {
 		s.logs.NoteCut(p.SessionKey)
 	}
 	f, err := s.logs.PlacesOf(ctx, p.SessionKey, terms)

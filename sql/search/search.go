@@ -59,7 +59,7 @@ func (s *Store) Search(ctx context.Context, r memory.Reader, q memory.Query) ([]
 }
 
 func (s *Store) byWords(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
-	scope, err := s.Q.SearchScope(ctx, s.Pool, r.Key)
+	scope, err := s.Q.SearchScope(ctx, s.Pool, &dbsqlc.SearchScopeParams{SessionKey: r.Key, Version: index.TermsVersion})
 	if err != nil {
 		return nil, err
 	}
