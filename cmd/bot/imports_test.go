@@ -297,3 +297,23 @@ func TestProgramLinksNoEquipment(t *testing.T) {
 		}
 	}
 }
+
+// The program links the libraries that its design chose: code of ours in place of one would be a copy of it to keep.
+func TestProgramLinksTheChosenLibraries(t *testing.T) {
+	t.Parallel()
+	out, err := exec.Command("go", "list", "-deps", modulePath+"/cmd/bot").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	linked := strings.Fields(string(out))
+	for _, pkg := range []string{
+		"github.com/open-dingtalk/dingtalk-stream-sdk-go/payload", "github.com/jackc/pgx/v5", "github.com/pressly/goose/v3",
+		"github.com/sashabaranov/go-openai", "github.com/pkoukk/tiktoken-go", "github.com/pkoukk/tiktoken-go-loader",
+		"github.com/rs/zerolog", "github.com/tailscale/hujson", "github.com/cenkalti/backoff/v5",
+		"github.com/hashicorp/golang-lru/v2", "github.com/prometheus/client_golang/prometheus", "github.com/alecthomas/kong",
+	} {
+		if !slices.Contains(linked, pkg) {
+			t.Errorf("cmd/bot does not link %s", pkg)
+		}
+	}
+}
