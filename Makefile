@@ -27,7 +27,7 @@ screenshots: ## Draw the pages of the console into docs/console
 
 # Tests of a minute each, on large tables, and those that measure pure functions. The race detector would make them several
 # times longer. The whole suite of stores behind a pooler is one: the scenario postgres_pooler stays among the short tests.
-LONG := TestProviders|TestGrowth|TestQuality|TestKilledAtEveryStep|TestImportIsWorkedOff|TestSmallerWindowIsWorkedOff|TestReopenedRangeIsWorkedOff|TestHeapOfTurns|TestLongScripts|TestForgetInManySessions|TestPersonPlans|TestPagePlans|TestBacklogOfLongMessages|TestDigestPlan|TestVectorsAsText|TestSearchAmongLongMessages|TestStoreBehindPooler
+LONG := TestProviders|TestGrowth|TestQuality|TestKilledAtEveryStep|TestImportIsWorkedOff|TestSmallerWindowIsWorkedOff|TestReopenedRangeIsWorkedOff|TestHeapOfTurns|TestLongScripts|TestForgetInManySessions|TestBacklogOfLongMessages|TestVectorsAsText|TestSearchAmongLongMessages|TestStoreBehindPooler
 # The packages with goroutines, and the tests of package sql with some. Others run without the race detector only.
 CONCURRENT := ./bot ./bot/admin ./bot/console ./bot/dingtalk/... ./bot/leader ./bot/llm ./bot/openai/... ./bot/outbox ./bot/reload ./bot/turn ./bot/upkeep ./sessions/... ./sql/limits ./sql/localpg ./sql/pg ./sql/search ./sql/sqltest ./cmd/bot/gateway
 # Simulated days and large backlogs of package bot: their goroutines are those of shorter tests beside them.

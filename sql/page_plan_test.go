@@ -30,12 +30,7 @@ func (p rowPlanner) QueryRow(ctx context.Context, query string, args ...any) pgx
 // A page of the console reads a part of a log by an index, however large the log is.
 func TestPagePlans(t *testing.T) {
 	t.Parallel()
-	pool := sqltest.New(t)
-	for _, statement := range fillLog {
-		execute(t, pool, statement)
-	}
-	execute(t, pool, "UPDATE compaction_log SET created_at = created_at - interval '1 hour' * (id % 5000)")
-	execute(t, pool, "ANALYZE compaction_log")
+	pool := sqltest.Filled(t, fillLog...)
 	q, p := dbsqlc.New(), rowPlanner{&planner{Pool: pool}}
 	ctx, key, far := t.Context(), sessions.Key("robot/s9"), time.Now().AddDate(1, 0, 0)
 	for name, run := range map[string]func() error{
@@ -127,13 +122,7 @@ func TestPagePlans(t *testing.T) {
 // Lists of people, usage and replicas, and all lists of a group's administrator, read a part of each log too.
 func TestPagePlansOfPeopleAndGroups(t *testing.T) {
 	t.Parallel()
-	pool := sqltest.New(t)
-	for _, statement := range fillLog {
-		execute(t, pool, statement)
-	}
-	execute(t, pool, "UPDATE compaction_log SET created_at = created_at - interval '1 hour' * (id % 5000)")
-	execute(t, pool, fillUsage)
-	execute(t, pool, "ANALYZE")
+	pool := sqltest.Filled(t, fillLog...)
 	q, p := dbsqlc.New(), rowPlanner{&planner{Pool: pool}}
 	ctx, only, far := t.Context(), []string{"robot/s9", "robot/s11"}, time.Now().AddDate(1, 0, 0)
 	month := pgtype.Date{Time: time.Now().AddDate(0, 0, -29), Valid: true}
@@ -227,10 +216,7 @@ func TestPagePlansOfPeopleAndGroups(t *testing.T) {
 // The chart of a conversation finds the events at its times by an index.
 func TestPagePlanOfAChart(t *testing.T) {
 	t.Parallel()
-	pool := sqltest.New(t)
-	for _, statement := range fillLog {
-		execute(t, pool, statement)
-	}
+	pool := sqltest.Filled(t, fillLog...)
 	q, p := dbsqlc.New(), rowPlanner{&planner{Pool: pool}}
 	times := []time.Time{time.Now(), time.Now().AddDate(1, 0, 0)}
 	if _, err := q.PageReached(t.Context(), p, &dbsqlc.PageReachedParams{SessionKey: "robot/s9", Times: times}); err != nil {

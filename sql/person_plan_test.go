@@ -10,7 +10,7 @@ import (
 	"ebb/sql/sqltest"
 )
 
-// fillLog makes a database of many people's logs, replies and facts.
+// fillLog makes a database of many people's logs, replies, facts, usage of 400 days and actions, whose plans tests read.
 var fillLog = []string{
 	`INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, last_seq)
 	 SELECT 'robot/s' || i, 'robot', 's' || i, '2', 200 FROM generate_series(0, 499) i`,
@@ -32,7 +32,7 @@ var fillLog = []string{
 	 SELECT 'group', 'robot/s' || i % 500, 'fact', 'fact ' || i, sha256(convert_to('fact ' || i, 'UTF8')), 'robot/s' || i % 500, 'p' || i % 997, 'p' || i % 991,
 	    CASE WHEN i % 50 = 0 THEN 'p' || i % 997 ELSE '' END FROM generate_series(0, 19999) i`,
 	`INSERT INTO compaction_log (session_key, outcome, created_at, view_before)
-	 SELECT 'robot/s' || i % 500, 'committed', now(), CASE WHEN i % 40 = 0 THEN jsonb_build_object('pinned', 'fact ' || i) END
+	 SELECT 'robot/s' || i % 500, 'committed', now() - interval '1 hour' * (i % 5000), CASE WHEN i % 40 = 0 THEN jsonb_build_object('pinned', 'fact ' || i) END
 	 FROM generate_series(0, 19999) i`,
 	`INSERT INTO memory_flushes (session_key, from_seq, through_seq, saved, duplicate, superseded)
 	 SELECT 'robot/s' || i % 500, i, i + 1, ARRAY[i], ARRAY[i + 1], ARRAY[i + 2] FROM generate_series(0, 19999) i`,
@@ -40,20 +40,16 @@ var fillLog = []string{
 	 SELECT 'robot/s' || i % 500, date '2020-01-01' + i / 500, i, true FROM generate_series(0, 19999) i`,
 	`INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, pinned)
 	 SELECT 'other/s' || i, 'other', 's' || i, '1', repeat('pinned ', 50) FROM generate_series(0, 9999) i`,
+	`INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens)
+	 SELECT 'robot/s' || i % 500, current_date - 400 + i / 250, 'turn', 'm', 'p' || i % 997, 1 FROM generate_series(0, 99999) i`,
+	`INSERT INTO audit (session_key, actor, action) SELECT 'robot/s' || i % 500 || '/p' || i % 997, 'p' || i % 991, 'undo' FROM generate_series(0, 19999) i`,
 	`ANALYZE`,
 }
-
-// fillUsage adds the usage of 400 days.
-const fillUsage = `INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens)
-	SELECT 'robot/s' || i % 500, current_date - 400 + i / 250, 'turn', 'm', 'p' || i % 997, 1 FROM generate_series(0, 99999) i`
 
 // A person is found by indexes, however much others have said.
 func TestPersonPlans(t *testing.T) {
 	t.Parallel()
-	pool := sqltest.New(t)
-	for _, statement := range fillLog {
-		execute(t, pool, statement)
-	}
+	pool := sqltest.Filled(t, fillLog...)
 	q, p := dbsqlc.New(), &planner{Pool: pool}
 	ctx, key := t.Context(), sessions.Key("robot/s7")
 	for name, run := range map[string]func() error{
@@ -151,10 +147,7 @@ func TestPersonPlans(t *testing.T) {
 // The names of people, and the sessions where they spoke, are found by indexes of their table and of open messages.
 func TestPeoplePlans(t *testing.T) {
 	t.Parallel()
-	pool := sqltest.New(t)
-	for _, statement := range fillLog {
-		execute(t, pool, statement)
-	}
+	pool := sqltest.Filled(t, fillLog...)
 	q, p := dbsqlc.New(), &planner{Pool: pool}
 	ctx, key := t.Context(), sessions.Key("robot/s7")
 	for name, run := range map[string]func() error{
@@ -222,10 +215,7 @@ func TestSessionsOfRepliesToAPerson(t *testing.T) {
 // A quote of an answer is found among the replies of its time.
 func TestPlanOfAQuotedAnswer(t *testing.T) {
 	t.Parallel()
-	pool := sqltest.New(t)
-	for _, statement := range fillLog {
-		execute(t, pool, statement)
-	}
+	pool := sqltest.Filled(t, fillLog...)
 	p, at := &planner{Pool: pool}, time.Now().Add(-time.Hour)
 	if _, err := dbsqlc.New().QuotedAnswer(t.Context(), p, &dbsqlc.QuotedAnswerParams{
 		SessionKey: "robot/s7", Oldest: at.Add(-time.Minute), Earliest: at, Latest: at.Add(time.Minute),
@@ -242,12 +232,7 @@ func TestPlanOfAQuotedAnswer(t *testing.T) {
 // Records that name a person are found by indexes.
 func TestRecordPlans(t *testing.T) {
 	t.Parallel()
-	pool := sqltest.New(t)
-	for _, statement := range append(fillLog[:len(fillLog):len(fillLog)], fillUsage) {
-		execute(t, pool, statement)
-	}
-	execute(t, pool, `INSERT INTO audit (session_key, actor, action) SELECT 'robot/s' || i % 500 || '/p' || i % 997, 'p' || i % 991, 'undo' FROM generate_series(0, 19999) i`)
-	execute(t, pool, "ANALYZE")
+	pool := sqltest.Filled(t, fillLog...)
 	q, p, ctx := dbsqlc.New(), &planner{Pool: pool}, t.Context()
 	for name, run := range map[string]func() error{
 		"other records of them": func() error {
@@ -292,11 +277,7 @@ func TestRecordPlans(t *testing.T) {
 // A digest reads its day of a group's log alone.
 func TestDigestPlan(t *testing.T) {
 	t.Parallel()
-	pool := sqltest.New(t)
-	for _, statement := range fillLog[:2] {
-		execute(t, pool, statement)
-	}
-	execute(t, pool, "ANALYZE")
+	pool := sqltest.Filled(t, fillLog...)
 	p, from := &planner{Pool: pool}, yesterday()
 	dbsqlc.New().DigestCount(t.Context(), p, []*dbsqlc.DigestCountParams{{SessionKey: "robot/s7", StartsAt: from.From, EndsAt: from.To}})
 	if !strings.Contains(p.plan, "events_at_time") {

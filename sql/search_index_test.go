@@ -128,37 +128,56 @@ func (x *indexing) forget(*rapid.T) {
 // claim gets the lease again, whose term an erasure ended.
 func (x *indexing) claim() { x.converse(x.rt) }
 
-// holding are the places of the messages that a reader of the log finds by a word.
-func (x *indexing) holding(word string) []int64 {
-	return collect(x.t, x.pool, `SELECT seq FROM dingtalk_session_events WHERE session_key = $1 AND seq IS NOT NULL AND role IN ('user', 'assistant')
-		AND left(content, 1) <> '/' AND content NOT LIKE 'noted: %' AND content LIKE '%' || $2 || '%' ORDER BY seq`, pgx.RowTo[int64], x.reader.Key, word)
+// holding are the places of the messages that a reader of the log finds by each of the rare words.
+func (x *indexing) holding() map[string][]int64 {
+	x.t.Helper()
+	said := map[string][]int64{}
+	rows := must[pgx.Rows](x.t)(x.pool.Query(x.t.Context(), `SELECT word, seq FROM dingtalk_session_events, unnest($2::text[]) word WHERE session_key = $1 AND seq IS NOT NULL
+		AND role IN ('user', 'assistant') AND left(content, 1) <> '/' AND content NOT LIKE 'noted: %' AND content LIKE '%' || word || '%' ORDER BY seq`, x.reader.Key, rareWords))
+	var word string
+	var seq int64
+	if _, err := pgx.ForEachRow(rows, []any{&word, &seq}, func() error { said[word] = append(said[word], seq); return nil }); err != nil {
+		x.t.Fatal(err)
+	}
+	return said
 }
 
-func (x *indexing) check(rt *rapid.T) {
-	ctx := x.t.Context()
-	for _, word := range rareWords {
-		want := x.holding(word)
-		hits, err := x.store.Search(ctx, x.reader, memory.Query{Text: word, Limit: 400})
-		if err != nil {
-			rt.Fatal(err)
-		}
+// finds searches for words at once, and compares the places of each with those where it was said.
+func (x *indexing) finds(rt *rapid.T, said map[string][]int64, words ...string) {
+	hits, err := x.store.Search(x.t.Context(), x.reader, memory.Query{Text: strings.Join(words, " "), Limit: 400})
+	if err != nil {
+		rt.Fatal(err)
+	}
+	for _, word := range words {
 		var got []int64
 		for _, h := range hits {
 			if strings.Contains(h.Content, word) {
 				got = append(got, h.Seq)
 			}
 		}
-		if slices.Sort(got); !slices.Equal(got, want) {
-			rt.Fatalf("%s is found in %v, and said in %v", word, got, want)
+		if slices.Sort(got); !slices.Equal(got, said[word]) {
+			rt.Fatalf("%s is found in %v by a search for %q, and said in %v", word, got, words, said[word])
 		}
-		key := rank.Keys(0, word)[:1]
-		f, err := x.store.Logs.PlacesOf(ctx, x.reader.Key, key)
-		if err != nil {
-			rt.Fatal(err)
-		}
-		for _, place := range f.Places[0] {
-			if !slices.Contains(want, place) {
-				rt.Fatalf("the index has %s at place %d, and the log at %v", word, place, want)
+	}
+}
+
+// check searches for all words together, and for one of them: a search is many statements.
+func (x *indexing) check(rt *rapid.T) {
+	ctx, said := x.t.Context(), x.holding()
+	x.finds(rt, said, rareWords...)
+	x.finds(rt, said, rapid.SampledFrom(rareWords).Draw(rt, "word"))
+	var keys []int64
+	for _, word := range rareWords {
+		keys = append(keys, rank.Keys(0, word)[0])
+	}
+	f, err := x.store.Logs.PlacesOf(ctx, x.reader.Key, keys)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	for i, word := range rareWords {
+		for _, place := range f.Places[i] {
+			if !slices.Contains(said[word], place) {
+				rt.Fatalf("the index has %s at place %d, and the log at %v", word, place, said[word])
 			}
 		}
 	}

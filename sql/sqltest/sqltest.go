@@ -38,9 +38,17 @@ var server struct {
 	url      string // database to create others from
 	nodes    []node // each has all databases; the first is at url
 	template string
+	filled   map[string]*filled // by the statements
 	private  *localpg.Server
 	dir      string
 	err      error
+}
+
+// filled is a database that tests share.
+type filled struct {
+	once sync.Once
+	name string
+	err  error
 }
 
 // node is a server of a cluster, or the only one.
@@ -87,13 +95,59 @@ func Empty(tb testing.TB) string {
 	return create(tb, func(name, _ string) string { return "CREATE DATABASE " + name + " TEMPLATE template0" })
 }
 
+// Filled opens a pool on a database with the newest schema that the statements have filled. Tests of this process with the same
+// statements share it, and only read: to fill a large table takes seconds. Exit drops the database.
+func Filled(tb testing.TB, statements ...string) *pgxpool.Pool {
+	tb.Helper()
+	base, template, err := start()
+	if err != nil {
+		tb.Fatalf("starting a PostgreSQL for tests: %v", err)
+	}
+	key := strings.Join(statements, ";")
+	server.Lock()
+	f := server.filled[key]
+	if f == nil {
+		f = &filled{name: newName()}
+		server.filled[key] = f
+	}
+	server.Unlock()
+	f.once.Do(func() { f.err = fill(context.WithoutCancel(tb.Context()), f.name, template, statements) })
+	if f.err != nil {
+		tb.Fatalf("filling the tests' database: %v", f.err)
+	}
+	pool, err := pgxpool.New(tb.Context(), onDatabase(base, f.name))
+	if err != nil {
+		tb.Fatalf("connecting to the tests' database: %v", err)
+	}
+	tb.Cleanup(pool.Close)
+	return pool
+}
+
+func fill(ctx context.Context, name, template string, statements []string) error {
+	if err := order(ctx, fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", name, template)); err != nil {
+		return err
+	}
+	conn, err := pgx.Connect(ctx, onDatabase(server.url, name))
+	if err != nil {
+		return err
+	}
+	for _, statement := range statements {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return errors.Join(err, conn.Close(ctx))
+		}
+	}
+	return conn.Close(ctx)
+}
+
+func newName() string { return "ebb_test_" + strings.ToLower(rand.Text()) }
+
 func create(tb testing.TB, statement func(name, template string) string) string {
 	tb.Helper()
 	base, template, err := start()
 	if err != nil {
 		tb.Fatalf("starting a PostgreSQL for tests: %v", err)
 	}
-	name := "ebb_test_" + strings.ToLower(rand.Text())
+	name := newName()
 	if err := order(tb.Context(), statement(name, template)); err != nil {
 		tb.Fatalf("making the test's database: %v", err)
 	}
@@ -118,6 +172,7 @@ func start() (base, template string, err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
+	server.filled = map[string]*filled{}
 	if server.err = startServer(ctx); server.err == nil {
 		server.template, server.err = makeTemplate(ctx, server.url)
 	}
@@ -151,6 +206,13 @@ func stop() error {
 	defer server.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
+	for _, f := range server.filled {
+		if server.private == nil {
+			if err := drop(ctx, f.name); err != nil {
+				return err
+			}
+		}
+	}
 	for _, n := range server.nodes {
 		for range len(n.idle) {
 			_ = (<-n.idle).Close(ctx) // the server may be gone
