@@ -26,7 +26,7 @@ func TestConsole(t *testing.T) {
 		t.Run(one.String(), func(t *testing.T) {
 			t.Parallel()
 			b := w.open(t, one.look)
-			b.keys, b.checked = one.keys, !one.noScript
+			b.keys, b.rules = one.keys, one.rules()
 			b.logIn()
 			if lang := evaluate[string](b, "document.documentElement.lang"); !strings.HasPrefix(one.language, lang) {
 				t.Errorf("the language is %s on a device of %s", lang, one.language)
@@ -64,6 +64,17 @@ func (j journey) String() string {
 		hand += " without script"
 	}
 	return fmt.Sprintf("%s %s %d %s", j.language, theme, j.width, hand)
+}
+
+// rules are those of axe for the pages of the journey. The keyboard leads to the pages of the mouse, and a theme is colors alone.
+func (j journey) rules() string {
+	switch {
+	case j.keys:
+		return noRules
+	case j.dark:
+		return colorRules
+	}
+	return allRules
 }
 
 // journeys are those in both languages, themes and widths with a mouse, in both languages by keyboard, widths, and one without script.
@@ -253,7 +264,7 @@ func (b *tab) checkPage(t *testing.T, path string) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		rules := map[string]string{"light": "", "dark": ", runOnly: ['color-contrast']"}[scheme] // the theme is colors alone
+		rules := map[string]string{"light": allRules, "dark": colorRules}[scheme] // the theme is colors alone
 		if faults := b.faults(rules); len(faults) > 0 {
 			t.Errorf("%s, %s: %s", path, scheme, strings.Join(faults, "\n"))
 		}
@@ -267,7 +278,14 @@ func (b *tab) checkPage(t *testing.T, path string) {
 	}
 }
 
-// faults are the serious faults of accessibility of the page as it is. rules are further options of axe.run.
+// Options of axe.run.
+const (
+	noRules    = "none" // axe is not run
+	allRules   = ""
+	colorRules = ", runOnly: ['color-contrast']"
+)
+
+// faults are the serious faults of accessibility of the page as it is.
 func (b *tab) faults(rules string) []string {
 	b.t.Helper()
 	if !evaluate[bool](b, "'axe' in window") {

@@ -57,8 +57,8 @@ type tab struct {
 	ctx      context.Context
 	database string
 	paths    paths
-	keys     bool // the person has no pointer
-	checked  bool // each loaded page has no serious fault of accessibility
+	keys     bool   // the person has no pointer
+	rules    string // each loaded page has no serious fault of accessibility by these
 	clicks   int
 
 	mu       sync.Mutex
@@ -75,7 +75,7 @@ func (w *world) open(t *testing.T, l look) *tab {
 func (w *world) openWith(t *testing.T, l look, login func(*dingtalktest.Server) map[string]any) *tab {
 	t.Helper()
 	name := strings.ToLower(strings.NewReplacer("/", "_", "-", "_", "TestConsole/", "").Replace(t.Name()))
-	b := &tab{t: t, look: l}
+	b := &tab{t: t, look: l, rules: noRules}
 	var err error
 	if b.database, err = w.copyDatabase(t.Context(), name); err != nil {
 		t.Fatal(err)
@@ -136,10 +136,10 @@ func (b *tab) load(what string, actions ...chromedp.Action[chromedp.Void]) {
 		b.t.Fatalf("%s: %v; the page is %s", what, err, b.text())
 	}
 	b.fits(what)
-	if !b.checked {
+	if b.rules == noRules {
 		return
 	}
-	if faults := b.faults(""); len(faults) > 0 {
+	if faults := b.faults(b.rules); len(faults) > 0 {
 		b.t.Errorf("%s: %s", what, strings.Join(faults, "\n"))
 	}
 }
