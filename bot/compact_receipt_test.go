@@ -16,6 +16,33 @@ import (
 	"ebb/sessions"
 )
 
+// The receipt lists what its flush added to memory. What memory held before is a number beside it.
+func TestReceiptListsNewFacts(t *testing.T) {
+	t.Parallel()
+	for command, c := range map[string]struct{ some, none string }{
+		"/compact": {"\n- new in memory: 1 (and 1 known before)\n  - the window is open\n", "\n- memory: nothing new was saved (and 1 known before)\n"},
+		"/压缩":      {"\n- 新记住 1 件事（另有 1 件早已记得）：\n  - the window is open\n", "\n- 记忆：没有存下新的内容（另有 1 件早已记得）\n"},
+	} {
+		for name, facts := range map[string][]string{c.some: {"the port is 8443", "the window is open"}, c.none: {"the port is 8443"}} {
+			t.Run(command+" "+name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					shelf := newShelf()
+					flush := func(context.Context, llm.Request) (llm.Response, error) { return saveCall(facts...), nil }
+					w := start(t, setup{shelf: shelf, model: &script{flush: flush}, config: func(c *Config) { c.Admins = []sessions.UserID{"u-root"} }})
+					w.fill(3000)
+					shelf.remember(memory.Memory{Scope: memory.ScopeGroup, ScopeID: memory.GroupID("robot", "c1"), Kind: memory.KindFact, Content: "the port is 8443"})
+					w.post(said("c", "root", command))
+					after(time.Minute)
+					if got := w.wire.texts()[len(w.wire.sends())-1]; !strings.Contains(got, name) {
+						t.Errorf("the receipt is %q", got)
+					}
+				})
+			})
+		}
+	}
+}
+
 // The receipt says in plain words what became a summary and what stays, how many tokens a manual compaction freed, and the share of
 // newly pinned memory. The figures are those of the compaction log.
 func TestReceiptStatesTheFreedTokens(t *testing.T) {

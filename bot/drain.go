@@ -107,12 +107,25 @@ func finish(ctx context.Context, deadline time.Duration, cancel context.CancelCa
 
 const maxShutdownFlushes = 16
 
-type flushSum struct{ saved, nothing, owed, rows atomic.Int64 }
+// facts are new ones, and known are those that memory had already.
+type flushSum struct{ saved, nothing, owed, facts, known atomic.Int64 }
+
+// add counts a flush by its receipt.
+func (s *flushSum) add(r memory.Receipt) {
+	if len(r.Saved) > 0 {
+		s.saved.Add(1)
+	} else {
+		s.nothing.Add(1)
+	}
+	s.facts.Add(int64(len(r.Saved)))
+	s.known.Add(int64(len(r.Duplicate)))
+}
 
 func (s *flushSum) log(log *zerolog.Logger, took time.Duration) {
 	flushed := s.saved.Load() + s.nothing.Load()
 	log.Info().Int64("sessions", flushed+s.owed.Load()).Int64("flushed", flushed).Int64("saved", s.saved.Load()).
-		Int64("nothing_to_save", s.nothing.Load()).Int64("owed", s.owed.Load()).Int64("memories", s.rows.Load()).
+		Int64("nothing_to_save", s.nothing.Load()).Int64("owed", s.owed.Load()).Int64("memories", s.facts.Load()).
+		Int64("known", s.known.Load()).
 		Dur("took_ms", took).Msg("Shutdown memory flush summary")
 }
 
@@ -180,7 +193,7 @@ func (b *Bot) flushActive(ctx context.Context, skip func(sessions.Key) bool) {
 // If ctx ends first, the flush is owed, and the lease handed over with all others.
 func (b *Bot) flushLast(ctx context.Context, one *oneFlush, u memory.UnflushedSession) {
 	sum := &b.last.sum
-	n, err := b.flushAtStop(one.ctx, u.Key)
+	receipt, err := b.flushAtStop(one.ctx, u.Key)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return
@@ -193,12 +206,8 @@ func (b *Bot) flushLast(ctx context.Context, one *oneFlush, u memory.UnflushedSe
 			zerolog.Ctx(ctx).Warn().EmbedObject(u.Key).Int("tokens", u.Tokens).Err(err).Msg("Session not flushed at the stop, range is owed")
 		}
 		return
-	case n == 0:
-		sum.nothing.Add(1)
-	default:
-		sum.saved.Add(1)
-		sum.rows.Add(int64(n))
 	}
+	sum.add(receipt)
 	b.handOver(ctx, u.Key)
 }
 
@@ -234,15 +243,15 @@ func (b *Bot) handOver(ctx context.Context, key sessions.Key) bool {
 	return true
 }
 
-func (b *Bot) flushAtStop(ctx context.Context, key sessions.Key) (rows int, err error) {
+func (b *Bot) flushAtStop(ctx context.Context, key sessions.Key) (receipt memory.Receipt, err error) {
 	ctx = llm.WithWaiter(ctx, key) // a last flush has the priority of a turn
 	err = b.leases.Do(ctx, key, func(l sessions.Lease) error {
 		log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", l.Term).Logger()
 		out, err := b.worker.FlushAll(log.WithContext(ctx), l, upkeep.FlushShutdown)
-		rows = out.Receipt.Rows()
+		receipt = out.Receipt
 		return err
 	})
-	return rows, err
+	return receipt, err
 }
 
 func (b *Bot) resign(ctx context.Context) error {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ebb/bot/llm"
+	"ebb/memory"
 	"ebb/sessions"
 )
 
@@ -57,6 +58,33 @@ func TestStopFinishesTurns(t *testing.T) {
 		want(t, "owner of the lease", w.state(group).Lease.Owner, "")
 		s := w.summary()
 		want(t, "summary", fmt.Sprint(s["sessions"], s["flushed"], s["saved"], s["nothing_to_save"], s["owed"], s["memories"]), "1 1 1 0 0 1")
+	})
+}
+
+// The account of a stop counts facts that are new. A fact that memory held before is known, and a flush with such facts alone saved nothing.
+func TestStopCountsNewFacts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, setup{model: &script{flush: func(_ context.Context, r llm.Request) (llm.Response, error) {
+			if strings.Contains(r.Messages[len(r.Messages)-1].Content, "again") {
+				return saveCall("the port is 8443"), nil
+			}
+			return saveCall("the port is 8443", "the window is Friday", "the window is Friday"), nil
+		}}})
+		for i, words := range []string{"again", "more"} {
+			room := fmt.Sprint("room", i)
+			w.post(in(room, said("m", "alice", words)))
+			synctest.Wait()
+			w.store.shelf.mu.Lock()
+			w.store.put(sessions.NewKey("robot", sessions.ConversationID(room), ""), []memory.Draft{{Scope: memory.ScopeGroup, ScopeID: memory.GroupID("robot", sessions.ConversationID(room)), Kind: memory.KindFact, Content: "the port is 8443"}})
+			w.store.shelf.mu.Unlock()
+		}
+		w.stop()
+		s := w.summary()
+		want(t, "summary", fmt.Sprint(s["sessions"], s["flushed"], s["saved"], s["nothing_to_save"], s["owed"], s["memories"], s["known"]), "2 2 1 1 0 1 2")
+		for outcome, n := range map[string]float64{"saved": 1, "nothing": 1, "failed": 0} {
+			want(t, "flushes counted as "+outcome, series(t, w, "ebb_memory_flushes_total", outcome), n)
+		}
 	})
 }
 

@@ -413,7 +413,7 @@ func (s *shelf) put(key sessions.Key, drafts []memory.Draft) (r memory.Receipt) 
 		s.memories = append(s.memories, memory.Memory{
 			ID: id, Scope: d.Scope, ScopeID: d.ScopeID, Kind: d.Kind, Content: d.Content, SourceSession: key, CreatedAt: time.Now(),
 		})
-		r.Saved = append(r.Saved, id)
+		r.Saved, r.New = append(r.Saved, id), append(r.New, d)
 	}
 	return r
 }

@@ -100,13 +100,11 @@ type Receipt struct {
 	Saved      []int64
 	Duplicate  []int64
 	Superseded []int64
+	New        []Draft // the drafts of Saved, in its order
 	// Unknown are ids that drafts were to replace and their scopes do not hold. Those drafts were not stored; the
 	// model gets an error.
 	Unknown []int64
 }
-
-// Rows is the number of rows that hold the saved facts.
-func (r Receipt) Rows() int { return len(r.Saved) + len(r.Duplicate) }
 
 // Source narrows a search.
 type Source string

@@ -128,10 +128,10 @@ func TestSaveKnowsAFactAgain(t *testing.T) {
 			t.Errorf("%q was taken for a fact that it is not: %+v", other, r)
 		}
 	}
-	if r := c.save(group(c, "twice"), group(c, "Twice!")); len(r.Saved) != 1 || r.Rows() != 1 {
+	if r := c.save(group(c, "twice"), group(c, "Twice!")); len(r.Saved) != 1 || len(r.Duplicate) != 0 {
 		t.Errorf("one fact said twice at once gave %+v", r)
 	}
-	if r := c.save(); r.Rows() != 0 {
+	if r := c.save(); len(r.Saved)+len(r.Duplicate) != 0 {
 		t.Errorf("nothing gave %+v", r)
 	}
 	execute(t, pool, "UPDATE memories SET superseded_by = id WHERE content = 'twice'")
@@ -185,7 +185,7 @@ func TestFlushIsWhole(t *testing.T) {
 	if err != nil || len(m) != 2 || m[0].Content != "two" || m[0].StartSeq != 1 || m[0].EndSeq != 3 || m[0].SourceSession != c.reader.Key {
 		t.Errorf("the memories are %+v (%v), want both, newest first, with their source", m, err)
 	}
-	if r, err := s.Flush(t.Context(), c.lease, memory.Flush{From: 3, Through: 3}); err != nil || r.Rows() != 0 {
+	if r, err := s.Flush(t.Context(), c.lease, memory.Flush{From: 3, Through: 3}); err != nil || len(r.Saved)+len(r.Duplicate) != 0 {
 		t.Errorf("a flush that found nothing gave %+v, %v", r, err)
 	}
 }

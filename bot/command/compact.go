@@ -134,16 +134,20 @@ func compactReceipt(c upkeep.Compacted, lang string) string {
 	return out.String()
 }
 
-// savedLines lists the facts that the flush of a compaction saved or found saved, or says why there are none.
+// savedLines lists the new facts of the flush of a compaction, or says why there are none.
 func savedLines(c upkeep.Compacted, lang string) string {
-	if len(c.Facts) == 0 {
-		return wording.Text{"\n- 记忆：", "\n- memory: "}.In(lang) + unsavedWords(c.FlushOutcome, lang)
+	facts, known := c.Memory.New, ""
+	if n := len(c.Memory.Duplicate); n > 0 {
+		known = fmt.Sprintf(wording.Text{"（另有 %d 件早已记得）", " (and %d known before)"}.In(lang), n)
+	}
+	if len(facts) == 0 {
+		return wording.Text{"\n- 记忆：", "\n- memory: "}.In(lang) + unsavedWords(c.FlushOutcome, lang) + known
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, wording.Text{"\n- 记忆里有 %d 件事：", "\n- kept in memory (%d):"}.In(lang), len(c.Facts))
-	for i, f := range c.Facts {
+	fmt.Fprintf(&out, wording.Text{"\n- 新记住 %d 件事%s：", "\n- new in memory: %d%s"}.In(lang), len(facts), known)
+	for i, f := range facts {
 		if i == shownFacts {
-			fmt.Fprintf(&out, wording.Text{"\n  - 另有 %d 条", "\n  - and %d more"}.In(lang), len(c.Facts)-shownFacts)
+			fmt.Fprintf(&out, wording.Text{"\n  - 另有 %d 条", "\n  - and %d more"}.In(lang), len(facts)-shownFacts)
 			break
 		}
 		fmt.Fprintf(&out, "\n  - %s", headOf(f.Content, shownFact))

@@ -33,8 +33,7 @@ const (
 type Compacted struct {
 	sessions.LogEntry
 	Report summarize.Report
-	Facts  []memory.Draft // saved by its flush
-	saved  []int64        // the rows of Facts
+	Memory memory.Receipt // of its flush
 	// Summarized and Preserved are the numbers of events that left the view and that stay raw; PinnedGrowth is in tokens.
 	Summarized, Preserved, PinnedGrowth int
 	BlobsDeleted                        int    // stored tool results that no view needs any more
@@ -404,7 +403,7 @@ func (r *run) commit(ctx context.Context, c sessions.Compaction, after int) erro
 	s, p, w := r.view.Session, r.set.Policy, r.set.Window
 	r.Preserved, r.PinnedGrowth = r.countRaw(c.Through), max(0, view.Calibrated(r.pinnedGrowth(), s.CalibrationFactor))
 	r.Summarized = len(r.view.Tail) - r.Preserved
-	text, err := json.Marshal(AuditRecord{r.Report, r.saved, r.Preserved, r.PinnedGrowth})
+	text, err := json.Marshal(AuditRecord{r.Report, r.Memory.Saved, r.Preserved, r.PinnedGrowth})
 	if err != nil {
 		return fmt.Errorf("encode audit: %w", err)
 	}

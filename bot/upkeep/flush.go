@@ -191,7 +191,7 @@ func (r *run) flushBeforeCut(ctx context.Context, through int64) string {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory flush failed, range is owed")
 		return FlushedOwed
 	}
-	r.Facts, r.saved = out.Facts, out.Receipt.Saved
+	r.Memory = out.Receipt
 	return out.String()
 }
 

@@ -171,7 +171,7 @@ func (u *Worker) mergeFacts(ctx context.Context, p memory.FactGroup, held int) (
 	}
 	if done.Old > 0 {
 		zerolog.Ctx(ctx).Info().Str("scope", string(p.Scope)).Int("held", held).Int("old", done.Old).
-			Int("new", done.Receipt.Rows()).Int("tokens", done.Usage.Prompt+done.Usage.Completion).Msg("Memories consolidated")
+			Int("new", len(done.Receipt.Saved)).Int("tokens", done.Usage.Prompt+done.Usage.Completion).Msg("Memories consolidated")
 	}
-	return done.Old - done.Receipt.Rows(), nil
+	return done.Old - len(done.Receipt.Saved), nil
 }

@@ -55,9 +55,8 @@ type FlushRequest struct {
 
 // Outcome is the result of a flush.
 type Outcome struct {
-	Receipt memory.Receipt
-	Facts   []memory.Draft
-	Nothing bool // the model said so, or there was no event to read
+	Receipt memory.Receipt // of all parts; a fact that the flush saved and found again is saved
+	Nothing bool           // the model said so, or there was no event to read
 	Through int64
 	// Passed are skipped events, from which no fact was saved.
 	Passed []int64
@@ -85,7 +84,7 @@ const (
 func (o Outcome) String() string {
 	text := flushedNone
 	switch {
-	case o.Receipt.Rows() > 0:
+	case len(o.Receipt.Saved)+len(o.Receipt.Duplicate) > 0:
 		text = fmt.Sprintf(flushedSaved+" %d, "+flushedKnown+" %d", len(o.Receipt.Saved), len(o.Receipt.Duplicate))
 	case o.Nothing:
 		text = flushedNothing

@@ -271,9 +271,13 @@ func (r *flushRun) commitFacts(ctx context.Context, through int64, drafts []memo
 		return fmt.Errorf("%w: %w", ErrStorage, err)
 	}
 	r.paid, r.paidCost, r.paidBy = sessions.Usage{}, 0, ""
-	r.out.Receipt.Saved = append(r.out.Receipt.Saved, got.Saved...)
-	r.out.Receipt.Duplicate = append(r.out.Receipt.Duplicate, got.Duplicate...)
-	r.out.Facts = append(r.out.Facts, drafts...)
+	all := &r.out.Receipt
+	all.Saved, all.New = append(all.Saved, got.Saved...), append(all.New, got.New...)
+	for _, id := range got.Duplicate { // an earlier part may have saved or found it
+		if !slices.Contains(all.Saved, id) && !slices.Contains(all.Duplicate, id) {
+			all.Duplicate = append(all.Duplicate, id)
+		}
+	}
 	r.out.Nothing = r.out.Nothing && len(drafts) == 0
 	r.out.Through = through
 	return nil

@@ -192,7 +192,7 @@ func (k *keeper) insert(ctx context.Context, d memory.Draft, by int64) (id int64
 	})
 	switch {
 	case err == nil:
-		k.receipt.Saved = append(k.receipt.Saved, id)
+		k.receipt.Saved, k.receipt.New = append(k.receipt.Saved, id), append(k.receipt.New, d)
 		return id, true, nil
 	case !errors.Is(err, pgx.ErrNoRows):
 		return 0, false, err
