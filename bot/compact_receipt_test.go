@@ -12,6 +12,7 @@ import (
 
 	"ebb/bot/llm"
 	"ebb/bot/upkeep"
+	"ebb/bot/wording"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -40,6 +41,43 @@ func TestReceiptListsNewFacts(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// An undo states the size that the conversation has when it answers, which messages since the compaction and erasures changed, and the size up
+// to which it rests.
+func TestUndoStatesTheSizeOfNow(t *testing.T) {
+	t.Parallel()
+	for command, pattern := range map[string]*regexp.Regexp{
+		"/compact undo": regexp.MustCompile(`^↩️ The last compaction is undone: events \d+–\d+ are back in full, and the conversation takes ([\d,]+) tokens now\. It is not compacted by itself before it has grown to ([\d,]+) tokens\.$`),
+		"/压缩撤销":         regexp.MustCompile(`^↩️ 已撤销上一次压缩：消息 \d+–\d+ 恢复原文，对话现在占用 ([\d,]+) tokens。增长到 ([\d,]+) tokens 之前不会自动压缩。$`),
+	} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := start(t, setup{model: &script{}, config: func(c *Config) { c.Admins = []sessions.UserID{"u-root"} }})
+				w.fill(3000)
+				w.post(said("c", "root", "/compact"))
+				after(time.Minute)
+				w.post(said("since", "alice", prose(3, 50)))
+				after(time.Minute)
+				if _, err := w.store.mem.Erase(t.Context(), group, []int64{1}); err != nil {
+					t.Fatal(err)
+				}
+				full := attempts(t, w.store.mem)
+				w.post(said("u", "root", command))
+				after(time.Minute)
+				m := pattern.FindStringSubmatch(w.wire.texts()[len(w.wire.sends())-1])
+				if m == nil {
+					t.Fatalf("the answer is %q", w.wire.texts()[len(w.wire.sends())-1])
+				}
+				s := w.state(group)
+				want(t, "figures", m[1:], []string{wording.Thousands(s.TotalTokens), wording.Thousands(s.RearmTokens)})
+				if then := full[len(full)-1].TokensBefore; s.TotalTokens == then {
+					t.Errorf("the conversation has %d tokens again, as before the compaction", then)
+				}
+			})
+		})
 	}
 }
 

@@ -220,7 +220,12 @@ func (h *Handler) undo(ctx context.Context, t *view.Exchange, _ Call) string {
 	}
 	h.stats.Compacted(e)
 	h.reload(ctx, t)
-	return wording.Say(wording.Undone, t.Lang, e.StartSeq, e.EndSeq, wording.Thousands(e.TokensBefore), wording.Thousands(e.TokensAfter))
+	// The row of a repeated request has the sizes of its time, so the view's are stated.
+	size, rest := h.views.ContextSize(t.View), ""
+	if grown := t.View.Session.RearmTokens; grown > size && h.views.Settings(t.View.Session).Enabled {
+		rest = wording.Say(wording.UndoneRests, t.Lang, wording.Thousands(grown))
+	}
+	return wording.Say(wording.Undone, t.Lang, e.StartSeq, e.EndSeq, wording.Thousands(size)) + rest
 }
 
 const shownLog = 5

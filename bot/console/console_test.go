@@ -248,6 +248,9 @@ func TestWhatACompactionKept(t *testing.T) {
 	if seq := scan[int64](w, "SELECT compacted_seq FROM dingtalk_sessions WHERE session_key = '"+groupKey+"'"); seq != 0 {
 		t.Errorf("compacted through %d after the undo", seq)
 	}
+	if _, page := b.get(session); !strings.Contains(page, "之前不会自动压缩") {
+		t.Errorf("the page does not say that the conversation rests: %s", around(page, "alert"))
+	}
 	if got := scan[string](w, "SELECT action || ' ' || outcome FROM audit"); got != "undo done" {
 		t.Errorf("audit: %s", got)
 	}

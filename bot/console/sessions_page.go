@@ -99,6 +99,14 @@ func (v sessionView) Failed() bool {
 	return v.Session.CompactError != "" && v.Session.CompactError != sessions.CompactUndone
 }
 
+// Rests is the size up to which no compaction runs by itself after an undo; 0 for none.
+func (v sessionView) Rests() int {
+	if v.Session.CompactError != sessions.CompactUndone || v.Session.RearmTokens <= v.Session.TotalTokens {
+		return 0
+	}
+	return v.Session.RearmTokens
+}
+
 // line is an event of the conversation, with the cuts of compactions after it.
 type line struct {
 	Event    sessions.Event

@@ -59,6 +59,7 @@ const (
 	CompactNotice
 	OffloadNotice
 	Undone
+	UndoneRests
 	NothingToUndo
 	UndoExpired
 	UndoFailed
@@ -125,6 +126,8 @@ const (
 	ForgetEverywhere
 	ForgottenHere
 	ForgetAsked
+	ForgetFact
+	ForgetFactAsked
 	UnknownPerson
 	Which
 	NotAsked

@@ -22,7 +22,7 @@ func (m compactions) Compact(ctx context.Context, l sessions.Lease, c sessions.C
 	if err := s.checkCompaction(c); err != nil {
 		return sessions.Compacted{}, fmt.Errorf("compacting events: %w", err)
 	}
-	undo := &viewBefore{cursor: c.From, summaries: s.activeSummaries(), pinned: s.state.Pinned, shown: map[int64]sessions.Shown{}}
+	undo := &viewBefore{cursor: c.From, summaries: s.activeSummaries(), pinned: s.state.Pinned, shown: map[int64]sessions.Shown{}, freed: s.viewTokens()}
 	s.upkeep.cut = 0
 	entry := c.Log
 	entry.Outcome = "committed"
@@ -51,6 +51,7 @@ func (m compactions) Compact(ctx context.Context, l sessions.Lease, c sessions.C
 		}
 	}
 	s.recordCompaction(c)
+	undo.freed -= s.viewTokens()
 	deleted := s.sweepBlobs()
 	if len(deleted) > 0 {
 		entry.Audit = sessions.AuditOffloads(entry.Audit, deleted)

@@ -3,6 +3,7 @@ package memstore
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -131,9 +132,10 @@ func (m compactions) Undo(ctx context.Context, l sessions.Lease, event int64, re
 	}
 	done := &s.log[i]
 	done.Undone = time.Now()
+	st, size, view := &s.state, s.state.TotalTokens, s.viewTokens()
 	s.stepBack(*done.before)
-	st := &s.state
-	st.TotalTokens = max(st.TotalTokens+done.TokensBefore-done.TokensAfter, 0)
+	erased := done.before.freed - (s.viewTokens() - view)
+	st.TotalTokens = max(size+done.TokensBefore-done.TokensAfter-int(math.Round(st.CalibrationFactor*float64(erased))), 0)
 	st.RearmTokens = st.TotalTokens + max(rest, 0)
 	st.ObservedTokens, st.ObservedSeq = 0, 0
 	st.CompactFailures, st.CompactRetryAt, st.CompactError = 0, time.Time{}, "undone" // the pause of policies that go by counts
@@ -144,7 +146,7 @@ func (m compactions) Undo(ctx context.Context, l sessions.Lease, event int64, re
 		by = e.SenderID
 	}
 	return m.recordAttempt(s, sessions.LogEntry{
-		Trigger: "undo", RequestedBy: string(by), Policy: done.Policy, Mode: done.Mode, TokensBefore: done.TokensAfter, TokensAfter: done.TokensBefore,
+		Trigger: "undo", RequestedBy: string(by), Policy: done.Policy, Mode: done.Mode, TokensBefore: size, TokensAfter: st.TotalTokens,
 		StartSeq: done.StartSeq, EndSeq: done.EndSeq, Outcome: "committed",
 	}, loggedAttempt{askedBy: event}), nil
 }

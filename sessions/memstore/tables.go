@@ -208,6 +208,7 @@ type viewBefore struct {
 	summaries []int64 // active ones
 	pinned    string
 	shown     map[int64]sessions.Shown // zero: the original content
+	freed     int                      // uncalibrated size of the texts that left the view
 }
 
 type senderID struct {

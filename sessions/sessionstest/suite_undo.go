@@ -46,6 +46,7 @@ func testUndo(b *suite) {
 	_, err = b.Store.OpenJob(b.ctx, l, sessions.Job{From: 3, Through: 4})
 	b.checkError(err)
 
+	size := b.beginTurn(l, 0).Session.TotalTokens
 	entry := b.undoCompaction(l, 1000)
 	v := b.beginTurn(l, 0)
 	if checkShown(v) != checkShown(second) {
@@ -55,7 +56,7 @@ func testUndo(b *suite) {
 	if s := v.Session; s.TotalTokens != second.Session.TotalTokens || s.RearmTokens != s.TotalTokens+1000 || s.CompactionCount != 1 {
 		b.Errorf("after the undo the session is %+v, want %d tokens and a rest of 1000 more", s, second.Session.TotalTokens)
 	}
-	if entry.ID == 0 || entry.Trigger != "undo" || entry.Outcome != "committed" || entry.TokensBefore != 60 || entry.TokensAfter != 100 ||
+	if entry.ID == 0 || entry.Trigger != "undo" || entry.Outcome != "committed" || entry.TokensBefore != size || entry.TokensAfter != size+40 ||
 		entry.StartSeq != 1 || entry.EndSeq != 3 || entry.Policy != "token_budget" || entry.CreatedAt.IsZero() || entry.Key != key {
 		b.Errorf("the undo is logged as %+v", entry)
 	}
@@ -85,6 +86,40 @@ func testUndo(b *suite) {
 	b.wantError(err, sessions.ErrNotFound, "undoing once more")
 	b.compactSession(l, newCompaction(0, 3)) // an undone range can be compacted again
 	b.checkSummaries(l, "1-3:3:0 ")
+}
+
+// An undo after an erasure adds what is left of the events to the context: neither the session nor the log has the size of before.
+func testUndoErased(b *suite) {
+	l := b.runTools(1, bigBody, otherBody) // 1 to 5
+	before := b.beginTurn(l, 0)
+	texts := func(v sessions.View) (n int) {
+		for _, s := range v.Summaries {
+			n += s.Tokens
+		}
+		for _, e := range v.Tail {
+			n += e.Tokens
+		}
+		return n
+	}
+	c := newCompaction(0, 3)
+	c.Summaries[0].Text, c.Summaries[0].Tokens = "## 进行中的任务\n- 周会在周三", 20
+	c.Freed = texts(before) - before.Tail[3].Tokens - before.Tail[4].Tokens - 20
+	c.Log = sessions.LogEntry{TokensBefore: 1000, TokensAfter: 1000 - c.Freed}
+	b.compactSession(l, c)
+	b.acceptMessage(replicaA, 2)
+	b.runTurn(l, 1) // 6 and 7
+	size := b.beginTurn(l, 0).Session.TotalTokens
+	b.endTries()
+	_, err := b.Store.Erase(b.ctx, key, []int64{3})
+	b.checkError(err)
+	l = b.acquireLease(replicaA)
+	entry := b.undoCompaction(l, 60)
+	v := b.beginTurn(l, 0)
+	erased := before.Tail[2].Tokens - v.Tail[2].Tokens
+	if want := size + c.Freed - erased; erased <= 0 || v.Session.TotalTokens != want || v.Session.RearmTokens != want+60 || entry.TokensAfter != want {
+		b.Errorf("%d tokens of %d and %d were erased: after the undo the session has %d and rests to %d, and the log says %d -> %d",
+			erased, size, c.Freed, v.Session.TotalTokens, v.Session.RearmTokens, entry.TokensBefore, entry.TokensAfter)
+	}
 }
 
 // A turn that undoes may run twice, and must not undo more than was asked for.

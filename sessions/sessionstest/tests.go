@@ -111,6 +111,7 @@ var storeTests = []struct {
 	{"of two workers the one with the lease compacts", testCompactRivals},
 	{"of many compactions at once one commits", testCompactRace},
 	{"an undo gives the former view back", testUndo},
+	{"an undo adds what an erasure left", testUndoErased},
 	{"a message has an undo made once", testUndoOnce},
 	{"an undo brings back what was rolled up", testUndoRollUp},
 	{"a new generation begins with nothing", testRenew},

@@ -28,6 +28,8 @@ type ViewBefore struct {
 	Summaries []int64       `json:"summaries"`
 	Pinned    string        `json:"pinned,omitempty"`
 	Shown     []ShownBefore `json:"shown,omitempty"`
+	// Freed is the uncalibrated size of the texts that left the view, for an undo after an erasure of some; nil in rows of older releases.
+	Freed *int64 `json:"freed,omitempty"`
 }
 
 // ShownBefore is the text that a view showed of an event before a change. A nil Text stands for the event's content.
@@ -110,6 +112,10 @@ func (s *Store) compact(
 	var done sessions.Compacted
 	key := row.SessionKey
 	entry, before := c.Log, ViewBefore{Cursor: c.From, Pinned: row.Pinned}
+	size, err := s.Q.ViewTokens(ctx, tx, &dbsqlc.ViewTokensParams{SessionKey: key, AfterSeq: c.From})
+	if err != nil {
+		return done, err
+	}
 	newest, err := s.summarise(ctx, tx, row, c, &before)
 	if err != nil {
 		return done, err
@@ -122,6 +128,12 @@ func (s *Store) compact(
 	if before.Shown, err = s.show(ctx, tx, key, c); err != nil {
 		return done, err
 	}
+	left, err := s.Q.ViewTokens(ctx, tx, &dbsqlc.ViewTokensParams{SessionKey: key, AfterSeq: c.Through})
+	if err != nil {
+		return done, err
+	}
+	size -= left
+	before.Freed = &size
 	deleted, err := s.Q.BlobsSweep(ctx, tx, &dbsqlc.BlobsSweepParams{SessionKey: key, AfterSeq: c.Through})
 	if err != nil {
 		return done, err

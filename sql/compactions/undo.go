@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/jackc/pgx/v5"
 
@@ -75,21 +76,26 @@ func (s *Store) undo(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, id int
 	if err := json.Unmarshal(done.ViewBefore, &before); err != nil {
 		return again, fmt.Errorf("reading the view before compaction %d: %w", done.ID, err)
 	}
-	if err := s.restore(ctx, tx, key, before); err != nil {
+	grown, err := s.restore(ctx, tx, row, before)
+	if err != nil {
 		return again, err
+	}
+	freed := int64(done.TokensBefore - done.TokensAfter)
+	if before.Freed != nil {
+		freed -= int64(math.Round(row.Calibration * float64(*before.Freed-grown)))
 	}
 	if err := s.Q.CompactionUndone(ctx, tx, &dbsqlc.CompactionUndoneParams{SessionKey: key, ID: done.ID}); err != nil {
 		return again, err
 	}
-	if err := s.Q.SessionUndone(ctx, tx, &dbsqlc.SessionUndoneParams{
-		SessionKey: key, CompactedSeq: before.Cursor, Freed: int64(done.TokensBefore - done.TokensAfter), Rest: pg.Clamp(rest),
-		Pinned: before.Pinned,
-	}); err != nil {
+	size, err := s.Q.SessionUndone(ctx, tx, &dbsqlc.SessionUndoneParams{
+		SessionKey: key, CompactedSeq: before.Cursor, Freed: freed, Rest: pg.Clamp(rest), Pinned: before.Pinned,
+	})
+	if err != nil {
 		return again, err
 	}
 	return s.logAttempt(ctx, tx, sessions.LogEntry{
-		Key: key, Trigger: "undo", Policy: done.Policy, Mode: done.Mode, TokensBefore: done.TokensAfter,
-		TokensAfter: done.TokensBefore, StartSeq: done.StartSeq, EndSeq: done.EndSeq, Outcome: "committed",
+		Key: key, Trigger: "undo", Policy: done.Policy, Mode: done.Mode, TokensBefore: row.TotalTokens,
+		TokensAfter: size, StartSeq: done.StartSeq, EndSeq: done.EndSeq, Outcome: "committed",
 		RequestedBy: by.name,
 	}, attempt{gen: row.Gen, askedBy: by.event})
 }
@@ -106,8 +112,22 @@ func (s *Store) undoneBy(ctx context.Context, tx pgx.Tx, key sessions.Key, event
 	return convert.LogEntry(&row), nil
 }
 
-// Deleted bodies that the former view refers to are taken from the log again.
-func (s *Store) restore(ctx context.Context, tx pgx.Tx, key sessions.Key, v ViewBefore) error {
+// restore returns the uncalibrated size of the texts that are back. Deleted bodies that the former view refers to are taken from the log
+// again.
+func (s *Store) restore(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, v ViewBefore) (grown int64, err error) {
+	key := row.SessionKey
+	size, err := s.Q.ViewTokens(ctx, tx, &dbsqlc.ViewTokensParams{SessionKey: key, AfterSeq: row.CompactedSeq})
+	if err != nil {
+		return 0, err
+	}
+	if err := s.showBefore(ctx, tx, key, v); err != nil {
+		return 0, err
+	}
+	now, err := s.Q.ViewTokens(ctx, tx, &dbsqlc.ViewTokensParams{SessionKey: key, AfterSeq: v.Cursor})
+	return now - size, err
+}
+
+func (s *Store) showBefore(ctx context.Context, tx pgx.Tx, key sessions.Key, v ViewBefore) error {
 	ids := append([]int64{}, v.Summaries...)
 	if err := s.Q.SummariesUndo(ctx, tx, &dbsqlc.SummariesUndoParams{SessionKey: key, Ids: ids}); err != nil {
 		return err

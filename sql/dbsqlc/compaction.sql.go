@@ -574,7 +574,7 @@ func (q *Queries) SessionSummarized(ctx context.Context, db DBTX, sessionKey ses
 	return err
 }
 
-const sessionUndone = `-- name: SessionUndone :exec
+const sessionUndone = `-- name: SessionUndone :one
 UPDATE dingtalk_sessions s SET
     compacted_seq = $1,
     view_version = s.view_version + 1,
@@ -588,6 +588,7 @@ UPDATE dingtalk_sessions s SET
     compact_error = 'undone',
     updated_at = now()
 WHERE s.session_key = $5
+RETURNING s.total_tokens
 `
 
 type SessionUndoneParams struct {
@@ -599,16 +600,18 @@ type SessionUndoneParams struct {
 }
 
 // SessionUndone moves the cursor back. The session rests until its context grows by rest tokens. The stored error makes
-// policies that count tokens rest.
-func (q *Queries) SessionUndone(ctx context.Context, db DBTX, arg *SessionUndoneParams) error {
-	_, err := db.Exec(ctx, sessionUndone,
+// policies that count tokens rest. It returns the size of the context.
+func (q *Queries) SessionUndone(ctx context.Context, db DBTX, arg *SessionUndoneParams) (int, error) {
+	row := db.QueryRow(ctx, sessionUndone,
 		arg.CompactedSeq,
 		arg.Pinned,
 		arg.Freed,
 		arg.Rest,
 		arg.SessionKey,
 	)
-	return err
+	var total_tokens int
+	err := row.Scan(&total_tokens)
+	return total_tokens, err
 }
 
 const sessionsBacklog = `-- name: SessionsBacklog :many

@@ -125,9 +125,9 @@ UPDATE dingtalk_sessions s SET
     updated_at = now()
 WHERE s.session_key = @session_key;
 
--- name: SessionUndone :exec
+-- name: SessionUndone :one
 -- SessionUndone moves the cursor back. The session rests until its context grows by rest tokens. The stored error makes
--- policies that count tokens rest.
+-- policies that count tokens rest. It returns the size of the context.
 UPDATE dingtalk_sessions s SET
     compacted_seq = @compacted_seq,
     view_version = s.view_version + 1,
@@ -140,7 +140,8 @@ UPDATE dingtalk_sessions s SET
     compact_retry_at = NULL,
     compact_error = 'undone',
     updated_at = now()
-WHERE s.session_key = @session_key;
+WHERE s.session_key = @session_key
+RETURNING s.total_tokens;
 
 -- name: SummariesActive :many
 -- SummariesActive lists the summaries in the view, oldest first.
