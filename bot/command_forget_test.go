@@ -110,6 +110,48 @@ func TestHalfDoneErasureIsConfirmedAgain(t *testing.T) {
 	})
 }
 
+// A fact of another person goes only once its erasure is confirmed, by either command, in words or by the command again. An own fact goes at once,
+// and a member without the right is not asked.
+func TestFactOfAnotherAsksFirst(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ command, yes, refused, preview, gone string }{
+		{"/记忆 忘记 3", "确认", "编号 3 不是关于你的", "⚠️ 编号 3 不是关于你的，也不是你说的：“上线定在周五”（", "🗑️ 已删除这条记忆：“上线定在周五”"},
+		{"/memory forget 3", "yes", "Memory 3 is neither", "⚠️ Memory 3 is neither about you nor said by you: \"上线定在周五\" (", "🗑️ Deleted this memory: \"上线定在周五\""},
+		{"/forget #3", "/memory forget 3", "Memory 3 is neither", "⚠️ Memory 3 is neither", "🗑️ Deleted"},
+		{"/忘记＃３", "/忘记 #3 确认", "编号 3 不是", "⚠️ 编号 3 不是", "🗑️ 已删除"},
+		{"/forget #3", "/forget #3", "Memory 3 is neither", "⚠️ Memory 3 is neither", "🗑️ Deleted"},
+	} {
+		t.Run(c.command+" "+c.yes, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				rights := &shyRights{cabinet: cabinet{fact: memory.Known{Memory: memory.Memory{ID: 3, Scope: memory.ScopeGroup, Content: "上线定在周五"}}}}
+				w := start(t, setup{config: func(c *Config) { c.Rights, c.Admins = rights, []sessions.UserID{"u-root"} }})
+				rights.world = w
+				begins := func(id, who, words, with string) {
+					t.Helper()
+					if got := w.answerTo(id, who, words); !strings.HasPrefix(got, with) {
+						t.Errorf("%s to %q is answered by %q, want %q", who, words, got, with)
+					}
+				}
+				begins("m1", "alice", c.command, c.refused)
+				begins("m2", "root", c.command+"  ", c.preview)
+				want(t, "erased by then", rights.forgotten, 0)
+				if e := w.store.mem.Events(t.Context(), group); strings.Contains(e[len(e)-1].Content, "上线") {
+					t.Errorf("the log has the words of the fact: %q", e[len(e)-1].Content)
+				}
+				w.say("m3", "root", "cancel")
+				want(t, "erased after a no", rights.forgotten, 0)
+				begins("m4", "root", c.command, c.preview)
+				begins("m5", "root", c.yes, c.gone)
+				want(t, "erased", rights.forgotten, 1)
+				rights.fact.Own = true
+				begins("m6", "alice", c.command, c.gone)
+				want(t, "erased", rights.forgotten, 2)
+			})
+		})
+	}
+}
+
 // The name of another person may be gone from the log after a part of the erasure. The administrator is asked to go on by
 // id, and the log keeps no id.
 func TestHalfDoneErasureOfAnotherGoesOnByID(t *testing.T) {

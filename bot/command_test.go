@@ -18,8 +18,9 @@ import (
 // cabinet is a memory of one fact, which may be seen, shared and forgotten.
 type cabinet struct {
 	memory.Rights
-	fact memory.Known
-	half int // a deletion fails behind the sessions before this one; 0: it succeeds
+	fact      memory.Known
+	forgotten int // deletions
+	half      int // a deletion fails behind the sessions before this one; 0: it succeeds
 }
 
 func (c *cabinet) MessagesBefore(context.Context, sessions.Key, sessions.UserID, int64, int) ([]sessions.Event, error) {
@@ -44,6 +45,7 @@ func (c *cabinet) ForgetMemory(_ context.Context, _ int64, from memory.Asking) (
 	if c.half > 0 {
 		return memory.Forgotten{Sessions: c.half - 1, Lease: from.Lease}, errors.New("the storage is away")
 	}
+	c.forgotten++
 	return memory.Forgotten{Memories: 1, Messages: 2, Lease: from.Lease}, nil
 }
 

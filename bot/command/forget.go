@@ -66,7 +66,7 @@ func (h *Handler) forgetNumber(ctx context.Context, t *view.Exchange, c Call) st
 	case answer == answerNo:
 		return wording.Say(wording.ForgetNothing, t.Lang)
 	case strings.HasPrefix(narrow(who), "#"):
-		return h.forgetFact(ctx, t, id)
+		return h.forgetFact(ctx, t, id, answer)
 	case !h.may(t.Asked[0], Admin):
 		return wording.Say(wording.ForgetNumber, t.Lang, id, id)
 	}
@@ -267,12 +267,22 @@ func yesOrNo(text string) answerTo {
 	return answer
 }
 
+// forgetOf names a fact as [factName] does, whatever the command says.
 func (t Table) forgetOf(text string) (who string, answer answerTo) {
 	c := t.Parse(text)
-	if c.Use == nil || c.Name != "forget" {
+	switch {
+	case c.Use == nil:
+		return "", answerNone
+	case c.Name == "memory" && slices.Contains(c.Use.EN, "forget") && c.Use.takes(c.Arg):
+		return factName(memoryID(c.Arg)), answerNone
+	case c.Name != "forget":
 		return "", answerNone
 	}
-	return forgetWords(c.Rest)
+	who, answer = forgetWords(c.Rest)
+	if id := memoryID(who); id > 0 && strings.HasPrefix(narrow(who), "#") {
+		who = factName(id)
+	}
+	return who, answer
 }
 
 const (

@@ -150,15 +150,34 @@ func refusal(ctx context.Context, id int64, err error, lang string) string {
 }
 
 func (h *Handler) forgetMemory(ctx context.Context, t *view.Exchange, c Call) string {
-	return h.forgetFact(ctx, t, memoryID(c.Arg))
+	return h.forgetFact(ctx, t, memoryID(c.Arg), answerNone)
 }
 
-// forgetFact deletes a sender's own statement, and for administrators also a shared fact of a conversation.
-func (h *Handler) forgetFact(ctx context.Context, t *view.Exchange, id int64) string {
+// factName is a fact as the argument of /forget.
+func factName(id int64) string { return fmt.Sprintf("#%d", id) }
+
+// forgetFact deletes a sender's own statement, and for administrators also a shared fact of a conversation. The fact of another person
+// needs a confirmation.
+func (h *Handler) forgetFact(ctx context.Context, t *view.Exchange, id int64, answer answerTo) string {
+	f, own, err := h.manage.ForgettableFact(ctx, h.actor(t), id)
+	switch who, sure := factName(id), answer == answerYes; {
+	case err != nil:
+		return refusal(ctx, id, err, t.Lang)
+	case own || h.mayConfirm(ctx, t, who, !sure): // a command that is repeated confirms too
+	case sure:
+		return wording.Say(wording.NotAsked, t.Lang)
+	default:
+		t.Outcome = sessions.Previewed
+		t.Kept = wording.Say(wording.ForgetFactAsked, t.Lang, id)
+		return wording.Say(wording.ForgetFact, t.Lang, id, headOf(f.Content, quotedChars), memoryDay(f.Memory, h.cfg.Location), id)
+	}
 	m, done, err := h.manage.ForgetFact(ctx, h.actor(t), id)
 	switch {
 	case err != nil && done.Sessions > 0: // each session has a commit of its own
 		zerolog.Ctx(ctx).Warn().Err(err).Int("sessions", done.Sessions).Msg("Failed to erase memory")
+		if !own { // the next confirmation does the rest
+			t.Outcome = sessions.HalfErased
+		}
 		return wording.Say(wording.MemoryHalf, t.Lang)
 	case err != nil:
 		return refusal(ctx, id, err, t.Lang)

@@ -23,15 +23,19 @@ func (m *Manager) Fact(ctx context.Context, a Actor, id int64) (memory.Known, er
 	return m.cfg.Rights.KnownByID(ctx, a.asker(), id)
 }
 
-// ForgetFact deletes a memory. A member may delete memories about them, those that they said, and in their private chat
-// those of the chat; messages by other people stay then. An error may come with counts; a repetition does the rest.
-func (m *Manager) ForgetFact(ctx context.Context, a Actor, id int64) (memory.Known, memory.Forgotten, error) {
-	f, err := m.Fact(ctx, a, id)
-	if err != nil {
-		return f, memory.Forgotten{}, err
+// ForgettableFact returns a memory that the actor may delete, and whether it is their own. Otherwise the error is that of
+// [Manager.ForgetFact].
+func (m *Manager) ForgettableFact(ctx context.Context, a Actor, id int64) (f memory.Known, own bool, err error) {
+	if f, err = m.Fact(ctx, a, id); err != nil {
+		return f, false, err
 	}
-	// A private chat belongs to its person, but team facts belong to no single member.
-	from, own := a.Asking, f.Own || a.Reader.Private && f.Scope == memory.ScopeSession
+	_, own, err = a.erases(f)
+	return f, own, err
+}
+
+// A private chat belongs to its person, but team facts belong to no single member.
+func (a Actor) erases(f memory.Known) (from memory.Asking, own bool, err error) {
+	from, own = a.Asking, f.Own || a.Reader.Private && f.Scope == memory.ScopeSession
 	switch {
 	case a.Role >= Admin:
 	case own:
@@ -39,7 +43,21 @@ func (m *Manager) ForgetFact(ctx context.Context, a Actor, id int64) (memory.Kno
 	case a.Role == GroupAdmin && f.Scope != memory.ScopeTeam && a.administers(f.SourceSession):
 		from.GroupOnly = true
 	default:
-		return f, memory.Forgotten{}, NotTheirs
+		return from, false, NotTheirs
+	}
+	return from, own, nil
+}
+
+// ForgetFact deletes a memory. A member may delete memories about them, those that they said, and in their private chat
+// those of the chat; messages by other people stay then. An error may come with counts; a repetition does the rest.
+func (m *Manager) ForgetFact(ctx context.Context, a Actor, id int64) (memory.Known, memory.Forgotten, error) {
+	f, err := m.Fact(ctx, a, id)
+	if err != nil {
+		return f, memory.Forgotten{}, err
+	}
+	from, own, err := a.erases(f)
+	if err != nil {
+		return f, memory.Forgotten{}, err
 	}
 	what := pages.Action{Action: Forgot, Key: f.SourceSession, Detail: memoryDetail(id)}
 	if !own {
