@@ -17,7 +17,7 @@ import (
 	"ebb/sessions"
 )
 
-// The receipt lists what its flush added to memory. What memory held before is a number beside it.
+// The receipt lists the facts that its flush added to memory, and counts those that memory held before.
 func TestReceiptListsNewFacts(t *testing.T) {
 	t.Parallel()
 	for command, c := range map[string]struct{ some, none string }{

@@ -33,7 +33,7 @@ const (
 type Compacted struct {
 	sessions.LogEntry
 	Report summarize.Report
-	Memory memory.Receipt // of its flush
+	Memory memory.Receipt // facts that its flush found
 	// Summarized and Preserved are the numbers of events that left the view and that stay raw; PinnedGrowth is in tokens.
 	Summarized, Preserved, PinnedGrowth int
 	BlobsDeleted                        int    // stored tool results that no view needs any more

@@ -55,7 +55,7 @@ type FlushRequest struct {
 
 // Outcome is the result of a flush.
 type Outcome struct {
-	Receipt memory.Receipt // of all parts; a fact that the flush saved and found again is saved
+	Receipt memory.Receipt // all parts together; a fact that the flush saved and found again is saved
 	Nothing bool           // the model said so, or there was no event to read
 	Through int64
 	// Passed are skipped events, from which no fact was saved.

@@ -88,7 +88,7 @@ func testUndo(b *suite) {
 	b.checkSummaries(l, "1-3:3:0 ")
 }
 
-// An undo after an erasure adds what is left of the events to the context: neither the session nor the log has the size of before.
+// An undo after an erasure adds the remaining texts to the context: neither the session nor the log has the size of before.
 func testUndoErased(b *suite) {
 	l := b.runTools(1, bigBody, otherBody) // 1 to 5
 	before := b.beginTurn(l, 0)
