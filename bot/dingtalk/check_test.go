@@ -18,12 +18,12 @@ func TestCheckCredentials(t *testing.T) {
 		t.Errorf("the right secret: %v", err)
 	}
 	err := newTransport(t, s.URL, func(c *Config) { c.ClientSecret = "wrong-secret" }).CheckCredentials(testContext(t))
-	if !errors.Is(err, errCredentials) || strings.Contains(err.Error(), "wrong-secret") {
+	if !errors.Is(err, ErrCredentials) || strings.Contains(err.Error(), "wrong-secret") {
 		t.Errorf("a wrong secret: %v", err)
 	}
 	dead := httptest.NewServer(http.NotFoundHandler())
 	dead.Close()
-	if err := newTransport(t, dead.URL, nil).CheckCredentials(testContext(t)); err == nil || errors.Is(err, errCredentials) {
+	if err := newTransport(t, dead.URL, nil).CheckCredentials(testContext(t)); err == nil || errors.Is(err, ErrCredentials) {
 		t.Errorf("no server: %v", err)
 	}
 }

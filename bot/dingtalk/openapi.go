@@ -83,7 +83,7 @@ func (t *Transport) checkShare(ctx context.Context, to sessions.Target) *chat.Se
 // isBarred reports whether the application may not call at all for a time. Replies with a webhook are sent nevertheless.
 func isBarred(a answer, failed *chat.SendError) bool {
 	class := classify(a)
-	return calls.IsRefused(failed) || errors.Is(failed, errCredentials) || class == denied || class == badToken
+	return calls.IsRefused(failed) || errors.Is(failed, ErrCredentials) || class == denied || class == badToken
 }
 
 type reactionBody struct {
@@ -158,7 +158,7 @@ func (t *Transport) callAPI(ctx context.Context, c apiCall) (answer, *chat.SendE
 				t.giveBack(ctx, *c.reserved, c.api)
 			}
 			failed := &chat.SendError{Silent: isSilence(err), Err: fmt.Errorf("%s: %w", c.doing, err)}
-			if errors.Is(err, errCredentials) {
+			if errors.Is(err, ErrCredentials) {
 				failed.After, failed.Account = waitToken, true
 			}
 			return answer{}, failed

@@ -64,7 +64,8 @@ func (k *tokens) reject(ctx context.Context, value string) {
 	}
 }
 
-var errCredentials = errors.New("DingTalk refuses the client id or secret")
+// ErrCredentials is DingTalk's refusal of the application.
+var ErrCredentials = errors.New("DingTalk refuses the client id or secret")
 
 func (t *Transport) fetchToken(ctx context.Context) (string, time.Duration, error) {
 	a, err := t.post(ctx, t.config.APIBase+"/v1.0/oauth2/accessToken", nil,
@@ -82,7 +83,7 @@ func (t *Transport) fetchToken(ctx context.Context) (string, time.Duration, erro
 		return token, time.Duration(seconds * float64(time.Second)), nil
 	}
 	if a.status == http.StatusBadRequest || a.status == http.StatusUnauthorized {
-		return "", 0, fmt.Errorf("asking for an access token: %w (%s)", errCredentials, t.words(a))
+		return "", 0, fmt.Errorf("asking for an access token: %w (%s)", ErrCredentials, t.words(a))
 	}
 	return "", 0, fmt.Errorf("asking for an access token: status %d: %s", a.status, t.words(a))
 }

@@ -227,19 +227,32 @@ func (t *Transport) CheckCredentials(ctx context.Context) error {
 	return err
 }
 
-// CheckStream requests a ticket and opens no connection, which could receive a message. Its error names no secret.
+// CheckStream requests a ticket and opens no connection, which could receive a message. Its error names no secret; it is a [net.Error] where
+// DingTalk did not answer.
 func (t *Transport) CheckStream(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, t.timing.request)
 	defer cancel()
 	if _, err := t.endpoint(ctx); err != nil {
-		hint := ""
-		if _, unanswered := errors.AsType[net.Error](err); !unanswered {
-			hint = " (is the bot in stream mode?)"
+		text := "asking for a stream connection: " + t.config.redact(err.Error())
+		if cause, unanswered := errors.AsType[net.Error](err); unanswered {
+			return &streamFault{text, cause}
 		}
-		return fmt.Errorf("asking for a stream connection: %s%s", t.config.redact(err.Error()), hint)
+		return errors.New(text + " (is the bot in stream mode?)")
 	}
 	return nil
 }
+
+// streamFault has the error of the network behind a text without secrets.
+type streamFault struct {
+	text  string
+	cause net.Error
+}
+
+// Error returns the text.
+func (f *streamFault) Error() string { return f.text }
+
+// Unwrap returns the cause.
+func (f *streamFault) Unwrap() error { return f.cause }
 
 func (c Config) robot() sessions.RobotCode { return sessions.RobotCode(c.ClientID) }
 

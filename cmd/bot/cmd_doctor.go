@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -36,7 +37,7 @@ func (c doctorCmd) Run(ctx context.Context, app *App) error {
 		{"model", checkModels},
 		{"tools", checkTools},
 		{"streaming", checkStreaming},
-		{"embeddings", gateway.CheckEmbeddings},
+		{"embeddings", checkEmbeddings},
 		{"dingtalk", checkDingTalk},
 		{"stream", checkStream},
 		{"clock", checkClock},
@@ -106,7 +107,7 @@ func diagnose(ctx context.Context, out io.Writer, cfg *config.Config, name strin
 	defer stop()
 	word, err := run(ctx, cfg)
 	if err != nil {
-		fmt.Fprintf(out, "FAIL %s: %s\n", name, strings.Join(strings.Fields(withWords(err.Error(), err)), " ")) // in one line
+		fmt.Fprintf(out, "FAIL %s: %s\n", name, strings.Join(strings.Fields(withWords(err.Error(), err)+stepOf(err)), " ")) // in one line
 		return true
 	}
 	fmt.Fprintf(out, "ok   %s: %s\n", name, word)
@@ -152,7 +153,8 @@ func eachModel(ctx context.Context, cfg *config.Config, did string, check func(c
 	for i, m := range cfg.LLM.Models {
 		all.Go(func() {
 			if err := check(ctx, client, m.Name); err != nil { // with the provider's name of the model, since the error has Ebb's
-				errs[i] = fmt.Errorf("%s (%s): %s%s", m.Name, m.Model, withWords(strings.TrimPrefix(err.Error(), "model "+m.Name+": "), err), nextStep(err, i))
+				errs[i] = fmt.Errorf("%s (%s): %s (next: %s)", m.Name, m.Model, withWords(strings.TrimPrefix(err.Error(), "model "+m.Name+": "), err),
+					modelStep(err, fmt.Sprintf("llm.models[%d].", i)))
 			}
 			if forms := client.Learned(m.Name); len(forms) > 0 {
 				learned[i] = "; " + m.Name + " " + strings.Join(forms, ", ")
@@ -169,26 +171,9 @@ func eachModel(ctx context.Context, cfg *config.Config, did string, check func(c
 	return fmt.Sprintf("%d of %d %s", good, len(errs), did) + strings.Join(learned, ""), errors.Join(errs...)
 }
 
-// nextStep says what an administrator can do about a failure of the model at i.
-func nextStep(err error, i int) string {
-	path, step := fmt.Sprintf("llm.models[%d].", i), ""
-	switch llm.ClassOf(err) {
-	case llm.Denied:
-		step = "check " + path + "api_key, and the rights of the account"
-	case llm.Unpaid:
-		step = "pay the provider's account, or raise its limit"
-	case llm.Missing:
-		step = "check " + path + "base_url and " + path + "model"
-	case llm.Unreachable:
-		step = "check " + path + "base_url and the network"
-	case llm.Malformed:
-		step = "check " + path + "params and " + path + "max_output, or use another model"
-	case llm.Overflow:
-		step = "check agent.compaction.context_window"
-	default:
-		return ""
-	}
-	return " (next: " + step + ")"
+func checkEmbeddings(ctx context.Context, cfg *config.Config) (string, error) {
+	word, err := gateway.CheckEmbeddings(ctx, cfg)
+	return word, advise(err, modelStep(err, "agent.memory.embeddings."))
 }
 
 func checkDingTalk(ctx context.Context, cfg *config.Config) (string, error) {
@@ -197,7 +182,7 @@ func checkDingTalk(ctx context.Context, cfg *config.Config) (string, error) {
 		return "", err
 	}
 	if err := t.CheckCredentials(ctx); err != nil {
-		return "", err
+		return "", advise(err, dingtalkStep(err, awhileStep))
 	}
 	return "credentials are accepted", nil
 }
@@ -209,14 +194,15 @@ func checkStream(ctx context.Context, cfg *config.Config) (string, error) {
 		return "", err
 	}
 	if err := t.CheckStream(ctx); err != nil {
-		return "", err
+		return "", advise(err, dingtalkStep(err, streamStep))
 	}
 	return "the gateway offers a connection", nil
 }
 
 func openTransport(d config.DingTalkConfig) (*dingtalk.Transport, error) {
 	if d.ClientID == "" || d.ClientSecret == "" {
-		return nil, errors.New("not asked, because dingtalk.client_id or dingtalk.client_secret is empty")
+		err := errors.New("not asked, because dingtalk.client_id or dingtalk.client_secret is empty")
+		return nil, advise(err, "make an application with a bot in the DingTalk developer console, and set its Client ID and Client Secret")
 	}
 	return dingtalk.New(dingtalk.Config{ClientID: d.ClientID, ClientSecret: d.ClientSecret.Reveal(), APIBase: d.APIBase, OAPIBase: d.OAPIBase})
 }
@@ -232,16 +218,105 @@ func checkClock(ctx context.Context, cfg *config.Config) (string, error) {
 	before := time.Now()
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return "", fmt.Errorf("ask DingTalk for the time: %w", err)
+		return "", advise(fmt.Errorf("ask DingTalk for the time: %w", err), clockStep(err))
 	}
 	defer resp.Body.Close()
 	theirs, err := http.ParseTime(resp.Header.Get("Date"))
 	if err != nil {
-		return "", fmt.Errorf("DingTalk's answer has no date: %w", err)
+		return "", advise(fmt.Errorf("DingTalk's answer has no date: %w", err), clockStep(err))
 	}
 	skew := time.Since(before)/2 + before.Sub(theirs)
 	if skew.Abs() > maxSkew {
-		return "", fmt.Errorf("this machine's clock is %s off", skew.Round(time.Second))
+		return "", advise(fmt.Errorf("this machine's clock is %s off", skew.Round(time.Second)), skewStep())
 	}
 	return "within " + maxSkew.String() + " of DingTalk's", nil
+}
+
+// adviceError is a failed check with the next step of an administrator.
+type adviceError struct {
+	error
+
+	next string
+}
+
+// Unwrap returns the failure.
+func (e adviceError) Unwrap() error { return e.error }
+
+// advise adds no step where next is empty.
+func advise(err error, next string) error {
+	if err == nil || next == "" {
+		return err
+	}
+	return adviceError{err, next}
+}
+
+// stepOf is the step of a failed check, as the end of its line; empty for none. Other errors say themselves what to do.
+func stepOf(err error) string {
+	if a, ok := errors.AsType[adviceError](err); ok {
+		return " (next: " + a.next + ")"
+	}
+	return ""
+}
+
+// modelStep says what to do about the failure of a model, whose configuration is at path.
+func modelStep(err error, path string) string {
+	switch llm.ClassOf(err) {
+	case llm.Denied:
+		return "check " + path + "api_key, and the rights of the account"
+	case llm.Unpaid:
+		return "pay the provider's account, or raise its limit"
+	case llm.Missing:
+		return "check " + path + "base_url and " + path + "model"
+	case llm.Unreachable:
+		return "check " + path + "base_url and the network"
+	case llm.Malformed:
+		return "check " + path + "params and " + path + "max_output, or use another model"
+	case llm.Overflow:
+		return "check agent.compaction.context_window"
+	case llm.Refused:
+		return "use another model: this one refuses a request without a word of people"
+	}
+	return "try again in a while, and ask the provider if it stays so"
+}
+
+// databaseFault is gateway.DatabaseFault with the step.
+func databaseFault(err error) error {
+	fault := gateway.DatabaseFault(err)
+	if a, ok := errors.AsType[adviceError](err); ok {
+		return advise(fault, a.next)
+	}
+	return fault
+}
+
+func databaseStep(key string) string {
+	return "check " + key + ", and that PostgreSQL runs there and admits this user from this machine"
+}
+
+const networkStep = "check dingtalk.api_base and the network"
+
+// dingtalkStep says what to do about a refusal or the silence of DingTalk; refused is the step for a refusal.
+func dingtalkStep(err error, refused string) string {
+	switch _, unanswered := errors.AsType[net.Error](err); {
+	case unanswered:
+		return networkStep
+	case errors.Is(err, dingtalk.ErrCredentials):
+		return "copy dingtalk.client_id and dingtalk.client_secret from the application in the DingTalk developer console"
+	}
+	return refused
+}
+
+const (
+	awhileStep = "try again in a while; DingTalk answers, but not as it should"
+	streamStep = "set the message mode of the bot to Stream in the DingTalk developer console, and publish the application"
+)
+
+func clockStep(err error) string {
+	if _, unanswered := errors.AsType[net.Error](err); unanswered {
+		return networkStep
+	}
+	return "check dingtalk.api_base: a server of DingTalk has a date in its answers"
+}
+
+func skewStep() string {
+	return fmt.Sprintf("set the clock of this machine, such as by NTP: it may be %s off", maxSkew)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"ebb/bot/config"
-	"ebb/cmd/bot/gateway"
 	"ebb/sql"
 	"ebb/sql/citus"
 )
@@ -19,7 +18,7 @@ func checkDatabase(ctx context.Context, cfg *config.Config) (string, error) {
 	defer stop()
 	where, err := checkLeads(ctx, cfg.Database, url)
 	if err != nil {
-		return "", gateway.DatabaseFault(err)
+		return "", databaseFault(err)
 	}
 	pending := 0
 	all, err := sql.Status(ctx, url)
@@ -62,9 +61,11 @@ func checkLeads(ctx context.Context, d config.DatabaseConfig, direct string) (st
 	server, err := sql.Trace(ctx, direct)
 	switch {
 	case err != nil && d.DirectURL != "":
-		return "", fmt.Errorf("database.direct_url: %w", err)
+		return "", advise(fmt.Errorf("database.direct_url: %w", err), databaseStep("database.direct_url"))
+	case err != nil && d.URL == "":
+		return "", advise(err, "read the log of the private PostgreSQL, "+d.Dir+".log")
 	case err != nil:
-		return "", err
+		return "", advise(err, databaseStep("database.url"))
 	case d.URL == "":
 		return fmt.Sprintf("private PostgreSQL %s in %s answers", server.Version, d.Dir), nil
 	case d.DirectURL == "" && server.Between == sql.TransactionPooler:
@@ -78,7 +79,7 @@ func checkLeads(ctx context.Context, d config.DatabaseConfig, direct string) (st
 	through, err := sql.Trace(ctx, d.URL.Reveal())
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("database.url: %w", err)
+		return "", advise(fmt.Errorf("database.url: %w", err), databaseStep("database.url"))
 	case through.Identity != server.Identity:
 		return "", errors.New("database.url and database.direct_url lead to different databases")
 	case through.Between == sql.TransactionPooler && d.Pooler != config.PoolerTransaction:

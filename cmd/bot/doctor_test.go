@@ -2,11 +2,15 @@ package main
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/bot/openai/openaitest"
 )
 
@@ -33,6 +37,65 @@ func TestDoctorAsksForEmbeddings(t *testing.T) {
 			_, stdout, _ := runBot(t, env(), "doctor", "-c", file)
 			if strings.Contains(stdout, "embeddings: ") != (tt.want != "") || !strings.Contains(stdout, tt.want) || strings.Contains(stdout, "hunter") {
 				t.Errorf("want a line %q in\n%s", tt.want, stdout)
+			}
+		})
+	}
+}
+
+// Each line of a check that failed ends with the next step, whatever it was that failed.
+func TestDoctorNamesTheNextStep(t *testing.T) {
+	t.Parallel()
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	late := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Date", time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat))
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	slow := httptest.NewServer(late)
+	t.Cleanup(slow.Close)
+	undated := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header()["Date"] = nil }))
+	t.Cleanup(undated.Close)
+	ding := dingtalktest.NewServer(t, dingtalktest.Fast())
+	unstreamed := dingtalktest.NewServer(t, dingtalktest.Fast())
+	unstreamed.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteOpen, Action: dingtalktest.Action{Status: 403, Body: `{"code":"authFailed"}`}})
+	const refused, copied = "(next: set the message mode of the bot to Stream", "(next: copy dingtalk.client_id and dingtalk.client_secret"
+	const network = "(next: check dingtalk.api_base and the network)"
+	for name, c := range map[string]struct {
+		api, id, secret string
+		want            map[string]string // end of the line of a check; empty: it is right
+	}{
+		"no application": {gone.URL, "", "", map[string]string{"dingtalk": "(next: make an application", "stream": "(next: make an application", "clock": network}},
+		"no network":     {gone.URL, "i", "s", map[string]string{"dingtalk": network, "stream": network, "clock": network}},
+		"wrong secret":   {ding.URL, "dingsimapp0001", "wrong", map[string]string{"dingtalk": copied, "clock": ""}},
+		"no stream mode": {unstreamed.URL, "dingsimapp0001", "sim-secret", map[string]string{"dingtalk": "", "stream": refused}},
+		"clock off":      {slow.URL, "i", "s", map[string]string{"dingtalk": "(next: try again in a while", "stream": refused, "clock": "(next: set the clock of this machine"}},
+		"no date":        {undated.URL, "i", "s", map[string]string{"clock": "(next: check dingtalk.api_base: "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "bot.jsonc")
+			text := fmt.Sprintf(`{"database": {"url": "postgres://127.0.0.1:1/ebb"}, "dingtalk": {"api_base": %q, "oapi_base": %q, "client_id": %q, "client_secret": %q},
+				"llm": {"models": [{"name": "main", "base_url": %q, "model": "m", "api_key": ""}]},
+				"agent": {"memory": {"embeddings": {"base_url": %q, "model": "e"}}}}`, c.api, c.api, c.id, c.secret, gone.URL, gone.URL)
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, stdout, _ := runBot(t, env(), "doctor", "-c", file)
+			for line := range strings.Lines(stdout) {
+				if failed, _ := strings.CutPrefix(line, "FAIL "); failed != line && !strings.HasPrefix(failed, "config: ") && !strings.Contains(line, " (next: ") {
+					t.Errorf("a line without a step: %s", line)
+				}
+			}
+			for check, step := range c.want {
+				mark, end := "\nFAIL "+check+": ", step
+				if step == "" {
+					mark = "\nok   " + check + ": "
+				}
+				_, line, found := strings.Cut(stdout, mark)
+				line, _, _ = strings.Cut(line, "\n")
+				if !found || !strings.Contains(line, end) {
+					t.Errorf("want %q with %q in\n%s", mark, end, stdout)
+				}
 			}
 		})
 	}
