@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Near returns the name of the table that differs from an unknown one by one letter, as written behind a slash; empty
-// for none. Names of commands precede those with a word.
+// Near returns the name of the table that an unknown one may mean, as written behind a slash; empty for none. It differs by one letter, and
+// names of commands precede those with a word. Or the name is the word of one command alone: /undo means /compact undo.
 func (t Table) Near(name string) string {
 	for i := range t {
 		for _, own := range t[i].names() {
@@ -23,7 +23,28 @@ func (t Table) Near(name string) string {
 			}
 		}
 	}
-	return ""
+	return t.ofWord(name)
+}
+
+func (t Table) ofWord(word string) (found string) {
+	for _, c := range t {
+		for _, u := range c.Uses {
+			name := ""
+			switch {
+			case slices.Contains(u.EN, strings.ToLower(word)):
+				name = c.EN[0]
+			case slices.Contains(u.ZH, word):
+				name = c.ZH[0]
+			default:
+				continue
+			}
+			if found != "" {
+				return ""
+			}
+			found = name + " " + strings.ToLower(word)
+		}
+	}
+	return found
 }
 
 func (c *Command) spelled(name writtenName) string {

@@ -169,6 +169,7 @@ func TestNearNamesAreSuggested(t *testing.T) {
 	})
 	for name, want := range map[string]string{
 		"statsu": "status", "staus": "status", "状况": "状态", "压宿": "压缩", "forgetm": "forget", "forgetm3": "forget me", "compactlogs": "compact log", "忘记你": "忘记", "停x": "停止", "x": "",
+		"undo": "compact undo", "Undo": "compact undo", "撤销": "压缩 撤销", "promote": "memory promote", "查看": "记忆 查看", "delete": "", "me": "", "我": "",
 		"退出": "", "搜索": "", "dance": "", "跳舞": "", "": "", "记忆里有什么": "", strings.Repeat("长", 1000): "",
 	} {
 		if got := Commands.Near(name); got != want {

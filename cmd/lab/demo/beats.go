@@ -76,7 +76,7 @@ func (s *story) awaitFlush(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.show.showAction(fmt.Sprintf("记忆整理 memory flush：%s tokens 时存下 %d 条 rows saved", withCommas(row.TotalTokens), len(facts)), lines...)
+	s.show.showAction(fmt.Sprintf("记忆整理 memory flush：%s tokens 时存下 %d 条 facts saved", withCommas(row.TotalTokens), len(facts)), lines...)
 	for _, f := range plantedFacts {
 		if !describeMemory(facts, f.proof) {
 			return fmt.Errorf("expected a memory that holds %q, got %q", f.proof, lines)

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -74,6 +76,23 @@ func TestDemoOnce(t *testing.T) {
 	}
 }
 
+var (
+	linkRE = regexp.MustCompile(`http://\S+/login\?code=\w+`)
+	killRE = regexp.MustCompile(`kill -9 (\d+)`)
+)
+
+// follow loads a link as a browser without a cookie, and returns the status.
+func follow(t *testing.T, link string) int {
+	t.Helper()
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Get(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode
+}
+
 // The person at the keyboard is a member of the group, who may stop an answer by its button or by the command. The end of
 // the input ends the demo.
 func TestDemoConverses(t *testing.T) {
@@ -123,12 +142,17 @@ func TestDemoConverses(t *testing.T) {
 		{":stop\n", "[stop] "},
 		{"Read me the load test report?\n", "Load test report"},
 		{"stop\n", "(stopped)"},
+		{"What is the supplier's order number?\n", "From memory: the supplier's order number is PO-20260315-7781"},
+		{"Who does the rollback?\n", "Alex is responsible for the rollback"},
+		{"When is the release?\n", "May 20 at 8 pm"},
+		{"When does the gradual rollout begin?\n", "May 19 at 10 am"},
 	} {
 		if _, err := io.WriteString(in, step.typed); err != nil {
 			t.Fatal(err)
 		}
 		await(step.want)
 	}
+	crash(t, in, await, talk.String)
 	if err := in.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -142,6 +166,42 @@ func TestDemoConverses(t *testing.T) {
 	}
 	if whole := talk.String() + string(rest); strings.Contains(whole, "no complete answer") {
 		t.Errorf("a line waits for an answer that does not come in\n%s", whole)
+	}
+}
+
+// crash kills the gateway during an answer: the next one goes on with it. A link to the console logs in once. The next one, and that of the
+// gateway after a crash, come by themselves.
+func crash(t *testing.T, in io.Writer, await func(string), whole func() string) {
+	t.Helper()
+	link := func() string {
+		t.Helper()
+		m := linkRE.FindAllString(whole(), -1)
+		return m[len(m)-1]
+	}
+	if got := follow(t, link()); got != http.StatusSeeOther {
+		t.Errorf("the link to the console is answered with %d", got)
+	}
+	await("The next link to the console: http://")
+	await("\n")
+	if got := follow(t, link()); got != http.StatusSeeOther {
+		t.Errorf("the next link is answered with %d", got)
+	}
+	await("The next link to the console: http://")
+	if _, err := io.WriteString(in, "Read me the load test report?\n"); err != nil {
+		t.Fatal(err)
+	}
+	await("Load test report")
+	pid, err := strconv.Atoi(killRE.FindStringSubmatch(whole())[1])
+	if err == nil {
+		err = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	await("Gateway C ended (signal: killed). No message is lost: D starts")
+	await("1500 TPS")
+	if !strings.Contains(whole(), "Gateway D runs (PID ") {
+		t.Errorf("the start of the next gateway is not reported in\n%s", whole())
 	}
 }
 
@@ -179,7 +239,7 @@ func TestDemoGatewayDies(t *testing.T) {
 	defer lost(nil)
 	var out bytes.Buffer
 	s := &stage{
-		show: newShow(&out, labtest.MakeEnv()), dir: t.TempDir(), program: "false", book: rig.NewLogBook(), lost: lost,
+		show: newShow(&out, labtest.MakeEnv()), dir: t.TempDir(), program: "false", book: rig.NewLogBook(), lost: func(_ *rig.Process, err error) { lost(err) },
 		dingtalk: dingtalktest.New(dingtalktest.Fast()), model: openaitest.New(openaitest.Options{}),
 	}
 	defer s.model.Close()

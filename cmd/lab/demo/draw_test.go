@@ -23,7 +23,7 @@ func sampleScene() scene {
 			{Who: "一个名字很长的人", Text: "ok"},
 		},
 		Happened: []sceneAction{
-			{Text: "记忆整理 memory flush：3,797 tokens 时存下 4 条 rows saved", Details: []string{"[task] 李娜：这次发布由我李娜负责"}},
+			{Text: "记忆整理 memory flush：3,797 tokens 时存下 4 条 facts saved", Details: []string{"[task] 李娜：这次发布由我李娜负责"}},
 			{Text: "压缩 compaction：4,202 → 2,672 tokens", Details: []string{"第 1–18 条进了摘要"}},
 			{Text: "A 收到 SIGTERM，还有 1 轮在答"},
 		},
@@ -48,7 +48,7 @@ Ebb     @李娜 记忆里有：张伟：大家好，支付网关 2.4 的发布�
 张伟    灰度定在 5 月 19 日上午十点， 先放 5% 的流量。
 一个名… ok
 ── 发生了什么 what happened ───────────────────────────────────────────────────
-● 记忆整理 memory flush：3,797 tokens 时存下 4 条 rows saved
+● 记忆整理 memory flush：3,797 tokens 时存下 4 条 facts saved
    [task] 李娜：这次发布由我李娜负责
 ● 压缩 compaction：4,202 → 2,672 tokens
    第 1–18 条进了摘要

@@ -20,16 +20,23 @@ import (
 
 const answerWithin = 60 * time.Second
 
+// memberHelp takes the process, for each language, and the link to the console.
 const memberHelp = `
 现在你也在群里，打字就是对机器人说话。命令：/memory /status /compact /remind /help，/quit 或 Ctrl-D 结束。
 最新卡片上的按钮：:good :bad，回答写到一半时还有 :stop（或发 /停止）。
 试试：“供应商的对账订单号是多少？”；“10秒后提醒我喝水”；“把压测报告从头念一遍？”，再按 :stop。
-模型照脚本答话，只听得懂固定的说法。
+模型照脚本答话，只听得懂固定的说法。想试断电？在另一个终端 kill -9 %d，下一个网关会接手。
+
 You are in the group now: what you type is said to the bot. Commands: /memory,
 /status, /compact, /remind, /help; /quit or Ctrl-D ends.
 Buttons of the newest card: :good, :bad, and :stop (or /stop) during an answer.
-Try: "Remind me in 10 seconds to drink water"; "Read me the load test report?", then :stop.
-The model is scripted: it understands fixed phrases only.
+Try: "What is the supplier's order number?"; "Remind me in 10 seconds to drink
+water"; "Read me the load test report?", then :stop.
+The model is scripted: it understands fixed phrases only. For a crash, kill -9 %d
+in another terminal: the next gateway takes over.
+
+控制台，链接只能登录一次，用过后这里给出下一个 · The console. Its link logs in once; the next one appears here:
+%s
 `
 
 const buttonsHelp = "按钮 buttons: :good :bad :stop"
@@ -54,23 +61,28 @@ type member struct {
 	lines   <-chan string // nil after the end of the input
 	typed   []string      // lines typed during an answer
 	unasked <-chan dingtalktest.Shown
+	news    <-chan string   // about gateways and the console
 	answers map[string]bool // names of the answers to lines
 	stopped bool            // the newest answer ended by a command
 }
 
 func (s *story) converseWith(ctx context.Context, in io.Reader, out io.Writer) error {
-	fmt.Fprint(out, memberHelp)
-	console, err := s.book.WaitLine(ctx, "C", "Console has no token, and asks for a one-time code")
+	out = &lockedWriter{out: out}
+	console, err := s.book.WaitLine(ctx, s.third.Name, codeLine)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "控制台 console: %v\n", console.Fields["console"])
-	s.model.Add(scriptReading()...)
+	link := fmt.Sprint(console.Fields["console"])
+	fmt.Fprintf(out, memberHelp, s.third.PID(), s.third.PID(), link)
+	news := make(chan string)
+	s.keepServing(ctx, news)
+	go s.followLinks(ctx, link, news)
+	s.model.Add(append(scriptReading(), scriptEnglish()...)...)
 	lines := make(chan string)
 	go readLines(ctx, in, lines)
 	unasked := make(chan dingtalktest.Shown)
 	go s.followReplies(ctx, unasked)
-	m := &member{story: s, out: out, lines: lines, unasked: unasked, answers: map[string]bool{}}
+	m := &member{story: s, out: out, lines: lines, unasked: unasked, news: news, answers: map[string]bool{}}
 	for {
 		if err := m.printPrompt(ctx); err != nil {
 			return err
@@ -120,6 +132,11 @@ func (m *member) next(ctx context.Context) (line string, ok bool, err error) {
 			return "", false, nil
 		case line, ok = <-m.lines:
 			return strings.TrimSpace(line), ok, nil
+		case text := <-m.news:
+			fmt.Fprintf(m.out, "\n%s\n", m.show.palette.warn(text))
+			if err := m.printPrompt(ctx); err != nil {
+				return "", false, err
+			}
 		case r := <-m.unasked:
 			if m.answers[nameOf(r)] {
 				continue
@@ -169,7 +186,10 @@ func (m *member) take(ctx context.Context, line string) error {
 		fmt.Fprintln(m.out, m.show.palette.dim(buttonsHelp))
 		return nil
 	case isButton:
-		return m.clickNewest(ctx, m.out, a)
+		if err := m.clickNewest(ctx, m.out, a); err != nil && ctx.Err() == nil { // such as while no gateway runs
+			fmt.Fprintln(m.out, m.show.palette.dim("["+string(a)+"] "+err.Error()))
+		}
+		return nil
 	}
 	return m.exchange(ctx, line)
 }
@@ -221,6 +241,8 @@ func (m *member) exchange(ctx context.Context, line string) error {
 				err = m.showAnswer(ctx, stops[i])
 			}
 			return err
+		case text := <-m.news:
+			fmt.Fprintf(m.out, "\n%s\n", m.show.palette.warn(text))
 		case line, ok := <-m.lines:
 			line = strings.TrimSpace(line)
 			a, _ := readButton(line)

@@ -108,6 +108,29 @@ func scriptReading() []openaitest.Script {
 	}
 }
 
+var askingRE = regexp.MustCompile(`(?i)\b(?:what|when|who|which|how)\b`)
+
+// scriptEnglish answers English questions about what the people of the story said in Chinese. The model has to have read it in the request, or
+// says what it says to any question.
+func scriptEnglish() (scripts []openaitest.Script) {
+	for _, a := range []struct{ words, proof, answer string }{
+		{`order number`, "PO-20260315-7781", "the supplier's order number is PO-20260315-7781, and its deadline is May 18."},
+		{`roll(?:s|ed|ing)?[- ]?back`, "回滚由 Alex 负责", "Alex is responsible for the rollback."},
+		{`who.*(?:responsible|in charge|release)`, "发布由我李娜负责", "Li Na is responsible for the release, and Alex for the rollback."},
+		{`canary|gradual|rollout`, "灰度定在 5 月 19 日", "the gradual rollout begins on May 19 at 10 am, with 5% of the traffic."},
+		{`release|go live|launch`, "5 月 20 日", "release 2.4 of the payment gateway is on May 20 at 8 pm, and takes two hours."},
+		{`zhang wei.*(?:prefer|like|want)`, "先看结论", "Zhang Wei prefers the conclusion first, then the details, and weekly reports of one page."},
+	} {
+		words := regexp.MustCompile(`(?i)` + a.words)
+		asked := func(r openaitest.Request) bool {
+			question := rig.LastQuestion(r)
+			return askingRE.MatchString(question) && words.MatchString(question) && strings.Contains(r.Text(), a.proof)
+		}
+		scripts = append(scripts, openaitest.When(asked, openaitest.Text("From memory: "+a.answer)))
+	}
+	return scripts
+}
+
 func neverAnswer(openaitest.Request) openaitest.Reply { return openaitest.Hang() }
 
 func matchQuestion(u rig.Utterance) openaitest.Matcher { return rig.MatchQuestion(u.Text) }

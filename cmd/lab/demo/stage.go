@@ -1,10 +1,12 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"ebb/bot/dingtalk/dingtalktest"
@@ -41,13 +43,29 @@ type stage struct {
 	book     *rig.LogBook
 	children []*rig.Process
 	followed chan struct{} // cards are no longer followed
-	lost     func(error)
 	key      sessions.Key
+
+	mu   sync.Mutex
+	lost func(*rig.Process, error) // a gateway ended by itself
+}
+
+// onLoss replaces the function for gateways that end by themselves.
+func (s *stage) onLoss(lost func(*rig.Process, error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lost = lost
+}
+
+func (s *stage) reportLoss(c *rig.Process, err error) {
+	s.mu.Lock()
+	lost := s.lost
+	s.mu.Unlock()
+	lost(c, err)
 }
 
 // The caller closes the result even after an error. lost is called when a gateway ends by itself.
 func openStage(ctx context.Context, program string, w *screen, lost func(error)) (s *stage, err error) {
-	s = &stage{program: program, show: w, lost: lost, book: rig.NewLogBook(), key: sessions.NewKey(rig.RobotCode, demoGroup, "")}
+	s = &stage{program: program, show: w, lost: func(_ *rig.Process, err error) { lost(err) }, book: rig.NewLogBook(), key: sessions.NewKey(rig.RobotCode, demoGroup, "")}
 	if s.dir, err = local.MakeTempDir("ebb-demo-"); err != nil {
 		return s, err
 	}
@@ -129,10 +147,15 @@ func (s *stage) startGateway(ctx context.Context, name string) (*rig.Process, er
 		return nil, err
 	}
 	s.children = append(s.children, c)
-	go c.ReportLoss(s.lost)
+	starting, ended := context.WithCancelCause(ctx)
+	defer ended(nil)
+	go c.ReportLoss(func(err error) {
+		ended(err)
+		s.reportLoss(c, err)
+	})
 	s.show.showReplica(name, c.PID(), "启动中 starting", true)
-	if err := s.dingtalk.WaitConns(ctx, live+1); err != nil {
-		return nil, fmt.Errorf("gateway %s does not connect: %w", name, err)
+	if err := s.dingtalk.WaitConns(starting, live+1); err != nil {
+		return nil, fmt.Errorf("gateway %s does not connect: %w", name, cmp.Or(context.Cause(starting), err))
 	}
 	s.show.showReplica(name, c.PID(), "运行 running", true)
 	return c, nil

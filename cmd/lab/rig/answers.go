@@ -30,15 +30,20 @@ func MarksAsked(messages []openaitest.Message) string {
 // MatchQuestion matches a chat request whose newest message has the words, in any case.
 func MatchQuestion(words string) openaitest.Matcher {
 	words = strings.ToLower(words)
-	return func(r openaitest.Request) bool {
-		last := ""
-		for _, m := range r.Messages {
-			if m.Role == "user" {
-				last = m.Content
-			}
-		}
-		return r.Kind == openaitest.Chat && strings.Contains(strings.ToLower(last), words)
+	return func(r openaitest.Request) bool { return strings.Contains(strings.ToLower(LastQuestion(r)), words) }
+}
+
+// LastQuestion is the newest message of a person in a chat request; empty for other requests.
+func LastQuestion(r openaitest.Request) (last string) {
+	if r.Kind != openaitest.Chat {
+		return ""
 	}
+	for _, m := range r.Messages {
+		if m.Role == "user" {
+			last = m.Content
+		}
+	}
+	return last
 }
 
 const (

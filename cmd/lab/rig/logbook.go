@@ -96,6 +96,25 @@ func (b *LogBook) WaitLine(ctx context.Context, replica, message string) (LogLin
 	}
 }
 
+// Follow calls each with the lines of all replicas that have the message, until ctx ends.
+func (b *LogBook) Follow(ctx context.Context, message string, each func(LogLine)) {
+	for from := 0; ; {
+		b.mu.Lock()
+		lines, changed := b.lines, b.changed
+		b.mu.Unlock()
+		for ; from < len(lines); from++ {
+			if lines[from].Message == message {
+				each(lines[from])
+			}
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // LastLines returns the newest n lines, as written.
 func (b *LogBook) LastLines(n int) []string {
 	b.mu.Lock()

@@ -112,6 +112,15 @@ func (c *Process) ReportLoss(lost func(error)) {
 	}
 }
 
+// Ending says how the process ended, such as "signal: killed".
+func (c *Process) Ending() string {
+	<-c.exited
+	if c.Err == nil {
+		return "exit code 0"
+	}
+	return c.Err.Error()
+}
+
 func (c *Process) exitError() error {
 	if c.Err == nil {
 		return fmt.Errorf("gateway %s ended by itself with exit code 0", c.Name)
