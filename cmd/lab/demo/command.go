@@ -25,10 +25,11 @@ func (c Command) Run(ctx context.Context, app *rig.App) (err error) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer stopOnBrokenPipe(cancel)()
+	defer keepOnBrokenPipe()()
 	work, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
-	w := newShow(app.Stdout, app.Getenv)
+	out := output{app.Stdout, cancel}
+	w := newShow(out, app.Getenv)
 	w.printIntro()
 	stopClock := w.runClock()
 	w.showCaption("启动 PostgreSQL 与替身 · starting PostgreSQL and the stand-ins")
@@ -41,7 +42,7 @@ func (c Command) Run(ctx context.Context, app *rig.App) (err error) {
 	stopClock()
 	w.stopDrawing()
 	if err == nil && !c.Once {
-		if err = s.converseWith(work, app.Stdin, app.Stdout); ctx.Err() != nil {
+		if err = s.converseWith(work, app.Stdin, out); ctx.Err() != nil {
 			return nil // a signal is a normal end
 		}
 	}
@@ -89,21 +90,26 @@ func (s *screen) runClock() (stop func()) {
 	}
 }
 
-// Without stopOnBrokenPipe the end of the output's reader would end the process, and leave PostgreSQL and the
-// gateways behind.
-func stopOnBrokenPipe(cancel context.CancelCauseFunc) (undo func()) {
+// output ends the demo when its reader is gone.
+type output struct {
+	io.Writer
+
+	gone context.CancelCauseFunc
+}
+
+// Write implements io.Writer.
+func (o output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if errors.Is(err, syscall.EPIPE) {
+		o.gone(errors.New("the end of its output"))
+	}
+	return n, err
+}
+
+// keepOnBrokenPipe leaves a broken pipe to the error of its write. The signal would end the process, and leave PostgreSQL and the gateways
+// behind. It says not which write failed: a gateway that is killed breaks connections.
+func keepOnBrokenPipe() (undo func()) {
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
-	done := make(chan struct{})
-	go func() {
-		select {
-		case <-broken:
-			cancel(errors.New("the end of its output"))
-		case <-done:
-		}
-	}()
-	return func() {
-		signal.Stop(broken)
-		close(done)
-	}
+	return func() { signal.Stop(broken) }
 }

@@ -232,6 +232,26 @@ func TestDemoInterrupted(t *testing.T) {
 	}
 }
 
+// The end of the reader takes everything down as a signal does.
+func TestDemoWithoutReader(t *testing.T) {
+	t.Parallel()
+	cmd, stderr := demoCommand(t, "--once")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	giveUp := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	defer giveUp.Stop()
+	for sc := bufio.NewScanner(out); sc.Scan() && !strings.Contains(sc.Text(), plantedFacts[0].Text); {
+	}
+	if err := errors.Join(out.Close(), cmd.Wait()); err == nil || !strings.Contains(stderr.String(), "lab: demo: ended by the end of its output") {
+		t.Errorf("got %v and %q", err, stderr)
+	}
+}
+
 // A gateway that does not come up fails the story at once, with its name.
 func TestDemoGatewayDies(t *testing.T) {
 	t.Parallel()

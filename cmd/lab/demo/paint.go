@@ -30,6 +30,9 @@ type screen struct {
 // newShow draws only on a terminal that is large enough.
 func newShow(out io.Writer, getenv func(string) string) *screen {
 	s := &screen{out: out, began: time.Now(), palette: newPalette(false)}
+	if o, wrapped := out.(output); wrapped {
+		out = o.Writer
+	}
 	file, ok := out.(*os.File)
 	if !ok || !isatty.IsTerminal(file.Fd()) || getenv("TERM") == "dumb" {
 		return s
