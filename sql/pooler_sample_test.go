@@ -9,17 +9,17 @@ import (
 	"ebb/sql/sqltest"
 )
 
-// The sample of docs/operating.md loads as it stands, and the store works through it.
+// The sample of docs/postgres.md loads as it stands, and the store works through it.
 func TestPgBouncerSampleOfTheDocsWorks(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../docs/operating.md")
+	page, err := os.ReadFile("../docs/postgres.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, rest, found := strings.Cut(string(page), "```ini\n[pgbouncer]\n")
 	settings, _, closed := strings.Cut(rest, "```")
 	if !found || !closed {
-		t.Fatal("docs/operating.md has no sample of PgBouncer's settings")
+		t.Fatal("docs/postgres.md has no sample of PgBouncer's settings")
 	}
 	address := sqltest.URL(t)
 	pooler := sqltest.PoolerOf(t, address, settings)
