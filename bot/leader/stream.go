@@ -135,7 +135,7 @@ func (s *Stream) check(ctx context.Context) {
 	log := zerolog.Ctx(ctx)
 	if err != nil {
 		if s.cancel != nil && time.Since(s.answeredAt) > s.cfg.LeaseTTL+takeOverAfter && !s.leases.Trusted() {
-			log.Warn().Msg("The storage has been away for long: disconnecting from DingTalk")
+			log.Warn().Msg("Database unreachable for too long: disconnecting from DingTalk")
 			s.disconnectNow(ctx)
 		}
 		return

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"regexp"
@@ -102,13 +103,13 @@ func (p *page) line(line string) error {
 		p.key(m[1], m[2], comment)
 		return nil
 	}
-	p.section()
+	p.section(p.name(""))
 	p.paragraph()
 	return nil
 }
 
 func (p *page) key(name, value, comment string) {
-	p.section()
+	p.section(cmp.Or(p.name(""), name))
 	p.paragraph()
 	if !p.list {
 		p.WriteString("\n")
@@ -121,9 +122,9 @@ func (p *page) key(name, value, comment string) {
 	p.list = true
 }
 
-// A new object gets a heading.
-func (p *page) section() {
-	if heading := p.name(""); heading != p.heading {
+// A new object gets a heading, and so does a key outside of all objects.
+func (p *page) section(heading string) {
+	if heading != p.heading {
 		fmt.Fprintf(p, "\n## `%s`\n", heading)
 		p.heading, p.list = heading, false
 	}

@@ -60,6 +60,9 @@ func TestRender(t *testing.T) {
     ],
     "last": [],
   },
+
+  // Apart.
+  "single": {},
 }
 `
 	const want = head + `
@@ -87,6 +90,12 @@ Lists.
 ## ` + "`a`" + `
 
 * ` + "`a.last`: `[]`" + `
+
+## ` + "`single`" + `
+
+Apart.
+
+* ` + "`single`: `{}`" + `
 `
 	got, err := render(text)
 	if err != nil || got != want {
