@@ -114,7 +114,7 @@ func TestForgetLastPassesOverAMention(t *testing.T) {
 		return one[int](t, p.db(), "SELECT count(*) FROM dingtalk_session_events WHERE content LIKE '%' || $1 || '%'", words)
 	}
 	want(t, "the messages", count("Friday")+count("swordfish"), 0)
-	want(t, "the greeting", count(wording.Say(wording.Here, "zh")), 1)
+	want(t, "the greeting", count(wording.Say(wording.Here, "en")), 1)
 	want(t, "the answer to the third", one[string](t, p.db(), "SELECT body FROM outbox ORDER BY id DESC LIMIT 1"), wording.Say(wording.NoLast, "en"))
 }
 

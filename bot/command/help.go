@@ -36,9 +36,17 @@ var beginnings = []struct {
 	{stopName, wording.HelpStop}, {"remind", wording.HelpRemind}, {"memory", wording.HelpMemory}, {"forget", wording.HelpForget}, {"new", wording.HelpNew},
 }
 
+// languageNames are the words for a language that people put behind the name of the help.
+var languageNames = map[string]string{"en": "en", "english": "en", "英文": "en", "英语": "en", "zh": "zh", "chinese": "zh", "中文": "zh", "汉语": "zh"}
+
 // help shows how to begin, lists the commands of a topic that the asker may use, or describes the one command that is named.
 func (h *Handler) help(_ context.Context, t *view.Exchange, c Call) string {
-	switch name := strings.ToLower(trimMarks(c.Arg)); {
+	name := strings.ToLower(trimMarks(c.Arg))
+	lang := languageNames[strings.TrimPrefix(name, "in ")]
+	switch {
+	case lang != "":
+		t.Lang = lang
+		return overview(h, t)
 	case name == "":
 		return overview(h, t)
 	case slices.Contains(allTopics, name):
@@ -94,6 +102,9 @@ func listed(h *Handler, t *view.Exchange, wanted func(*Command) bool) string {
 // and words behind it.
 func (h *Handler) helpOn(t *view.Exchange, name string) string {
 	c := h.commands.Parse("/" + strings.TrimLeft(name, "/／"))
+	if c.Command == nil && c.Rest != "" { // a sentence
+		return overview(h, t)
+	}
 	if c.Command == nil {
 		if near := h.commands.Near(c.Name); near != "" {
 			return wording.Say(wording.HelpNear, t.Lang, near)

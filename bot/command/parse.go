@@ -266,6 +266,20 @@ func (t Table) IsCommand(text string) bool {
 	return c.Command != nil || unknownRE.MatchString(c.Name)
 }
 
+// Words returns the words of a command in a language that its sender chose: a name in Chinese, else all behind the name and word.
+func (t Table) Words(text string) string {
+	if name, _ := cutWord(strings.TrimFunc(text, isBlank)); strings.ContainsFunc(name, isHan) {
+		return name
+	}
+	c := t.Parse(text)
+	if c.Use == nil {
+		return c.Rest
+	}
+	return c.Arg
+}
+
+func isHan(r rune) bool { return unicode.Is(unicode.Han, r) }
+
 // Kept returns the words of a command that stay its sender's words.
 func (t Table) Kept(text string) string {
 	if c := t.Parse(text); c.Use != nil && c.Use.Keeps {

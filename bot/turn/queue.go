@@ -248,7 +248,7 @@ func (q *queued) show(wait context.Context, asked []sessions.Event) {
 	if !ok || q.isLimited(wait, asked[0]) {
 		return
 	}
-	lang := q.languages.Choose(asked[0].Message.ConversationID, q.views.LanguageWords(nil, asked[len(asked)-1]))
+	lang := q.languages.Choose(asked[0].Message.ConversationID, q.views.LanguageWords(asked[:len(asked)-1], asked[len(asked)-1]))
 	q.leave = d.Queue(q.ctx, shown(q.Runner, q.lease, asked, lang))
 }
 

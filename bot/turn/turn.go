@@ -157,8 +157,8 @@ func (r *Runner) openTurn(lease sessions.Lease, itsView sessions.View, n int) *T
 	t.plan = r.triage(itsView.Pending[:cmp.Or(n, len(itsView.Pending))], usable, r.now())
 	t.Asked = append([]sessions.Event(nil), itsView.Pending[:t.plan.Take]...)
 	if len(t.Asked) > 0 {
-		last := t.Asked[len(t.Asked)-1]
-		t.Lang = r.languages.Choose(t.View.Session.ConversationID, r.views.LanguageWords(itsView.Tail, last))
+		others, last := t.Asked[:len(t.Asked)-1], t.Asked[len(t.Asked)-1]
+		t.Lang = r.languages.Choose(t.View.Session.ConversationID, r.views.LanguageWords(slices.Concat(itsView.Tail, others), last))
 	}
 	return t
 }

@@ -33,6 +33,7 @@ type Config struct {
 	Commands interface {
 		IsCommand(text string) bool
 		Kept(text string) string
+		Words(text string) string
 		IsYesOrNo(text string) bool
 	}
 

@@ -33,43 +33,65 @@ func (b *Builder) IsCommand(e sessions.Event) bool {
 	return isApart || b.cfg.Commands.IsCommand(b.OwnWords(e))
 }
 
-// LanguageWords decides the language of an answer: the sender's own words. A command in Latin letters says little about it, for its name
-// is typed in any language, and so does a bare "ok" or "cancel". The text that the command keeps decides, then the conversation in the
-// tail: the sender's messages, those of other people, and the answer to the last message that says little.
+// LanguageWords decides the language of an answer: the sender's own words. Some say little about it: the name of a command in Latin
+// letters, which is typed in any language, a bare "ok", code, an address. A few words in Latin letters say less than the sender's earlier
+// messages. Then the conversation in the tail decides: other people's newest words, and the answer to the last message that says little.
 func (b *Builder) LanguageWords(tail []sessions.Event, e sessions.Event) string {
-	own := b.OwnWords(e)
-	if !b.saysLittle(e) {
+	own, clear := b.telling(e)
+	if clear {
 		return own
 	}
-	if kept := wording.WordsOfCommand(b.cfg.Commands.Kept(own)); wording.LanguageOf(kept, "") != "" {
-		return kept
-	}
-	others, answer := "", ""
-	answers := false
-	for _, t := range tail {
-		switch {
-		case t.Role == sessions.RoleUser:
-			answers = b.saysLittle(t)
-		case t.Role == sessions.RoleAssistant && answers && t.Content != sessions.ErasedText:
-			answer = t.Content
+	earlier, others, answer, answered := "", "", "", ""
+	for _, t := range slices.Backward(tail) {
+		if t.Role == sessions.RoleAssistant && t.Content != sessions.ErasedText {
+			answered = cmp.Or(answered, t.Content)
 		}
-	}
-	for _, t := range slices.Backward(b.WithoutCommands(tail)) {
-		switch said := b.OwnWords(t); {
-		case t.Role != sessions.RoleUser || t.IsScheduled() || b.saysLittle(t) || said == sessions.ErasedText || wording.LanguageOf(said, "") == "":
-		case t.SenderID == e.SenderID:
+		if t.Role != sessions.RoleUser {
+			continue
+		}
+		said, isClear := b.telling(t)
+		switch {
+		case t.IsScheduled():
+			said = ""
+		case said == "":
+			answer = cmp.Or(answer, answered)
+		case b.IsCommand(t): // people type the names of either language
+			said = ""
+		}
+		answered = ""
+		switch {
+		case said == "":
+		case t.SenderID != e.SenderID:
+			if isClear {
+				others = cmp.Or(others, said)
+			}
+		case isClear:
 			return said
 		default:
-			others = cmp.Or(others, said)
+			earlier = cmp.Or(earlier, said)
 		}
 	}
-	return cmp.Or(others, answer, wording.WordsOfCommand(own))
+	return cmp.Or(own, earlier, others, answer, wording.WordsOfCommand(b.OwnWords(e)))
 }
 
-// saysLittle reports whether a message is a command, or a bare yes or no, without Chinese words, names of people aside.
-func (b *Builder) saysLittle(e sessions.Event) bool {
-	words, commands := b.OwnWords(e), b.cfg.Commands
-	return !e.IsScheduled() && (commands.IsCommand(words) || commands.IsYesOrNo(words)) && wording.LanguageOf(wording.WordsOfCommand(words), "") == "en"
+// telling returns the words of a message that show its language; empty: it says little. A command shows that of the text that it keeps,
+// or of its own words behind the name.
+func (b *Builder) telling(e sessions.Event) (words string, clear bool) {
+	own, commands := b.OwnWords(e), b.cfg.Commands
+	words = wording.WordsOfCommand(own)
+	isCommand := !e.IsScheduled() && commands.IsCommand(own)
+	if isCommand {
+		if kept := wording.WordsOfCommand(commands.Kept(own)); wording.LanguageOf(kept, "") != "" {
+			return kept, true
+		}
+		words = commands.Words(words)
+	}
+	lang, clear := wording.Judge(words)
+	isBare := !e.IsScheduled() && commands.IsYesOrNo(own) && lang == "en"
+	if lang == "" || own == sessions.ErasedText || isBare || isCommand && !clear {
+		return "", false
+	}
+	return words, clear
 }
 
 // OwnWords returns the sender's own text without the quote.

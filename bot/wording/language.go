@@ -1,6 +1,7 @@
 package wording
 
 import (
+	_ "embed"
 	"fmt"
 	"regexp"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"ebb/sessions"
+	"ebb/sessions/rules"
 )
 
 // Languages chooses the language of fixed words: zh or en.
@@ -32,21 +34,88 @@ func WordsOfCommand(text string) string { return mentionRE.ReplaceAllString(text
 
 var mentionRE = regexp.MustCompile(`[@＠]\S+`)
 
-// LanguageOf returns zh for a text with any Chinese character, en for Latin letters alone, otherwise the configured
-// one.
+// LanguageOf returns the language of a text, en for one with Latin letters alone, else the configured one.
 func LanguageOf(text, configured string) string {
-	latin := false
-	for _, r := range text {
-		if unicode.Is(unicode.Han, r) {
-			return "zh"
-		}
-		latin = latin || unicode.Is(unicode.Latin, r)
+	if lang, _ := Judge(text); lang != "" {
+		return lang
 	}
-	if latin {
+	if strings.ContainsFunc(text, isLatin) {
 		return "en"
 	}
 	return configured
 }
+
+//go:embed rules.tsv
+var ruleLines string
+
+var (
+	ruleFile = rules.Read(ruleLines)
+
+	foreign = ruleFile.Regexp("foreign")
+	chinese = ruleFile.Regexp("chinese")
+	english = ruleFile.Regexp("english")
+
+	fenced = regexp.MustCompile("(?s)(?:```|~~~).*?(?:```|~~~|$)")
+	// mayBeForeign saves most texts the search for parts that are in no language.
+	mayBeForeign = regexp.MustCompile("[`@＠>\\[/\\\\_:=(){}<;#&|+*^~0-9]|\\.[A-Za-z]|[A-Z][A-Z]|[a-z][A-Z]")
+	word         = regexp.MustCompile(`\p{Latin}{2,}`)
+)
+
+// A text without a typical word is English from this number of words on. One is Japanese with a kana for each few Chinese characters.
+// The rest of a long text is not judged.
+const (
+	plainWords = 5
+	kanaShare  = 5
+	maxJudged  = 500 // bytes
+)
+
+// Judge returns zh for a text in Chinese, and en for one in a language of Latin letters. It returns nothing for code, addresses, names,
+// emoji and words of other scripts. A word or two in Latin letters are not clear: people type them in any language.
+func Judge(text string) (lang string, clear bool) {
+	if len(text) > maxJudged {
+		text = strings.ToValidUTF8(text[:maxJudged], "")
+	}
+	s := scriptsOf(text)
+	if mayBeForeign.MatchString(text) {
+		text = foreign().ReplaceAllString(fenced.ReplaceAllString(text, " "), " ")
+		s = scriptsOf(text)
+	}
+	switch {
+	case s.kana > 0 && s.kana*kanaShare >= s.han, s.other > s.han+s.latin:
+		return "", false
+	case s.han > 0 && (s.latin == 0 || chinese().MatchString(text) || !english().MatchString(text)):
+		return "zh", true
+	}
+	words := len(word.FindAllString(text, plainWords))
+	if s.latin == 0 || words == 0 {
+		return "", false
+	}
+	return "en", words == plainWords || english().MatchString(text)
+}
+
+// scripts are numbers of letters.
+type scripts struct{ han, kana, latin, other int }
+
+func scriptsOf(text string) (s scripts) {
+	for _, r := range text {
+		switch {
+		case r >= 0x4e00 && r <= 0x9fff: // most of them
+			s.han++
+		case isLatin(r):
+			s.latin++
+		case !unicode.IsLetter(r):
+		case unicode.Is(unicode.Han, r):
+			s.han++
+		case unicode.In(r, unicode.Hiragana, unicode.Katakana):
+			s.kana++
+		default:
+			s.other++
+		}
+	}
+	return s
+}
+
+func isLatin(r rune) bool { return unicode.Is(unicode.Latin, r) }
 
 // Moment formats a time in its own zone, with seconds if there are any.
 func Moment(t time.Time) string {

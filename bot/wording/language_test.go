@@ -1,0 +1,54 @@
+package wording
+
+import (
+	"strings"
+	"testing"
+
+	"ebb/sessions/rules/rulestest"
+)
+
+// Each rule of rules.tsv matches its first example, and not its second.
+func TestRuleExamples(t *testing.T) {
+	t.Parallel()
+	rulestest.Examples(t, ruleFile, nil)
+}
+
+// The language of a text is that of its words. A text that says little names none, or one that is not clear.
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	for lang, texts := range map[string][]string{
+		"zh": {
+			"明天几点开会", "帮我看看这个 PR", "请 review 一下 the release notes", "deploy 一下 staging 的 payment-service", "這個功能什麼時候上線？", "請幫我總結一下會議內容",
+			"OKR 怎么写", "为什么 kubectl get pods 报错 ImagePullBackOff？", "https://example.com/a看看", "看看 https://example.com/the/of/what", "`git rebase` 是什么意思",
+			"这段代码 ```go\nfunc main() { what := is }\n``` 有问题吗", "好的 thanks", "@Zhang Wei 下午三点", "周报", "明天上海天气", "发布会 on Friday", "ok 收到", "hi 大家好", "translate 你好世界 to English",
+			"优雅的の设计方案是什么样的", "第3版 v2.1 已发布", "总结 summary", "check 发布计划", "帮我查 order_id=3321",
+		},
+		"en": {
+			"What did 张伟 say about the release?", "Who is 李娜?", "Please summarize 季度报告", "the 发布会 is on Friday", "@张伟 please check", "@李娜 @王芳 can you review this?",
+			"when is the meeting", "How do I set up `代码` here?", "Is 张三 on leave today?", "I'm late", "don’t forget the demo", "où est la réunion", "Bonjour, pouvez-vous résumer la réunion",
+			"deploy staging build before friday noon", "why?", "see https://example.com/中文 for the details", "[图片] what is this", "> 张伟: 明天开会\nwhat does it mean?", "can you explain ```\n中文\n```",
+		},
+		"en?": {"hello", "deploy staging", "Thanks!", "code review", "hi all", "kubectl get pods", "good morning", "call mom", "standup", "lgtm"},
+		"": {
+			"", "👍", "😂😂", "123", "2026-11-26", "https://example.com/path?x=1", "www.example.com", "zhang@example.com", "`rm -rf`", "```go\nfunc main() {}\n```", "```\nwhat is the plan\n",
+			"ERR_CONNECTION_REFUSED", "com.foo.Bar", "a.b(c)", "getUserName", "API", "OKR", "v1.2.3", "PR #123", "/etc/hosts", "C:\\Users\\x", "@张三", "@Ebb", "@张三 @李四", "[图片]", "[文件: 季度报告.pdf]",
+			"[聊天记录: 支付群]\n> 陈一: 客户的时间字段查询异常", "> 张伟: 明天开会", "明日の会議は何時ですか", "こんにちは", "회의는 몇 시에 시작하나요?", "Когда встреча?", "متى الاجتماع؟", "{\"a\":1}", "...", "+1", "？？",
+		},
+	} {
+		for _, text := range texts {
+			got, clear := Judge(text)
+			if got == "en" && !clear {
+				got = "en?"
+			}
+			if got != lang {
+				t.Errorf("%q is %q, want %q", text, got, lang)
+			}
+		}
+	}
+	if got := LanguageOf("ls /etc/hosts", "zh"); got != "en" {
+		t.Errorf("code alone is %q, want en", got)
+	}
+	if got, _ := Judge(strings.Repeat("明天开会，", 1000)); got != "zh" {
+		t.Errorf("a long text is %q", got)
+	}
+}
