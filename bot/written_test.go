@@ -69,8 +69,8 @@ func TestVoicesOfARequest(t *testing.T) {
 		w.post(private)
 		synctest.Wait()
 		asked := w.model.requests("chat")
-		want(t, "voices", asked[1].Voices, llm.Voices{Self: asked[1].Voices.Self, Speakers: []string{"alice(u-alice)", "bob(u-bob)"}, Askers: []string{"bob(u-bob)"}})
-		want(t, "voices in private", asked[2].Voices, llm.Voices{Self: asked[1].Voices.Self})
+		want(t, "voices", asked[1].Voices, llm.Voices{Self: asked[1].Voices.Self, Speakers: []string{"alice(u-alice)", "bob(u-bob)"}, Askers: []string{"bob(u-bob)"}, Question: "two"})
+		want(t, "voices in private", asked[2].Voices, llm.Voices{Self: asked[1].Voices.Self, Question: "three"})
 		if asked[1].Voices.Self == "" {
 			t.Error("the bot has no name")
 		}

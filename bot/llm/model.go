@@ -47,6 +47,7 @@ type Voices struct {
 	Self     string   // the bot
 	Speakers []string // names before people's messages
 	Askers   []string // those of the messages to answer
+	Question string   // the messages to answer
 }
 
 // Message has the role system, user, assistant or tool.

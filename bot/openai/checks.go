@@ -12,7 +12,7 @@ import (
 // checksOf is how an answer is checked. Only the answers of turns are read by people; others are checked by their readers.
 func checksOf(r llm.Request) written.Config {
 	c := written.Config{
-		Turn: r.Kind == llm.KindTurn || r.Kind == "" || r.Force != "", Self: r.Voices.Self, Speakers: r.Voices.Speakers, Askers: r.Voices.Askers,
+		Turn: r.Kind == llm.KindTurn || r.Kind == "" || r.Force != "", Self: r.Voices.Self, Speakers: r.Voices.Speakers, Askers: r.Voices.Askers, Question: r.Voices.Question,
 	}
 	for _, t := range r.Tools {
 		c.Tools = append(c.Tools, written.Tool{Name: t.Name, Schema: t.Schema})

@@ -29,7 +29,11 @@ func (f *Frame) Offers(tool string) bool {
 
 // Voices are the names in the requests on a view. Only messages of groups have names.
 func (f *Frame) Voices(v sessions.View, asked []sessions.Event) llm.Voices {
-	voices := llm.Voices{Self: f.name}
+	questions := make([]string, len(asked))
+	for i, e := range asked {
+		questions[i] = e.Content
+	}
+	voices := llm.Voices{Self: f.name, Question: strings.Join(questions, "\n")}
 	if v.Session.ConversationType == sessions.Private {
 		return voices
 	}

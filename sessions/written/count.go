@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// A unit whose numbers grow evenly is a loop after this number of times and characters: people ask for a list of all weeks or codes.
+// A unit whose numbers grow is a loop after this number of times and characters.
 const (
 	numberedTimes = 60
 	numberedRun   = 4000
@@ -81,19 +81,45 @@ func digit(r rune) int {
 	return int(r - zero)
 }
 
-// run is the length of the repetition of a unit at the end. Each number changes by the same amount from one to the next.
-func (c counted) run(unit int) int {
+// run is the length of the repetition of a unit at the end, as far as its numbers change in one way.
+func (c counted) run(unit int, change func(a, b, c int) bool) int {
 	n := len(c.runes)
 	i := n - 1 - unit
 	for ; i >= 0 && c.runes[i] == c.runes[i+unit]; i-- {
-		if c.value[i] >= 0 && i+2*unit < n && c.value[i+unit]-c.value[i] != c.value[i+2*unit]-c.value[i+unit] {
+		if c.value[i] >= 0 && i+2*unit < n && !change(c.value[i], c.value[i+unit], c.value[i+2*unit]) {
 			break
 		}
 	}
 	return n - 1 - i
 }
 
-// cutCounting leaves two units of a repetition whose numbers grow, in an answer. A summary lists the identifiers of its events, which may
+// Ways in which a number changes from one unit to the next.
+func evenly(a, b, c int) bool { return b-a == c-b }
+
+func anyhow(_, _, _ int) bool { return true }
+
+// asInDates also allows fields of dates and times: they begin again, and those above them change only then.
+func asInDates(a, b, c int) bool {
+	return evenly(a, b, c) || isField(a) && isField(b) && isField(c)
+}
+
+func isField(n int) bool { return n < 60 || n >= 1900 && n < 2100 }
+
+// loops are the kinds of repetitions whose units differ by their numbers. Each has the least length of a unit, with a number as one
+// character, the least number of repetitions, and the least length of all. People ask for a list of all days of a year, weeks or codes.
+var loops = []struct {
+	change           func(a, b, c int) bool
+	unit, times, run int
+}{
+	{evenly, 1, numberedTimes, numberedRun},
+	{asInDates, 20, numberedTimes, numberedRun},
+	{asInDates, 1, daysOfYear + 5, numberedRun},
+	{anyhow, 40, 2 * numberedTimes, 2 * numberedRun},
+}
+
+const daysOfYear = 366
+
+// cutCounting leaves two units of a repetition whose numbers change, in an answer. A summary lists the identifiers of its events, which may
 // grow evenly.
 func (f *Filter) cutCounting(recent []rune) bool {
 	if !f.cfg.Turn || f.count < max(numberedRun, f.again) {
@@ -104,22 +130,41 @@ func (f *Filter) cutCounting(recent []rune) bool {
 		return false
 	}
 	unit, _ := periodOf(c.runes)
-	if unit == 0 || c.run(unit) < longTimes*unit {
+	if unit == 0 {
 		return false
 	}
 	factor := f.factor(c.runes[len(c.runes)-unit:])
 	// The beginning is looked for only once: before that, only as far as the bounds.
-	for _, most := range []int{2 * numberedRun * factor, f.count} {
+	for _, most := range []int{4 * numberedRun * factor, f.count} {
 		recent = lastRunes(f.out, most)
 		c = foldNumbers(recent)
-		from := c.at[len(c.runes)-c.run(unit)]
-		if times, run := c.run(unit)/unit, len(recent)-from; times < factor*numberedTimes || run < factor*numberedRun {
-			f.again = f.count + factor*numberedRun - run // it grows by no more than the text
+		from, missing := c.loop(unit, factor, len(recent))
+		if from < 0 {
+			f.again = f.count + missing // it grows by no more than the text
 			return false
 		}
+		recent = recent[from:]
 	}
-	f.loop(recent[c.at[len(c.runes)-c.run(unit)+shownUnits*unit]:])
+	f.loop(recent)
 	return true
+}
+
+// loop returns where the rest of a repetition begins that is without end, behind the units to show; else -1, and the number of characters
+// that it lacks at least.
+func (c counted) loop(unit, factor, whole int) (from, missing int) {
+	missing = numberedRun
+	for _, l := range loops {
+		if unit < l.unit {
+			continue
+		}
+		run := c.run(unit, l.change)
+		length := whole - c.at[len(c.runes)-run]
+		if run/unit >= factor*l.times && length >= factor*l.run {
+			return c.at[len(c.runes)-run+shownUnits*unit], 0
+		}
+		missing = min(missing, max(step, factor*l.run-length))
+	}
+	return -1, missing
 }
 
 func lastRunes(b []byte, n int) []rune {

@@ -17,6 +17,8 @@ type Config struct {
 	// speakers of the messages to answer.
 	Self             string
 	Speakers, Askers []string
+	// Question is the messages to answer: the label of a role that it has is a word of the answer.
+	Question string
 	// Tools are the offered tools.
 	Tools []Tool
 }

@@ -66,9 +66,9 @@ func (f *Filter) head(final bool) (n int, decided bool) {
 		f.note(Labelled)
 		return len(role), false
 	}
-	own := []string{f.cfg.Self, "assistant", "@" + f.cfg.Self, "「" + f.cfg.Self + "」"}
-	if f.cfg.Self == "" {
-		own = own[1:2]
+	var own []string
+	if f.cfg.Self != "" {
+		own = []string{f.cfg.Self, "@" + f.cfg.Self, "「" + f.cfg.Self + "」"}
 	}
 	switch n, _, wait := f.name(s, true, own...); {
 	case (wait || halfAlone.MatchString(s)) && !final:
@@ -76,6 +76,19 @@ func (f *Filter) head(final bool) (n int, decided bool) {
 	case n > 0:
 		f.note(Labelled)
 		return n, false
+	}
+	if m := label().FindString(s); m != "" && !strings.Contains(foldAll(f.cfg.Question).text, strings.Trim(foldAll(m).text, roleMarks)) {
+		list, wait := isLabelList(s[len(m):], final)
+		if wait {
+			return 0, false
+		}
+		if f.kept = list; list {
+			return 0, true
+		}
+		f.note(Labelled)
+		return len(m), false
+	} else if m == "" && !final && halfLabel.MatchString(s) {
+		return 0, false
 	}
 	n, who, wait := f.name(s, false, f.cfg.Speakers...)
 	switch {
@@ -89,6 +102,28 @@ func (f *Filter) head(final bool) (n int, decided bool) {
 		})
 	}
 	return 0, true
+}
+
+var (
+	label     = ruleFile.Regexp("label")
+	halfLabel = regexp.MustCompile(`^\*{0,2}[\[【「]?(?:(?i:[abc][a-z]{0,10}(?:\x20?[a-z助手理]{0,10})?)|[助智小机人][^\s:：]{0,6})?[\]】」]?\*{0,2}\x20?$`)
+	// labelled is a further label, and the beginning of its line.
+	labelled  = regexp.MustCompile(`^[^\s:：]{1,20}[ \t]?[:：]`)
+	halfNext  = regexp.MustCompile(`^[^\s:：]{0,20}[ \t]?$`)
+	nextLabel = regexp.MustCompile(`[;；]\s*[^\s:：;；\d]{1,20}[:：]|[,，、|]\s*[A-Za-z]{1,12}[:：]`)
+)
+
+// roleMarks stand around the label of a role.
+const roleMarks = "*[]【】「」:： \t"
+
+// isLabelList reports whether the text behind the label of a role has more labels in its line, or one before the next line: it is a list.
+func isLabelList(s string, final bool) (list, wait bool) {
+	line, below, found := strings.Cut(s, "\n")
+	hasWords := strings.TrimSpace(line) != ""
+	if !final && (!found || hasWords && halfNext.MatchString(below)) {
+		return false, true
+	}
+	return nextLabel.MatchString(line) || hasWords && labelled.MatchString(below), false
 }
 
 // headLine decides on n bytes before the first line. It is content if the line below has the same form.
@@ -208,6 +243,14 @@ func (f *Filter) lineStart(final bool) (n int, decided bool) {
 	if len(f.out) == 0 || f.kept {
 		return 0, true
 	}
+	indent := len(s) - len(strings.TrimLeft(s, " \t\u3000"))
+	switch {
+	case indent > 0 && isItem(f.prev): // it goes on with the item
+		return 0, true
+	case indent == len(s) && !final:
+		return 0, false
+	}
+	s = s[indent:]
 	if n, _, wait := f.name(s, false, f.cfg.Speakers...); n > 0 || wait && !final {
 		if n > 0 {
 			return f.otherSpeaker(n)
@@ -242,6 +285,11 @@ func (f *Filter) lineStart(final bool) (n int, decided bool) {
 		return 0, false
 	}
 	return 0, true
+}
+
+// isItem reports whether a line below may be a part of it.
+func isItem(line string) bool {
+	return strings.TrimLeft(line, " \t\u3000") != line || listed.MatchString(line)
 }
 
 var (

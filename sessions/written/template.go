@@ -3,6 +3,7 @@ package written
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -141,15 +142,22 @@ func isPartOfMark(s string) bool {
 
 const (
 	roles    = `(?i:user|assistant|system|developer|tool|model|human|ipython|observation|environment|用户|助手)`
+	roleName = `(?:(?:[ \t]+name[ \t]*=[ \t]*|[ \t]*[:：][ \t]*)[^\s<>]{1,60})?`
 	roleEnds = `<\|(?:end_header_id|header_end|end_of_role|im_middle|im_sep|message|channel)\|>`
+	nameEnds = `(?:[ \t]*\r?\n|` + roleEnds + `)`
 )
 
 var (
 	// roleLine stands behind the start of a turn, roleLabel behind the end of one.
-	roleLine  = regexp.MustCompile(`^` + roles + `(?:[ \t]*\r?\n|` + roleEnds + `)`)
+	roleLine  = regexp.MustCompile(`^` + roles + roleName + `(?:[ \t]*\r?\n|` + roleEnds + `)`)
 	roleLabel = regexp.MustCompile(`^` + roles + `[ \t]*[:：\r\n]`)
 	halfRole  = regexp.MustCompile(`^(?:[A-Za-z]{0,11}|用户?|助手?)(?:[ \t]*\r?|<[|a-z_]{0,15})$`)
-	ownRole   = regexp.MustCompile(`^(?i:assistant|model)(?:[ \t]*\r?\n|` + roleEnds + `)`)
+	ownRole   = regexp.MustCompile(`^(?i:assistant|model)` + roleName + `(?:[ \t]*\r?\n|` + roleEnds + `)`)
+	// wordName is a word in place of a role, shortName any name, and halfName the beginning of their line.
+	wordName  = regexp.MustCompile(`^[A-Za-z_][\w.-]{0,40}` + nameEnds)
+	shortName = regexp.MustCompile(`^[^\s<>|。！？!?，,：:]{1,40}` + nameEnds)
+	halfName  = regexp.MustCompile(`^[^\n<>]{0,80}(?:\r?|<[|a-z_]{0,15})$`)
+	endOfName = regexp.MustCompile(`^` + nameEnds)
 	lineEnd   = regexp.MustCompile(`^[ \t]*\r?\n`)
 	halfEnd   = regexp.MustCompile(`^[ \t]*\r?$`)
 	// leads introduces a mark: a colon, or the sign of an item. sentence is the end of one.
@@ -163,7 +171,7 @@ func (f *Filter) turn(m mark, n int, final bool) int {
 	if m.open == "<s>" || m.open == "</s>" && bytes.Contains(f.out, []byte("<s>")) { // HTML
 		return f.emit(f.buf[:n])
 	}
-	last, size := m, n
+	last, size, apart := m, n, false
 	for {
 		blank := len(f.buf[size:]) - len(strings.TrimLeft(f.buf[size:], " \t\r\n"))
 		next, k, wait := findMark(f.buf[size+blank:])
@@ -173,9 +181,10 @@ func (f *Filter) turn(m mark, n int, final bool) int {
 		if k == 0 || next.place == atCall {
 			break
 		}
+		apart = strings.Contains(f.buf[size:size+blank], "\n")
 		last, size = next, size+blank+k
 	}
-	ends, starts, wait := f.turnEnds(last, f.buf[size:], size > n)
+	ends, starts, wait := f.turnEnds(last, f.buf[size:], size > n, apart)
 	switch {
 	case wait && !final:
 		return 0
@@ -194,8 +203,9 @@ func (f *Filter) turn(m mark, n int, final bool) int {
 	return f.emit(f.buf[:size])
 }
 
-// turnEnds judges the text behind the last mark of a chain. starts: another turn follows. ends: the text ends. wait: both may change.
-func (f *Filter) turnEnds(last mark, rest string, chain bool) (ends, starts, wait bool) {
+// turnEnds judges the text behind the last mark of a chain, which may begin its line. starts: another turn follows. ends: the text ends.
+// wait: both may change.
+func (f *Filter) turnEnds(last mark, rest string, chain, apart bool) (ends, starts, wait bool) {
 	behind := strings.TrimLeft(rest, " \t\r\n")
 	if behind == "" && (last.place != atRole || !lineEnd.MatchString(rest)) {
 		return true, false, true
@@ -205,7 +215,8 @@ func (f *Filter) turnEnds(last mark, rest string, chain bool) (ends, starts, wai
 	sentenced := sentence.Match(f.cur)
 	switch last.place {
 	case atStart:
-		return false, roleLine.MatchString(behind), halfRole.MatchString(behind)
+		named := wordName.MatchString(rest) || apart && shortName.MatchString(rest) || f.cfg.isNameLine(rest)
+		return false, roleLine.MatchString(behind) || named, halfRole.MatchString(behind) || halfName.MatchString(behind)
 	case atRole:
 		line := lineEnd.MatchString(rest)
 		if chain {
@@ -225,6 +236,19 @@ func (f *Filter) turnEnds(last mark, rest string, chain bool) (ends, starts, wai
 	return false, own > 0 || n > 0 || clock.MatchString(behind), wait || half || other || halfClock.MatchString(behind)
 }
 
+// isNameLine reports whether a line is the name of the bot or of a person whom the request shows.
+func (c *Config) isNameLine(s string) bool {
+	return isLine(s, c.Self) || slices.ContainsFunc(c.Speakers, func(name string) bool {
+		nick, _, _ := strings.Cut(name, "(")
+		return isLine(s, name) || isLine(s, nick)
+	})
+}
+
+func isLine(s, name string) bool {
+	rest, ok := cutFold(s, name)
+	return ok && name != "" && endOfName.MatchString(rest)
+}
+
 // introduced reports whether the words before a mark introduce it.
 func (f *Filter) introduced() bool {
 	if blank := len(bytes.TrimSpace(f.cur)) == 0; !blank || f.prev == "" {
@@ -241,6 +265,8 @@ func (f *Filter) header(last mark, size int) int {
 	switch m := ownRole.FindString(behind); {
 	case last.place == atStart && m != "":
 		return size + len(rest) - len(behind) + len(m)
+	case last.place == atStart && isLine(behind, f.cfg.Self):
+		return size + len(rest) - len(behind) + len(f.cfg.Self) + len(endOfName.FindString(behind[len(f.cfg.Self):]))
 	case strings.Contains(last.open, "assistant") || last.open == "<|chatbot_token|>":
 		return size
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // outputBehaviours are models that write other things than an answer, and providers that report wrong numbers.
@@ -30,19 +31,25 @@ var outputBehaviours = []Behaviour{
 		}
 		return a.WithContent(cmp.Or(name, "Ebb") + ": " + a.text)
 	}},
-	// The model goes on with the lines of other people.
-	{Name: "speaks_for_others", Change: func(_ string, r Request, a Reply) Reply {
-		return adding(r, a, "\n\n"+lastSpeaker(r)+": 好的，那就这样定了\n\nEbb: 不客气")
+	// The model goes on with the lines of other people. The argument indented puts blanks before them, turn makes a turn of its template.
+	{Name: "speaks_for_others", Example: "indented", Change: func(form string, r Request, a Reply) Reply {
+		before := map[string]string{"": "\n\n", "indented": "\n\n    ", "turn": "<|im_end|>\n<|im_start|>"}[form]
+		behind := map[string]string{"turn": "\n"}[form]
+		return adding(r, a, before+lastSpeaker(r)+cmp.Or(behind, ": ")+"好的，那就这样定了\n\nEbb: 不客气")
 	}},
 	// The model repeats one word until its limit.
 	{Name: "repeats", Change: func(_ string, r Request, a Reply) Reply {
 		return adding(r, a, "\n\n"+strings.Repeat("发布", 4090)).Finish("length")
 	}},
-	// The model repeats one sentence until its limit, and counts.
-	{Name: "counts", Change: func(_ string, r Request, a Reply) Reply {
+	// The model repeats one sentence until its limit, and counts, or with the argument dates goes from one day to the next.
+	{Name: "counts", Example: "dates", Change: func(what string, r Request, a Reply) Reply {
 		var b strings.Builder
 		for i := range 900 {
-			fmt.Fprintf(&b, "\n第%d次：等待发布完成。", i+1)
+			if what == "dates" {
+				fmt.Fprintf(&b, "\n%s：张三等待发布完成，并在群里同步了进度。", time.Date(2026, 11, 1+i, 0, 0, 0, 0, time.UTC).Format(time.DateOnly))
+			} else {
+				fmt.Fprintf(&b, "\n第%d次：等待发布完成。", i+1)
+			}
 		}
 		return adding(r, a, b.String()).Finish("length")
 	}},
