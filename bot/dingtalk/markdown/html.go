@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"cmp"
 	"html"
 	"regexp"
 	"strings"
@@ -57,7 +58,10 @@ func (s *sanitizer) tag(rest string, depth int) (string, int) {
 	element := rest[:min(len(rest), maxElement)]
 	if n := tagEnd(element); name == "img" && n > 0 {
 		values := attributes(element[len("<img") : n-1])
-		switch dest := values["src"]; {
+		first, _, _ := strings.Cut(strings.TrimSpace(values["srcset"]), " ")
+		switch dest := cmp.Or(values["src"], strings.TrimRight(first, ",")); {
+		case dest == "" && values["alt"] == "":
+			return "&lt;", 1
 		case dest == "":
 			return plainLabel(values["alt"]), n
 		case s.allows(dest):

@@ -385,12 +385,18 @@ func shownLink(alt, dest string) string {
 	return "[" + alt + "（" + u.Hostname() + "）](" + linkSafe.Replace(clean) + ")"
 }
 
+var dataKind = regexp.MustCompile(`^(?i)data:(?:image|audio|video|font|application)/[a-z0-9.+-]*`)
+
 // maxInert bounds an address that is shown as text, in characters.
 const maxInert = 80
 
-// inert is an address that no client takes for one.
+// inert is an address that no client takes for one. The bytes of a picture in the address are left out.
 func inert(dest string) string {
-	dest = strings.NewReplacer(":", "：", "<", "", ">", "", "&", "＆", "!", "！", "[", "［", "]", "］").Replace(decoded(dest))
+	dest = decoded(dest)
+	if m := dataKind.FindString(dest); m != "" {
+		dest = m + "…"
+	}
+	dest = strings.NewReplacer(":", "：", "<", "", ">", "", "&", "＆", "!", "！", "[", "［", "]", "］").Replace(dest)
 	if rs := []rune(dest); len(rs) > maxInert {
 		dest = string(rs[:maxInert]) + "…"
 	}
