@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
@@ -124,10 +125,38 @@ func (c *Config) warnOfPairs(src *source) {
 			c.warn(src.warning(fmt.Sprintf("dingtalk.picture_hosts[%d]", i), "allows all hosts of %s", h[2:]))
 		}
 	}
+	l := a.Limits
+	warn(l.GroupTurns > 0 && l.PersonTurns > l.GroupTurns, "agent.limits.person_turns_per_minute", "more than group_turns_per_minute (%d), which comes first in a group", l.GroupTurns)
+	warn(l.GroupTurns > 0 && l.UnidentifiedTurns > 60*l.GroupTurns, "agent.limits.unidentified_turns_per_hour", "more than group_turns_per_minute (%d) allows in an hour", l.GroupTurns)
+	for key, n := range map[string]int{"person_tokens_per_day": l.PersonTokens, "tokens_per_day": l.Tokens} {
+		warn(n > 0 && n < leastTokens, "agent.limits."+key, "less than one question takes: it is a number of tokens, not of thousands")
+	}
+	c.warnOfModels(src)
+}
+
+// leastTokens is about the size of the first request of a conversation with a short answer.
+const leastTokens = 2000
+
+// warnOfModels warns of prices of which one is missing, and of addresses without a version.
+func (c *Config) warnOfModels(src *source) {
 	for i, m := range c.LLM.Models {
-		if at := fmt.Sprintf("llm.models[%d].price_cached", i); m.PriceCached > m.PriceIn {
-			c.warn(src.warning(at, "more than price_in (%g)", m.PriceIn))
+		at := fmt.Sprintf("llm.models[%d].", i)
+		switch {
+		case m.PriceIn == 0 && m.PriceOut > 0:
+			c.warn(src.warning(at+"price_out", "without price_in, input costs nothing"))
+		case m.PriceCached > m.PriceIn:
+			c.warn(src.warning(at+"price_cached", "more than price_in (%g)", m.PriceIn))
 		}
+		c.warnOfVersion(src, at+"base_url", m.BaseURL)
+	}
+	c.warnOfVersion(src, "agent.memory.embeddings.base_url", c.Agent.Memory.Embeddings.BaseURL)
+}
+
+// warnOfVersion leaves out the one known provider whose address has no version.
+func (c *Config) warnOfVersion(src *source, path string, e Endpoint) {
+	u, err := url.Parse(e.Reveal())
+	if err == nil && e != "" && strings.Trim(u.Path, "/") == "" && u.Hostname() != "api.deepseek.com" {
+		c.warn(src.warning(path, "has no version: most servers want one, as in https://host/v1"))
 	}
 }
 
