@@ -97,20 +97,20 @@ const shownFact, shownFocus = 80, 60
 func compactReceipt(c upkeep.Compacted, lang string) string {
 	var out strings.Builder
 	line := func(chinese, english string, args ...any) {
-		fmt.Fprintf(&out, wording.Text{chinese, english}.In(lang), args...)
+		out.WriteString(wording.Count(wording.Text{chinese, english}.In(lang), args...))
 	}
 	mark, poor := "✅", c.Report.Calls > 0 && c.Report.Recall < poorRecall
 	if poor {
 		mark = "⚠️"
 	}
 	if n := c.Summarized; n > 0 {
-		line("%s 压缩完成：较早的 %d 条消息概括成了摘要，", "%s Compacted: %d older messages are a summary now, ", mark, n)
+		line("%s 压缩完成：较早的 %d 条消息概括成了摘要，", "%s Compacted: %d older message{|s} {is|are} a summary now, ", mark, n)
 	} else {
 		line("%s 压缩完成：没有新概括的消息，", "%s Compacted: no further message was summarized, ", mark)
 	}
-	line("最近 %d 条保留原文。原话都还在，需要时可以查到。\n", "and the latest %d stay word for word. The originals are kept and can be looked up.\n", c.Preserved)
+	line("最近 %d 条保留原文。原话都还在，需要时可以查到。\n", "and the latest %d stay{s|} word for word. The originals are kept and can be looked up.\n", c.Preserved)
 	before, after := wording.Thousands(c.TokensBefore), wording.Thousands(c.TokensAfter)
-	line("\n- 对话占用：%s → %s tokens，少了 %s", "\n- size: %s → %s tokens, %s less", before, after, wording.Thousands(max(0, c.TokensBefore-c.TokensAfter)))
+	line("\n- 对话占用：%s → %s tokens，少了 %s", "\n- size: %s → %s token{|s}, %s less", before, after, wording.Thousands(max(0, c.TokensBefore-c.TokensAfter)))
 	if c.PinnedGrowth > 0 {
 		line("（现在的 %s 里新记住的事占 %s）", " (of these %s, new memories take %s)", after, wording.Thousands(c.PinnedGrowth))
 	}
@@ -122,13 +122,13 @@ func compactReceipt(c upkeep.Compacted, lang string) string {
 		line("\n- 模型写的摘要只保留了 %.0f%% 的编号、日期和名称，请核对", "\n- the model's summary kept %.0f%% of the numbers, dates and names only, please check it", 100*c.Report.Recall)
 	}
 	if n := c.Report.Added; n > 0 {
-		line("\n- 摘要漏掉的 %d 个编号、日期或名称已补上", "\n- %d numbers, dates or names that the summary had left out were added", n)
+		line("\n- 摘要漏掉的 %d 个编号、日期或名称已补上", "\n- %d number{|s}, date{|s} or name{|s} that the summary had left out {was|were} added", n)
 	}
 	if c.Report.Fallback != "" {
 		line("\n- %s 没有成功，摘要由 %s 写成", "\n- %s failed; %s wrote the summary", c.RequestedModel, c.Model)
 	}
 	if c.BlobsDeleted > 0 {
-		line("\n- 删除了 %d 份不再需要的工具结果", "\n- %d tool results that nothing needs any more were deleted", c.BlobsDeleted)
+		line("\n- 删除了 %d 份不再需要的工具结果", "\n- %d tool result{|s} that nothing needs any more {was|were} deleted", c.BlobsDeleted)
 	}
 	line("\n\n`/压缩撤销` 可以撤销，`/压缩记录` 有详情。", "\n\n`/compact undo` takes it back, `/compact log` has the details.")
 	return out.String()
@@ -243,7 +243,7 @@ func (h *Handler) compactLog(ctx context.Context, t *view.Exchange, _ Call) stri
 	for _, e := range rows {
 		fmt.Fprintf(&out, "- #%d %s %s/%s %s", e.ID, e.CreatedAt.In(h.cfg.Location).Format("01-02 15:04"), e.Policy, e.Trigger, outcomeWord(e, t.Lang))
 		if e.Outcome == upkeep.OutcomeCommitted {
-			fmt.Fprintf(&out, " %s → %s tokens", wording.Thousands(e.TokensBefore), wording.Thousands(e.TokensAfter))
+			out.WriteString(wording.Count(" %s → %s token{|s}", wording.Thousands(e.TokensBefore), wording.Thousands(e.TokensAfter)))
 		}
 		if e.EndSeq >= e.StartSeq {
 			fmt.Fprintf(&out, " (%d–%d)", e.StartSeq, e.EndSeq)
@@ -256,7 +256,7 @@ func (h *Handler) compactLog(ctx context.Context, t *view.Exchange, _ Call) stri
 func spentWord(e sessions.LogEntry, currency, lang string) string {
 	var parts []string
 	if tokens := e.Usage.Prompt + e.Usage.Completion; tokens > 0 {
-		part := fmt.Sprintf("%s %s tokens", e.Model, wording.Thousands(tokens))
+		part := wording.Count("%s %s token{|s}", e.Model, wording.Thousands(tokens))
 		if e.Cost > 0 {
 			part += wording.Say(wording.CostOf, lang, wording.Cost(e.Cost, currency))
 		}

@@ -170,11 +170,8 @@ func groupsInWords(groups []string, named bool, lang string) string {
 	if named && len(titles) > 0 {
 		names = wording.Say(wording.Colon, lang) + strings.Join(titles, wording.Say(wording.Comma, lang))
 	}
-	switch len(groups) {
-	case 0:
+	if len(groups) == 0 {
 		return ""
-	case 1:
-		return wording.Say(wording.ForgetGroup, lang, 1, names)
 	}
 	return wording.Say(wording.ForgetGroups, lang, len(groups), names)
 }

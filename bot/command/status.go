@@ -66,10 +66,10 @@ func (r reporting) figures(ctx context.Context) string {
 	s, set := t.View.Session, h.views.Settings(t.View.Session)
 	w, tokens := set.Window, h.views.ContextSize(t.View)
 	row := func(chinese, english, format string, args ...any) [3]string {
-		return [3]string{chinese, english, fmt.Sprintf(format, args...)}
+		return [3]string{chinese, english, wording.Count(format, args...)}
 	}
 	rows := [][3]string{
-		row("上下文", "context", "%s / %s tokens (%d%%)", wording.Thousands(tokens), wording.Thousands(w.Trigger()), tokens*100/w.Trigger()),
+		row("上下文", "context", "%s / %s token{|s} (%d%%)", wording.Thousands(tokens), wording.Thousands(w.Trigger()), tokens*100/w.Trigger()),
 		row("压缩后预算", "budget after compaction", "%s (maxTokens %s)", wording.Thousands(w.Target()), wording.Thousands(w.MaxTokens())),
 		row("策略", "policy", "%s / %s", set.Policy.Name, set.Policy.Mode),
 		row("本会话设置", "own settings", "%s", r.ownSettings(s)),
@@ -94,7 +94,7 @@ func (r reporting) figures(ctx context.Context) string {
 		if view.Spent(set, s) {
 			state = " ⛔"
 		}
-		rows = append(rows, row("今日维护用量", "upkeep today", "%s / %s tokens%s", wording.Thousands(s.SpentToday), wording.Thousands(set.DailyTokens), state))
+		rows = append(rows, row("今日维护用量", "upkeep today", "%s / %s token{|s}%s", wording.Thousands(s.SpentToday), wording.Thousands(set.DailyTokens), state))
 	}
 	if spent := spentSince(ctx, h.store, t, h.now(), h.cfg.Current.Get().Currency); spent != "" {
 		rows = append(rows, row("今日用量", "today", "%s", spent))
@@ -120,7 +120,7 @@ func (r reporting) figures(ctx context.Context) string {
 	}
 	switch {
 	case s.CompactError == sessions.CompactUndone:
-		rows = append(rows, row("已撤销压缩，增长到多少再自动压缩", "compaction undone, rests until", "%s tokens", wording.Thousands(s.RearmTokens)))
+		rows = append(rows, row("已撤销压缩，增长到多少再自动压缩", "compaction undone, rests until", "%s token{|s}", wording.Thousands(s.RearmTokens)))
 	case s.CompactError != "":
 		rows = append(rows, row("上次压缩", "last attempt", "%s", outcomeWord(sessions.LogEntry{Outcome: upkeep.OutcomeFailed, Error: s.CompactError}, t.Lang)))
 	}
@@ -243,7 +243,7 @@ func (r reporting) owed(ctx context.Context) string {
 		return ""
 	}
 	if r.Lang == "en" {
-		return fmt.Sprintf(" (a flush is owed, failed %d times, tried again in the background)", d.Failures)
+		return wording.Count(" (a flush is owed, failed %d time{|s}, tried again in the background)", d.Failures)
 	}
 	return fmt.Sprintf("（欠一次整理，已失败 %d 次，后台会再试）", d.Failures)
 }

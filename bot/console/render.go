@@ -49,7 +49,7 @@ func (w words) T(key string, args ...any) string {
 		return key
 	}
 	if len(args) > 0 {
-		return fmt.Sprintf(text, args...)
+		return wording.Count(text, args...)
 	}
 	return text
 }
@@ -64,7 +64,7 @@ func (w words) Code(kind, code string) string {
 	for i, part := range parts {
 		m := codePart.FindStringSubmatch(part)
 		if text := cmp.Or(w.all[kind+"."+m[2]], w.all[m[2]]); text != "" {
-			parts[i] = m[1] + text + m[3]
+			parts[i] = wording.Count("%s"+strings.ReplaceAll(text, "%", "%%"), m[1]) + m[3]
 		}
 	}
 	return strings.Join(parts, w.T("list.comma"))
@@ -183,16 +183,13 @@ func (r *renderer) funcs(w words) template.FuncMap {
 		"relative": func(t time.Time) string { return w.relative(t, time.Now()) },
 		"iso":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"period": func(d time.Duration) string {
-			switch days := int(d / (24 * time.Hour)); {
+			switch {
 			case d%time.Hour != 0:
 				return d.String()
 			case d%(24*time.Hour) != 0:
 				return w.T("period.hours", int(d/time.Hour))
-			case days == 1:
-				return w.T("period.day")
-			default:
-				return w.T("period.days", days)
 			}
+			return w.T("period.days", int(d/(24*time.Hour)))
 		},
 		"duration": func(d time.Duration) string { return d.Round(time.Millisecond * 10).String() },
 		"key":      func(k sessions.Key) string { return url.PathEscape(string(k)) },
@@ -368,10 +365,7 @@ func (w words) relative(at, now time.Time) string {
 	}{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}}
 	for _, u := range units {
 		if n := int((d + u.size/2) / u.size); n >= 2 || n == 1 && d >= u.size {
-			if n > 1 {
-				return w.T(key+u.name+"s", n)
-			}
-			return w.T(key + u.name)
+			return w.T(key+u.name, n)
 		}
 	}
 	return w.T("relative.now")

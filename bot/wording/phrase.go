@@ -138,7 +138,6 @@ const (
 	MemoryHalf
 	ForgetOften
 	ForgetLittle
-	ForgetGroup
 	ForgetGroups
 	Comma
 	Colon

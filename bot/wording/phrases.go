@@ -1,8 +1,6 @@
 package wording
 
-import (
-	"fmt"
-)
+import ()
 
 // phrases holds each text in Chinese and English: polite, short, and without internal details.
 var phrases = map[Phrase]Text{
@@ -37,32 +35,32 @@ var phrases = map[Phrase]Text{
 	ModelMalformed:    {"模型 %s 拒绝了我最近的每一个请求，大家可能得不到回答。请运行 bot doctor 查看原因。", "Model %s refuses each of my latest requests, and people may get no answer. Please run bot doctor for the reason."},
 	VectorsRefused:    {"向量接口（模型 %s）拒绝访问、余额不足或找不到，现在只按字词查找记忆，回答照常。请检查 agent.memory.embeddings 的地址、密钥和余额，或运行 bot doctor。", "The endpoint of embeddings (model %s) denies access, has no money left, or can't be found. Memory is searched by words alone; answers go on. Please check the address, the key and the account of agent.memory.embeddings, or run bot doctor."},
 	LimitPersonTurns:  {"你这一分钟的提问次数已用完（每分钟 %d 次），%s 后可以继续。不耗用量的命令仍然可用。", "You have used your questions of this minute (%d a minute); I answer again after %s. Commands that cost nothing still work."},
-	LimitUnidentified: {"没有员工 ID 的发送者（组织外的人或机器人）在群里每小时最多提问 %d 次，%s 后可以继续。", "A sender without a staff id (a person outside the organization, or a bot) has %d questions an hour in groups; I answer again after %s."},
+	LimitUnidentified: {"没有员工 ID 的发送者（组织外的人或机器人）在群里每小时最多提问 %d 次，%s 后可以继续。", "A sender without a staff id (a person outside the organization, or a bot) has %d question{|s} an hour in groups; I answer again after %s."},
 	LimitGroupTurns:   {"这个群这一分钟的提问次数已用完（每分钟 %d 次），%s 后可以继续。不耗用量的命令仍然可用。", "This conversation has used its questions of this minute (%d a minute); I answer again after %s. Commands that cost nothing still work."},
-	LimitPersonTokens: {"你今天的用量已用完（%s tokens），%s 后可以继续。不耗用量的命令仍然可用。", "You have used your allowance of the day (%s tokens); I answer again after %s. Commands that cost nothing still work."},
+	LimitPersonTokens: {"你今天的用量已用完（%s tokens），%s 后可以继续。不耗用量的命令仍然可用。", "You have used your allowance of the day (%s token{|s}); I answer again after %s. Commands that cost nothing still work."},
 	LimitTokens:       {"今天的总用量已用完，%s 后可以继续。不耗用量的命令仍然可用。", "The allowance of the day for all conversations is used up; I answer again after %s. Commands that cost nothing still work."},
-	LimitScheduled:    {"你的定时提问今天已回答 %d 次，到了每天的上限；%s 后可以继续。提醒不受影响。", "Your scheduled questions have been answered %d times today, which is the limit; I answer them again after %s. Reminders go on."},
-	LimitCompactions:  {"这个会话今天已手动压缩 %d 次，到了每天的上限；%s 后可以继续。自动压缩不受影响。", "This conversation was compacted by hand %d times today, which is the limit; this works again after %s. Automatic compactions go on."},
+	LimitScheduled:    {"你的定时提问今天已回答 %d 次，到了每天的上限；%s 后可以继续。提醒不受影响。", "Your scheduled questions have been answered %d time{|s} today, which is the limit; I answer them again after %s. Reminders go on."},
+	LimitCompactions:  {"这个会话今天已手动压缩 %d 次，到了每天的上限；%s 后可以继续。自动压缩不受影响。", "This conversation was compacted by hand %d time{|s} today, which is the limit; this works again after %s. Automatic compactions go on."},
 	LimitGroupShare:   {"你用完了这个群这一分钟里你的那一份，其余的留给其他人；%s 后可以继续。不耗用量的命令仍然可用。", "You have used your share of this conversation's minute, and the rest is for the others; I answer you again after %s. Commands that cost nothing still work."},
 	LimitTokensShare:  {"你用完了今天总用量里你的那一份，其余的留给其他人；%s 后可以继续。不耗用量的命令仍然可用。", "You have used your share of the day's allowance for all, and the rest is for the others; I answer you again after %s. Commands that cost nothing still work."},
 
 	NoGain:           {"无需压缩：压缩后不会明显变小。", "Nothing to compact: it would not become much smaller."},
-	StillFull:        {"没有可以压缩的内容：%s。上下文仍为 %s / %s tokens（%d%%）。", "There is nothing that could be compacted: %s. The context still takes %s / %s tokens (%d%%)."},
-	GainedTooLittle:  {"⚠️ 这次压缩的收益太小，没有采用。上下文仍为 %s / %s tokens（%d%%）。", "⚠️ This compaction gained too little and was not applied. The context still takes %s / %s tokens (%d%%)."},
-	Backlog:          {"%s tokens，约 %d 段；今日用量 %s；%s", "%s tokens in about %d parts; today's spend %s; %s"},
-	BacklogLeft:      {"\n- 积压还剩 %s tokens，约 %d 段：%s", "\n- %s tokens of backlog are left, in about %d parts: %s"},
-	Spent:            {"%s tokens；费用 %s", "%s tokens; cost %s"},
-	Unpriced:         {"%s tokens；未配置价格", "%s tokens; no price configured"},
+	StillFull:        {"没有可以压缩的内容：%s。上下文仍为 %s / %s tokens（%d%%）。", "There is nothing that could be compacted: %s. The context still takes %s / %s token{|s} (%d%%)."},
+	GainedTooLittle:  {"⚠️ 这次压缩的收益太小，没有采用。上下文仍为 %s / %s tokens（%d%%）。", "⚠️ This compaction gained too little and was not applied. The context still takes %s / %s token{|s} (%d%%)."},
+	Backlog:          {"%s tokens，约 %d 段；今日用量 %s；%s", "%s token{|s} in about %d part{|s}; today's spend %s; %s"},
+	BacklogLeft:      {"\n- 积压还剩 %s tokens，约 %d 段：%s", "\n- %s token{|s} of backlog {is|are} left, in about %d part{|s}: %s"},
+	Spent:            {"%s tokens；费用 %s", "%s token{|s}; cost %s"},
+	Unpriced:         {"%s tokens；未配置价格", "%s token{|s}; no price configured"},
 	CostOf:           {"，费用 %s", ", cost %s"},
 	OnTheWay:         {"后台继续压缩", "compaction goes on in the background"},
 	NextDay:          {"今日用量已用完，UTC 零点后继续", "today's spend is used up, compaction goes on after midnight UTC"},
 	ByHandOnly:       {"自动压缩已关闭，请再发 /compact", "automatic compaction is off, send /compact again"},
 	NothingToCompact: {"无需压缩：%s。", "Nothing to compact: %s."},
 	CompactFailed:    {"❌ 压缩失败（%s），保持原历史不变。", "❌ Compaction failed (%s); the history stays as it was."},
-	CompactNotice:    {"🗜️ 对话较长，我已把较早的内容整理成摘要（%s → %s tokens）。原文仍完整保留，需要时我会查阅。", "🗜️ This conversation is long, so I summarized its older part (%s → %s tokens). The originals are kept, and I look them up when needed."},
-	OffloadNotice:    {"📦 我已把较大的工具结果移出上下文（%s → %s tokens）。它们仍完整保留，需要时我会查阅。", "📦 I moved large tool results out of the context (%s → %s tokens). They are kept whole, and I look them up when needed."},
-	Undone:           {"↩️ 已撤销上一次压缩：消息 %d–%d 恢复原文，对话现在占用 %s tokens。", "↩️ The last compaction is undone: events %d–%d are back in full, and the conversation takes %s tokens now."},
-	UndoneRests:      {"增长到 %s tokens 之前不会自动压缩。", " It is not compacted by itself before it has grown to %s tokens."},
+	CompactNotice:    {"🗜️ 对话较长，我已把较早的内容整理成摘要（%s → %s tokens）。原文仍完整保留，需要时我会查阅。", "🗜️ This conversation is long, so I summarized its older part (%s → %s token{|s}). The originals are kept, and I look them up when needed."},
+	OffloadNotice:    {"📦 我已把较大的工具结果移出上下文（%s → %s tokens）。它们仍完整保留，需要时我会查阅。", "📦 I moved large tool results out of the context (%s → %s token{|s}). They are kept whole, and I look them up when needed."},
+	Undone:           {"↩️ 已撤销上一次压缩：消息 %d–%d 恢复原文，对话现在占用 %s tokens。", "↩️ The last compaction is undone: events %d–%d are back in full, and the conversation takes %s token{|s} now."},
+	UndoneRests:      {"增长到 %s tokens 之前不会自动压缩。", " It is not compacted by itself before it has grown to %s token{|s}."},
 	NothingToUndo:    {"没有可以撤销的压缩。", "There is no compaction to undo."},
 	UndoExpired:      {"这次压缩不能撤销：它之前的数据已超过保留期限并被删除。", "This compaction can't be undone: the data before it is past its retention period and deleted."},
 	UndoFailed:       {"撤销没有成功，历史保持不变，请稍后再试。", "The compaction could not be undone; nothing changed. Please try again later."},
@@ -119,7 +117,7 @@ var phrases = map[Phrase]Text{
 	ForgetThing:   {"要删掉我记住的某件事，请先发 `/记忆` 看编号，再发 `/忘记 #编号`。`/忘记 上一条` 删掉刚才那条，`/忘记我` 删掉关于你的一切。", "To delete one thing that I remember, send `/memory` for its number, then `/forget #N`. `/forget last` deletes your last message, `/forget me` everything about you."},
 	ForgetNothing: {"好，不再删除任何内容。", "All right, nothing will be deleted."},
 	ForgotLast:    {"🗑️ 已删除你 %s 的那条消息%s和我的回答（共 %s）。钉钉里的原消息请自己撤回。", "🗑️ Deleted your message of %s%s and my answer (%s in all). Please recall the message in DingTalk yourself."},
-	ForgotLength:  {"（%d 个字）", " (%d characters)"},
+	ForgotLength:  {"（%d 个字）", " (%d character{|s})"},
 	ForgotLastBefore: {
 		"🗑️ 那条消息已经删除。钉钉里的原消息请自己撤回。", "🗑️ That message is deleted. Please recall it in DingTalk yourself.",
 	},
@@ -160,10 +158,9 @@ var phrases = map[Phrase]Text{
 	},
 	ForgetHalfWho: {"还没有全部删完。请过一会儿再发一次：`/忘记 @%s`。", "Not everything is deleted yet. Please send this again in a while: `/forget @%s`."},
 	MemoryHalf:    {"还没有全部删完。请稍后再发一次命令。", "Not everything is deleted yet. Please send the command again in a while."},
-	ForgetOften:   {"今天已经删除过 %d 次了，请明天再来。", "That was done %d times today already; please come back tomorrow."},
+	ForgetOften:   {"今天已经删除过 %d 次了，请明天再来。", "That was done %d time{|s} today already; please come back tomorrow."},
 	ForgetLittle:  {"现在没有保存什么", "nothing is kept at the moment"},
-	ForgetGroup:   {"（涉及 %d 个群%s）", " (in %d group%s)"},
-	ForgetGroups:  {"（涉及 %d 个群%s）", " (in %d groups%s)"},
+	ForgetGroups:  {"（涉及 %d 个群%s）", " (in %d group{|s}%s)"},
 	Comma:         {"、", ", "},
 	Colon:         {"：", ": "},
 	ExportPrivate: {"为了不让别人看到，请私聊我发 `/导出我`。", "To keep your data private, please send me `/export me` in a private chat."},
@@ -220,10 +217,10 @@ var phrases = map[Phrase]Text{
 	StatusSummed:         {"较早的内容已概括 %d 次%s。", "Summaries of older messages so far: %d%s."},
 	StatusFacts:          {"我在这里记住了 %s 件事，发 `/记忆` 查看。", "Facts that I remember here: %s. `/memory` lists them."},
 	StatusNoTools:        {"现在的模型不能使用工具：回答前会自动查找记忆，要记住的照常记住；设置提醒请用 /提醒。", "The current model works without tools: memory is searched before each answer, and facts are saved as usual; please set reminders by /remind."},
-	StatusWithheld:       {"有 %d 条消息没有发给模型，或只发了一部分，因为服务商拒绝它；最新一条来自%s。换模型后会再试。", "%d messages are kept from the model, whole or in part, since its provider refuses them; the newest is by %s. Another model is asked again."},
-	StatusWithheldMemory: {"有 %d 段摘要和 %d 条这里的记忆没有发给模型，因为服务商拒绝它们。换模型后会再试。", "%d summaries and %d facts from here are kept from the model, since its provider refuses them. Another model is asked again."},
+	StatusWithheld:       {"有 %d 条消息没有发给模型，或只发了一部分，因为服务商拒绝它；最新一条来自%s。换模型后会再试。", "%d message{|s} {is|are} kept from the model, whole or in part, since its provider refuses {it|them}; the newest is by %s. Another model is asked again."},
+	StatusWithheldMemory: {"有 %d 段摘要和 %d 条这里的记忆没有发给模型，因为服务商拒绝它们。换模型后会再试。", "%d summar{y|ies} and %d fact{|s} from here are kept from the model, since its provider refuses them. Another model is asked again."},
 	WithheldCount:        {"%d 条，最新一条来自%s", "%d, the newest by %s"},
-	WithheldMemory:       {"%d 段摘要，%d 条记忆", "%d summaries, %d facts"},
+	WithheldMemory:       {"%d 段摘要，%d 条记忆", "%d summar{y|ies}, %d fact{|s}"},
 	WithheldMember:       {"一位成员", "a member"},
 	WithheldTool:         {"一个工具的结果", "a tool's result"},
 	WithheldBot:          {"机器人", "the bot"},
@@ -254,14 +251,14 @@ var phrases = map[Phrase]Text{
 	RemindPast:        {"这个时间已经过去了，请换一个以后的时间，或者直接用平常的话跟我说。", "That time is past. Please choose a later one, or ask me in plain words."},
 	RemindFar:         {"这个时间太远了，最多五年以内。请换一个时间，或者直接用平常的话跟我说。", "That time is too far away: five years ahead at most. Please choose another one, or ask me in plain words."},
 	RemindNoText:      {"要提醒什么呢？请写上内容，比如 `/提醒 10分钟后 喝水`，或者直接用平常的话跟我说。", "Please write what to say, such as `/remind in 10 minutes drink water`, or ask me in plain words."},
-	RemindLong:        {"内容太长了，最多 %d 个字。", "The text is too long: %d characters at most."},
-	RemindOften:       {"重复的提醒最短间隔是 %d 分钟。", "Repeated reminders need at least %d minutes between them."},
-	RemindOftenAsked:  {"重复的提问最短间隔是 %d 分钟。", "Repeated questions need at least %d minutes between them."},
+	RemindLong:        {"内容太长了，最多 %d 个字。", "The text is too long: %d character{|s} at most."},
+	RemindOften:       {"重复的提醒最短间隔是 %d 分钟。", "Repeated reminders need at least %d minute{|s} between them."},
+	RemindOftenAsked:  {"重复的提问最短间隔是 %d 分钟。", "Repeated questions need at least %d minute{|s} between them."},
 	RemindUnreachable: {"抱歉，我不能主动给你发私聊消息，所以这里设不了提醒。", "Sorry, I can't begin a private chat with you, so reminders don't work here."},
 	RemindNested:      {"定时消息里不能再设提醒。", "A scheduled message can't set reminders."},
-	RemindFullHere:    {"这里的提醒已经有 %d 个了，请先删掉一些。", "There are %d reminders here already. Please delete some first."},
-	RemindFullYours:   {"你的提醒已经有 %d 个了，请先删掉一些。", "You have %d reminders already. Please delete some first."},
-	RemindLeft:        {"你在这里的提醒不少于 %d 个，剩下的位置留给其他人；请先删掉一些。", "You have %d reminders here or more, and the last places are for the others. Please delete some first."},
+	RemindFullHere:    {"这里的提醒已经有 %d 个了，请先删掉一些。", "%d reminder{|s} {is|are} here already. Please delete some first."},
+	RemindFullYours:   {"你的提醒已经有 %d 个了，请先删掉一些。", "You have %d reminder{|s} already. Please delete some first."},
+	RemindLeft:        {"你在这里的提醒不少于 %d 个，剩下的位置留给其他人；请先删掉一些。", "You have %d reminder{|s} here or more, and the last places are for the others. Please delete some first."},
 	RemindOff:         {"提醒功能没有开启。", "Reminders are switched off."},
 	RemindFailed:      {"⚠️ 暂时处理不了提醒，请稍后再试。", "⚠️ Reminders can't be handled at the moment. Please try again later."},
 	RemindAsks:        {"（由我来回答）", " (I will answer it)"},
@@ -301,5 +298,5 @@ func Say(p Phrase, lang string, args ...any) string {
 	if len(args) == 0 {
 		return text
 	}
-	return fmt.Sprintf(text, args...)
+	return Count(text, args...)
 }

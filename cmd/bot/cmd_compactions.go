@@ -79,8 +79,8 @@ func (c compactionsUndoCmd) Run(ctx context.Context, app *App) error {
 		if session, err = s.Session(ctx, session.Key); err != nil {
 			return ofSession(c.Session, err)
 		}
-		_, err = fmt.Fprintf(app.Stdout, "the last compaction is undone: events %d-%d are back in full, %d -> %d tokens; it rests until it has grown to %d tokens\n",
-			e.StartSeq, e.EndSeq, e.TokensBefore, e.TokensAfter, session.RearmTokens)
+		_, err = fmt.Fprintln(app.Stdout, wording.Count("the last compaction is undone: events %d-%d are back in full, %d -> %d token{|s}; it rests until it has grown to %d token{|s}",
+			e.StartSeq, e.EndSeq, e.TokensBefore, e.TokensAfter, session.RearmTokens))
 		return err
 	})
 }

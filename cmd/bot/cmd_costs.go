@@ -213,7 +213,7 @@ func (v resumedView) write(out io.Writer, at clock, done sessions.ResumedCalls) 
 		return err
 	}
 	if left, bounded := (calls.Status{Calls: done.Calls, Quota: done.Quota}).Left(); bounded && left == 0 {
-		_, err := fmt.Fprintf(out, "all %d calls of dingtalk.api_calls_per_month are made: a greater number there permits more\n", done.Quota)
+		_, err := fmt.Fprintln(out, wording.Count("%d call{|s} of dingtalk.api_calls_per_month {is|are} all made: a greater number there permits more", done.Quota))
 		return err
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"ebb/bot/config"
+	"ebb/bot/wording"
 	"ebb/sql"
 	"ebb/sql/citus"
 )
@@ -34,7 +35,7 @@ func checkDatabase(ctx context.Context, cfg *config.Config) (string, error) {
 		return "", err
 	}
 	if pending > 0 && !cfg.Database.Migrate {
-		return "", fmt.Errorf("%s pending and database.migrate is false: run bot migrate", countOf(pending, "migration"))
+		return "", errors.New(wording.Count("%d migration{|s} pending and database.migrate is false: run bot migrate", pending))
 	}
 	how, err := sql.Distribution(ctx, url)
 	if err == nil {
@@ -44,16 +45,9 @@ func checkDatabase(ctx context.Context, cfg *config.Config) (string, error) {
 		return "", err
 	}
 	if how.Distributed() {
-		where += fmt.Sprintf(", %d tables distributed", how.Count(citus.Distributed))
+		where += wording.Count(", %d table{|s} distributed", how.Count(citus.Distributed))
 	}
-	return fmt.Sprintf("%s, %s pending", where, countOf(pending, "migration")), nil
-}
-
-func countOf(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return where + wording.Count(", %d migration{|s} pending", pending), nil
 }
 
 // direct is the server's own address.

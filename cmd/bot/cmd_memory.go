@@ -12,6 +12,7 @@ import (
 	"ebb/bot/config"
 	"ebb/bot/manage"
 	"ebb/bot/schedule"
+	"ebb/bot/wording"
 	"ebb/cmd/bot/gateway"
 	"ebb/memory"
 	"ebb/memory/show"
@@ -66,7 +67,7 @@ func (c memoryListCmd) Run(ctx context.Context, app *App) error {
 				m.ID, m.Scope, m.ScopeID, m.Kind, at.cell(m.said()), person(m.SaidBy, m.SaidByNick), person(m.SubjectID, m.SubjectNick), m.state(time.Now()), excerpt(m.Content))
 		})
 		if err == nil && total > len(all) && !c.JSON {
-			_, err = fmt.Fprintf(app.Stderr, "bot: %d of %d memories; --limit shows more\n", len(all), total)
+			_, err = fmt.Fprintln(app.Stderr, wording.Count("bot: %d of %d memor{y|ies}; --limit shows more", len(all), total))
 		}
 		return err
 	})
@@ -158,7 +159,7 @@ func (v memoryShown) write(out io.Writer, at clock) error {
 		{"said in", string(v.SourceSession)},
 		{"events", events},
 		{"flush", flush},
-		{"said again", fmt.Sprintf("%d times, last %s", v.Seen-1, at.full(v.LastSeenAt))},
+		{"said again", wording.Count("%d time{|s}, last %s", v.Seen-1, at.full(v.LastSeenAt))},
 		{"expires", at.full(v.ExpiresAt)},
 		{"promoted by", dash(v.PromotedBy)},
 		{"stored", at.full(v.CreatedAt)},

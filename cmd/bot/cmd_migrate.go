@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ebb/bot/config"
+	"ebb/bot/wording"
 	"ebb/cmd/bot/gateway"
 	"ebb/sql"
 	"ebb/sql/citus"
@@ -104,8 +105,8 @@ func distribution(s *citus.State) string {
 	case !s.Distributed():
 		return "tables   on one server"
 	}
-	text := fmt.Sprintf("tables   %d distributed in %s each, %d with a copy on each node, %d on the coordinator",
-		s.Count(citus.Distributed), countOf(s.Shards, "shard"), s.Count(citus.Reference), s.Count(citus.Local))
+	text := wording.Count("tables   %d distributed in %d shard{|s} each, %d with a copy on each node, %d on the coordinator",
+		s.Count(citus.Distributed), s.Shards, s.Count(citus.Reference), s.Count(citus.Local))
 	if err := misplaced(s); err != nil {
 		text += "; " + err.Error()
 	}

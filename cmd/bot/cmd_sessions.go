@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"ebb/bot/manage"
+	"ebb/bot/wording"
 	"ebb/sessions"
 	"ebb/sql"
 )
@@ -71,18 +72,18 @@ func (c sessionsShowCmd) Run(ctx context.Context, app *App) error {
 			{"session", string(s.Key)},
 			{"title", s.Title},
 			{"conversation", string(s.ConversationID)},
-			{"context", fmt.Sprintf("%d tokens", s.TotalTokens)},
+			{"context", wording.Count("%d token{|s}", s.TotalTokens)},
 			{"events", fmt.Sprint(s.LastSeq)},
 			{"generation", fmt.Sprintf("%d, from event %d", s.Gen, s.BaseSeq+1)},
 			{"compacted through", fmt.Sprint(s.CompactedSeq)},
 			{"flushed through", fmt.Sprint(s.FlushedSeq)},
-			{"kept from a model", fmt.Sprintf("%d events, %d summaries, %d facts", withheld.Events, withheld.Summaries, withheld.Facts)},
+			{"kept from a model", wording.Count("%d event{|s}, %d summar{y|ies}, %d fact{|s}", withheld.Events, withheld.Summaries, withheld.Facts)},
 			{"compactions", fmt.Sprint(s.CompactionCount)},
 			{"last compaction", at.full(s.CompactedAt)},
 			{"compaction error", s.CompactError},
 			{"next attempt", at.full(s.CompactRetryAt)},
 			{"flushes", fmt.Sprint(s.FlushCount)},
-			{"maintenance today", fmt.Sprintf("%d tokens", s.SpentToday)},
+			{"maintenance today", wording.Count("%d token{|s}", s.SpentToday)},
 			{"calibration", fmt.Sprintf("%.2f", s.CalibrationFactor)},
 			{"own settings", s.Settings},
 			{"lease", fmt.Sprintf("%s, term %d", owner, s.Lease.Term)},
