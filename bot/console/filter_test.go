@@ -127,7 +127,7 @@ func TestFailedCompactionsAreFound(t *testing.T) {
 		if _, page := b.get("/sessions?q=state:failed"); strings.Contains(page, "支付网关发布") != found {
 			t.Errorf("a session with the reason %q is found: %t", reason, !found)
 		}
-		if _, page := b.get("/sessions/" + url.PathEscape(groupKey)); found != (strings.Contains(page, "上次压缩没有成功： 执行它的进程每次都中途退出<details") && strings.Contains(page, reason)) {
+		if _, page := b.get("/sessions/" + url.PathEscape(groupKey)); found != (strings.Contains(page, "上次压缩没有成功：执行它的进程每次都中途退出<details") && strings.Contains(page, reason)) {
 			t.Errorf("the page of a session with %q has the reason: %t", reason, !found)
 		}
 	}

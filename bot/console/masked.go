@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -323,7 +324,14 @@ func (m restricted) within(only []sessions.Key) []sessions.Key {
 // private takes a session of an unknown type for a private chat.
 func private(s sessions.Session) bool { return s.Key != "" && s.ConversationType != sessions.Group }
 
+// lineMark matches the marks of headings and lists at the beginnings of lines, such as a digest has.
+var lineMark = regexp.MustCompile(`(?m)^\s*(?:#{1,6}|[-*])\s+`)
+
+// short is a text in one line. The lines of a heading and of a list have dots between them in place of their marks.
 func short(text string, runes int) string {
+	if lineMark.MatchString(text) {
+		text = strings.Trim(lineMark.ReplaceAllString(text, " · "), "· \n")
+	}
 	text = strings.Join(strings.Fields(text), " ")
 	if r := []rune(text); len(r) > runes {
 		return string(r[:runes]) + "…"

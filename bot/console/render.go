@@ -64,7 +64,7 @@ func (w words) Code(kind, code string) string {
 	for i, part := range parts {
 		m := codePart.FindStringSubmatch(part)
 		if text := cmp.Or(w.all[kind+"."+m[2]], w.all[m[2]]); text != "" {
-			parts[i] = wording.Count("%s"+strings.ReplaceAll(text, "%", "%%"), m[1]) + m[3]
+			parts[i] = m[1] + wording.Form(text, m[1]) + m[3]
 		}
 	}
 	return strings.Join(parts, w.T("list.comma"))
@@ -194,11 +194,17 @@ func (r *renderer) funcs(w words) template.FuncMap {
 		"duration": func(d time.Duration) string { return d.Round(time.Millisecond * 10).String() },
 		"key":      func(k sessions.Key) string { return url.PathEscape(string(k)) },
 		"id":       func(u sessions.UserID) string { return url.PathEscape(string(u)) },
-		"seconds":  func(d time.Duration) string { return d.Round(time.Second).String() },
-		"silent":   func(d time.Duration) bool { return d > silentAfter },
-		"short":    short,
-		"runes":    utf8.RuneCountInString,
-		"long":     func(text string) bool { return utf8.RuneCountInString(text) > foldedRunes },
+		"form":     func(key string, n any) string { return wording.Form(w.T(key), n) },
+		"seconds": func(d time.Duration) string {
+			if d >= time.Minute {
+				return w.T("period.minutes", int(d/time.Minute))
+			}
+			return w.T("period.seconds", int(d.Round(time.Second)/time.Second))
+		},
+		"silent": func(d time.Duration) bool { return d > silentAfter },
+		"short":  short,
+		"runes":  utf8.RuneCountInString,
+		"long":   func(text string) bool { return utf8.RuneCountInString(text) > foldedRunes },
 		"percent": func(part, whole int) string {
 			if whole == 0 {
 				return "–"

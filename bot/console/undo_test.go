@@ -127,8 +127,8 @@ func TestUndoIsNoCompaction(t *testing.T) {
 	if _, page := b.get("/sessions/" + url.PathEscape(groupKey)); strings.Count(page, `class="cut"`) != 1 || strings.Count(page, `<circle class="mark"`) != 2 || strings.Count(page, `<path class="undo"`) != 2 || !strings.Contains(page, "撤销, 2,500 → 4,100") {
 		t.Errorf("the conversation's page has not one cut, and one mark and a legend for it and for the undo: %s", around(page, `class="undo"`))
 	}
-	if _, page := b.get("/?lang=en"); !strings.Contains(page, "<b>1</b><span>compactions in 24 hours</span>") {
-		t.Errorf("the overview does not count one compaction: %s", around(page, "compactions in 24 hours"))
+	if _, page := b.get("/?lang=en"); !strings.Contains(page, "<b>1</b><span>compaction in 24 hours</span>") {
+		t.Errorf("the overview does not count one compaction: %s", around(page, "compaction in 24 hours"))
 	}
 }
 
@@ -139,10 +139,10 @@ func TestRewritingIsNoCompaction(t *testing.T) {
 	b := w.enter(w.serve(nil), adminToken)
 	w.execute(`INSERT INTO compaction_log (session_key, trigger, policy, mode, tokens_before, tokens_after, start_seq, end_seq, summary_id, outcome)
 		SELECT c.session_key, 'rewrite', 'balanced', 'summary_only', 2500, 2500, 1, 20, c.summary_id, 'committed' FROM compaction_log c`)
-	if _, page := b.get("/?lang=en"); !strings.Contains(page, "<b>1</b><span>compactions in 24 hours</span>") {
-		t.Errorf("the overview does not count one compaction: %s", around(page, "compactions in 24 hours"))
+	if _, page := b.get("/?lang=en"); !strings.Contains(page, "<b>1</b><span>compaction in 24 hours</span>") {
+		t.Errorf("the overview does not count one compaction: %s", around(page, "compaction in 24 hours"))
 	}
-	if _, page := b.get("/sessions/" + url.PathEscape(groupKey)); strings.Count(page, `class="cut"`) != 1 || strings.Count(page, `<circle class="mark"`) != 2 || !strings.Contains(page, "falls at each of 1 compactions") {
+	if _, page := b.get("/sessions/" + url.PathEscape(groupKey)); strings.Count(page, `class="cut"`) != 1 || strings.Count(page, `<circle class="mark"`) != 2 || !strings.Contains(page, "falls at each of 1 compaction,") {
 		t.Errorf("the conversation's page has not one cut, and one mark with its legend: %s", around(page, `class="cut"`, "<desc"))
 	}
 	if _, page := b.get("/compactions"); !strings.Contains(page, "rewriting after an erasure") {

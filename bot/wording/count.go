@@ -10,6 +10,17 @@ import (
 // placeRE matches an escaped percent sign, the place of an argument, and a mark.
 var placeRE = regexp.MustCompile(`%%|%(?:\[(\d+)\])?[-+ #0-9.]*[a-zA-Z]|\{([^{}|]*)\|([^{}|]*)\}`)
 
+// markRE matches a mark.
+var markRE = regexp.MustCompile(`\{([^{}|]*)\|([^{}|]*)\}`)
+
+// Form chooses the marks of a text, as [Count] does, by one number that stands elsewhere.
+func Form(text string, n any) string {
+	if strings.TrimSpace(fmt.Sprint(n)) == "1" {
+		return markRE.ReplaceAllString(text, "$1")
+	}
+	return markRE.ReplaceAllString(text, "$2")
+}
+
 // Count formats as fmt.Sprintf does. A mark such as message{|s} or {is|are} has the forms for one and for many, and goes by the argument
 // before it: a number, or the text of one.
 func Count(format string, args ...any) string {
@@ -26,7 +37,7 @@ func Count(format string, args ...any) string {
 				next = n - 1
 			}
 			next++
-		case next > 0 && next <= len(args) && strings.TrimSpace(fmt.Sprint(args[next-1])) == "1":
+		case next > 0 && next <= len(args) && fmt.Sprint(args[next-1]) == "1":
 			return m[2]
 		default:
 			return m[3]

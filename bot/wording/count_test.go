@@ -23,4 +23,9 @@ func TestCount(t *testing.T) {
 			t.Errorf("%q with %v is %q, want %q", c.format, c.args, got, c.want)
 		}
 	}
+	for n, want := range map[any]string{1: "flush owed", "1 ": "flush owed", 2: "flushes owed", "": "flushes owed"} {
+		if got := Form("flush{|es} owed", n); got != want {
+			t.Errorf("with %v the form is %q, want %q", n, got, want)
+		}
+	}
 }
