@@ -20,12 +20,16 @@ import (
 type queueBoard struct {
 	mu     sync.Mutex
 	events []string
+	lang   string // language of the newest waiting turn
 }
 
 func (q *queueBoard) note(what string, s chat.Shown) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.events = append(q.events, what+" "+s.Asked[0].Content)
+	if what == "waits" {
+		q.lang = s.Lang
+	}
 }
 
 // seen lists what was shown of the questions that contain a word.
@@ -103,6 +107,39 @@ func TestWaitingTurnsAreShown(t *testing.T) {
 		release()
 		want(t, "shown in the end", board.seen("late"), "waits late question, left late question, runs late question")
 		want(t, "answers", len(w.wire.sends()), llm.TurnsPerCall+2)
+	})
+}
+
+// A waiting question that says little about its language is shown in that of the turn before it.
+func TestLanguageOfAWaitingTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		board, hold := &queueBoard{}, make(chan struct{})
+		w := start(t, setup{config: func(c *Config) { c.MaxConcurrent, c.Display = 1, board }, model: &script{chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
+			if strings.Contains(lastWords(r), "early") {
+				<-hold
+			}
+			return text("re"), nil
+		}}})
+		w.post(inGroup(20, "bob", "发布到哪一步了"))
+		w.post(inGroup(21, "bob", "how far is the release"))
+		after(time.Minute)
+		for i := range llm.TurnsPerCall {
+			w.post(inGroup(i, "alice", "early"))
+		}
+		after(queueGrace)
+		for _, tt := range []struct {
+			group       int
+			words, lang string
+		}{{20, "https://example.com/log", "zh"}, {21, "👍", "en"}} {
+			m := inGroup(tt.group, "bob", tt.words)
+			m.ID += "-late"
+			w.post(m)
+			after(queueGrace)
+			want(t, "language of "+tt.words, board.lang, tt.lang)
+		}
+		close(hold)
+		synctest.Wait()
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/bot/llm"
+	"ebb/bot/wording"
 	"ebb/sessions"
 	"ebb/sessions/guard"
 )
@@ -248,7 +249,13 @@ func (q *queued) show(wait context.Context, asked []sessions.Event) {
 	if !ok || q.isLimited(wait, asked[0]) {
 		return
 	}
-	lang := q.languages.Choose(asked[0].Message.ConversationID, q.views.LanguageWords(asked[:len(asked)-1], asked[len(asked)-1]))
+	words := q.views.LanguageWords(asked[:len(asked)-1], asked[len(asked)-1])
+	lang := q.languages.Choose(asked[0].Message.ConversationID, words)
+	if before, known := q.spoken.Get(q.lease.Key); known {
+		if _, isClear := wording.Judge(words); !isClear { // the view is not read yet
+			lang = before
+		}
+	}
 	q.leave = d.Queue(q.ctx, shown(q.Runner, q.lease, asked, lang))
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"ebb/bot/chat"
 	"ebb/bot/llm"
 	"ebb/bot/reload"
@@ -73,6 +75,7 @@ type Runner struct {
 	gathering      gathering
 	running        running
 	suspectReports suspectReports
+	spoken         *lru.Cache[sessions.Key, string] // language of a session's last turn
 
 	turns       *serial.Mailboxes
 	maintenance *serial.Mailboxes
@@ -138,6 +141,9 @@ type Stats interface {
 	RequestRefused(what string)
 }
 
+// maxSpoken bounds the sessions whose language is known before their view is read.
+const maxSpoken = 4096
+
 // New returns a runner; [Runner.Connect] completes it.
 func New(cfg Config) *Runner {
 	r := &Runner{
@@ -148,6 +154,7 @@ func New(cfg Config) *Runner {
 		suspects:     &Suspects{Closed: cfg.Draining},
 		staleNotices: newStaleNotices(),
 	}
+	r.spoken, _ = lru.New[sessions.Key, string](maxSpoken) // it fails only without a size
 	for _, tool := range cfg.Tools {
 		r.tools[tool.Spec().Name] = tool
 	}

@@ -159,6 +159,7 @@ func (r *Runner) openTurn(lease sessions.Lease, itsView sessions.View, n int) *T
 	if len(t.Asked) > 0 {
 		others, last := t.Asked[:len(t.Asked)-1], t.Asked[len(t.Asked)-1]
 		t.Lang = r.languages.Choose(t.View.Session.ConversationID, r.views.LanguageWords(slices.Concat(itsView.Tail, others), last))
+		r.spoken.Add(lease.Key, t.Lang)
 	}
 	return t
 }
