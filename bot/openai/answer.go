@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"ebb/bot/llm"
 	"ebb/sessions"
@@ -76,6 +77,8 @@ func (l *loose) UnmarshalJSON(b []byte) error {
 	b = bytes.TrimSpace(b)
 	switch {
 	case len(b) == 0 || bytes.Equal(b, []byte("null")):
+	case b[0] == '"' && bytes.IndexByte(b, '\\') < 0 && utf8.Valid(b): // as most often
+		s = string(b[1 : len(b)-1])
 	case b[0] == '"':
 		if err := json.Unmarshal(b, &s); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -125,8 +126,7 @@ func encodeBody(body map[string]any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b = append(b[:len(b)-1], `,"tools":`...)
-	return append(append(b, tools...), '}'), nil
+	return slices.Concat(b[:len(b)-1], []byte(`,"tools":`), tools, []byte("}")), nil
 }
 
 func isJSON(h http.Header) bool {

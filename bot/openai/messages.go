@@ -42,6 +42,7 @@ const (
 func (f forms) messages(in []llm.Message) (out []message, shows property) {
 	ids := callIDs{short: f.has(shortIDs)}
 	tools := map[string]string{} // names by id
+	out = make([]message, 0, len(in))
 	for _, m := range in {
 		if m.Role == roleAssistant && m.Content == "" && (len(m.ToolCalls) == 0 || f.has(noTools)) {
 			for _, c := range m.ToolCalls {
@@ -89,7 +90,7 @@ func (f forms) messages(in []llm.Message) (out []message, shows property) {
 // roles changes who speaks: system messages become a part of the first user's, neighbours of one role become one.
 func (f forms) roles(in []message) []message {
 	var system []string
-	var out []message
+	out := make([]message, 0, len(in)+1)
 	for _, m := range in {
 		last := len(out) - 1
 		switch {

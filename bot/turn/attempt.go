@@ -8,6 +8,7 @@ import (
 
 	"ebb/bot/llm"
 	"ebb/sessions"
+	"ebb/sessions/guard"
 )
 
 var errPanic = errors.New("panic")
@@ -151,6 +152,7 @@ func (r opening) beginWith(ctx context.Context, l sessions.Lease, e entry) (_ se
 	if !r.leases.Trusted() { // the wait may have been long
 		return l, v, p, ErrHeartbeat
 	}
+	guard.GrowStack()
 	// The timeout frees the slot when a statement hangs.
 	one, stop := context.WithTimeout(ctx, r.cfg.CommitTimeout)
 	defer stop()

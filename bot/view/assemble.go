@@ -62,7 +62,8 @@ func speakersOf(parts ...[]sessions.Event) (names []string) {
 // never takes the place of the question. Assemble is pure. The parts that change least come first: a request extends the one before it,
 // recalled data aside, and prompt caches of providers hold.
 func (f *Frame) Assemble(v sessions.View, p compaction.Policy, recalled string, asked []sessions.Event) []llm.Message {
-	msgs := []llm.Message{{Role: "system", Content: f.System}}
+	msgs := make([]llm.Message, 0, 2*(len(v.Tail)+len(asked))+3) // with lines of time
+	msgs = append(msgs, llm.Message{Role: "system", Content: f.System})
 	data := func(text string) {
 		if text != "" {
 			msgs = append(msgs, llm.Message{Role: "user", Content: text})
@@ -70,12 +71,13 @@ func (f *Frame) Assemble(v sessions.View, p compaction.Policy, recalled string, 
 	}
 	clock := clockwork{Frame: f, session: v.Session, names: sessions.NewSpeakers(v.Tail, asked)}
 	data(Reference(v, p))
-	msgs = append(msgs, f.said(&clock, v.Tail)...)
+	msgs = f.said(&clock, msgs, v.Tail)
 	data(recalled)
-	return legal(append(msgs, f.said(&clock, asked)...))
+	return legal(f.said(&clock, msgs, asked))
 }
 
-func (f *Frame) said(clock *clockwork, events []sessions.Event) (msgs []llm.Message) {
+// said appends the messages of events.
+func (f *Frame) said(clock *clockwork, msgs []llm.Message, events []sessions.Event) []llm.Message {
 	for _, e := range events {
 		m, ok := f.message(e, clock.session.ConversationType)
 		if !ok {
@@ -196,7 +198,7 @@ func (c *clockwork) before(e sessions.Event) string {
 // legal makes a conversation acceptable to every provider. Results without their call are dropped; a call without its
 // result gets [Interrupted].
 func legal(msgs []llm.Message) []llm.Message {
-	var out []llm.Message
+	out := make([]llm.Message, 0, len(msgs))
 	open := map[string]bool{}
 	var order []string
 	settle := func() {

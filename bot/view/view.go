@@ -13,7 +13,7 @@ import (
 
 // WithoutCommands removes commands and their answers.
 func (b *Builder) WithoutCommands(events []sessions.Event) []sessions.Event {
-	var out []sessions.Event
+	out := make([]sessions.Event, 0, len(events))
 	command := false
 	for _, e := range events {
 		if e.Role == sessions.RoleUser {

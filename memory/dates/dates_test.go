@@ -337,7 +337,7 @@ func TestLookFindsEveryDate(t *testing.T) {
 			t.Fatal(err)
 		}
 		rapid.Check(t, func(t *rapid.T) {
-			text := rapid.SampledFrom([]string{"x ", "今天", "in 3 weeks "}).Draw(t, "before") + texttest.Matching(t, tree) + " y"
+			text := rapid.SampledFrom([]string{"x ", "今天", "in 3 weeks ", "大后天", "明日"}).Draw(t, "before") + texttest.Matching(t, tree) + " y"
 			want := allDates.re().FindAllStringIndex(text, -1)
 			if len(want) > 0 && !mayDate(text) {
 				t.Fatalf("%q has a date", text)
@@ -345,6 +345,15 @@ func TestLookFindsEveryDate(t *testing.T) {
 			if got := allDates.findPlaces(text); fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Fatalf("%q: dates at %v, want %v", text, got, want)
 			}
+			if namesPast(text) && !NamesPast(text) {
+				t.Fatalf("%q has a past day", text)
+			}
 		})
+	}
+}
+
+func BenchmarkNamesPast(b *testing.B) {
+	for b.Loop() {
+		NamesPast("另外压测报告放在哪里了，今天下班前能看到吗")
 	}
 }
