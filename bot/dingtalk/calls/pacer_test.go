@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,10 +94,16 @@ func TestPause(t *testing.T) {
 // several is a store of several running replicas.
 type several struct {
 	*Memory
-	n int
+	n atomic.Int64
 }
 
-func (s several) Replicas(context.Context) (int, error) { return s.n, nil }
+func (s *several) Replicas(context.Context) (int, error) { return int(s.n.Load()), nil }
+
+func severalOf(n int64) *several {
+	s := &several{Memory: NewMemory()}
+	s.n.Store(n)
+	return s
+}
 
 // Replicas share one rate: together they begin at most 20 calls of one API in a second, and each makes its calls. A replica that is
 // left alone has the whole rate again.
@@ -112,7 +119,7 @@ func TestReplicasShareTheRate(t *testing.T) {
 				var at []time.Time
 				var callers sync.WaitGroup
 				for range n {
-					g := New(Options{Store: several{NewMemory(), n}})
+					g := New(Options{Store: severalOf(int64(n))})
 					go g.Watch(ctx)
 					synctest.Wait()
 					for range 10 {
@@ -140,13 +147,13 @@ func TestReplicasShareTheRate(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s := &several{NewMemory(), 3}
+		s := severalOf(3)
 		g := New(Options{Store: s})
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		go g.Watch(ctx)
 		synctest.Wait()
-		s.n = 1
+		s.n.Store(1)
 		<-time.After(refreshEvery)
 		synctest.Wait()
 		began := time.Now()
@@ -158,7 +165,7 @@ func TestReplicasShareTheRate(t *testing.T) {
 		if took := time.Since(began); took != 0 || g.Share() != 1 {
 			t.Errorf("20 calls of the only replica took %s", took)
 		}
-		s.n = 40 // more than calls
+		s.n.Store(40) // more than calls
 		<-time.After(refreshEvery)
 		synctest.Wait()
 		began = time.Now()
