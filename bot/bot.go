@@ -19,6 +19,7 @@ import (
 	"ebb/bot/reload"
 	"ebb/bot/schedule"
 	"ebb/bot/turn"
+	"ebb/bot/turn/slot"
 	"ebb/bot/upkeep"
 	"ebb/bot/view"
 	"ebb/bot/wording"
@@ -337,7 +338,7 @@ func (b *Bot) Ready() error {
 	case b.stopping():
 		return errors.New("draining")
 	case !b.leases.Trusted():
-		return turn.ErrHeartbeat
+		return slot.ErrHeartbeat
 	case b.cfg.Transport.Ready() || b.cfg.OneStream && b.stream.StandsBy():
 		return nil
 	}

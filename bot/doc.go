@@ -5,16 +5,16 @@
 //	 1 decode       raw frame -> sessions.Message            bot/dingtalk/frame.go
 //	 2 accept       one transaction, then the ack            intake.go        -> sql/queries/inbox.sql
 //	 3 mailbox      one turn at a time per session           sessions/serial, sessions/lease
-//	 4 load         summaries + raw tail + pinned memory     turn/turn.go     -> sql/queries/turn.sql
-//	 5 assemble     fit into the window                      view; turn/request.go
-//	 6 loop         model <-> tools                          turn/loop.go     -> bot/openai, bot/tools
+//	 4 load         summaries + raw tail + pinned memory     turn/slot        -> sql/queries/turn.sql
+//	 5 assemble     fit into the window                      view; turn/answer/request.go
+//	 6 loop         model <-> tools                          turn/answer/loop.go -> bot/openai, bot/tools
 //	 7 commit       events + counters + outbox, fenced       turn/turn.go     -> sql/queries/turn.sql
 //	 8 reply        outbox -> webhook or open API            outbox           -> bot/dingtalk
-//	 9 account      provider usage corrects the estimate     turn/turn.go, compaction/tokens
+//	 9 account      provider usage corrects the estimate     turn/answer/account.go, compaction/tokens
 //	10 flush        >= 90 %, and more: memory_save forced    upkeep/flush.go  -> memory
 //	11 compact      >= 100 %: prefix -> summary              upkeep/compact.go -> compaction
 //
-// A slash command leaves this way at step 4: turn/triage.go finds it, command answers it in place of steps 5 and 6.
+// A slash command leaves this way at step 4: turn/choice/triage.go finds it, command answers it in place of steps 5 and 6.
 //
 // # Packages
 //
@@ -24,6 +24,7 @@
 //	bot                                    New, Run, intake, the drain, metrics, the restart report
 //	turn   command   upkeep   leader       a turn, its command, the work besides turns, the stream connection
 //	outbox   view                          replies on their way, requests and their size
+//	turn/slot   choice   answer            the stages of a turn: a place for it, what it answers, the model's answer
 //	blame                                  the parts at fault for a refused request
 //	manage                                 actions of members, administrators and operators: commands and command line
 //	wording   chat   llm                   fixed words, ports to transport and tools, the port to models
@@ -36,6 +37,9 @@
 // All packages may use three mechanisms: ebb/sessions/periodic repeats background work at intervals, and
 // ebb/sessions/retry repeats failed work after growing pauses. Package ebb/sessions/rules reads regular expressions that
 // judge text from data files with examples.
+//
+// A turn goes through stages that each take a value and return one. turn/turn.go reads from top to bottom: a slot.Slot, a
+// choice.Choice of its messages, an answer.Answer, a commit.
 //
 // Package turn declares the ports Upkeep, Commands and Outbox, and imports none of those packages. The adapters
 // bot/dingtalk, bot/tools and bot/openai implement the ports of chat and llm. bot/dingtalk/markdown cuts long texts into sound
@@ -57,16 +61,16 @@
 //  3. A session has one owner at a time, by a lease with a term; every write names the term. The sweep (sweep.go) makes up for
 //     a lost wake-up.
 //  4. A turn reads one snapshot. Its messages are in the order of sending (createAt, then the order of reading). A turn
-//     waits for messages that this replica still stores, and briefly for messages sent together (turn/gather.go).
+//     waits for messages that this replica still stores, and briefly for messages sent together (turn/slot/gather.go).
 //     The messages are marked first. An attempt is counted for a panic, for data that the storage refuses, and for the death
-//     of the process that marked them, and for nothing else (turn/attempt.go). A message that fell
-//     with two processes is narrowed down by halves (turn/suspects.go). After three attempts it is a dead letter
-//     (turn/triage.go). Quotes are looked up in the log first, under the lease (view/quotes.go).
+//     of the process that marked them, and for nothing else (turn/turn.go). A message that fell
+//     with two processes is narrowed down by halves (turn/slot/suspects.go). After three attempts it is a dead letter
+//     (turn/choice/triage.go). Quotes are looked up in the log first, under the lease (view/quotes.go).
 //  5. Assembling is pure, and a request differs from the last one only at its end: prompt caches hold. Pinned memory is
 //     read again only with a compaction. Recall stands right before the question, only in that turn's requests.
 //  6. A tool call is recorded before it runs. After a crash a call that may have had an effect is not repeated unasked.
-//     A /stop ends the model's work, and the words so far are committed (turn/stop.go). It ends a turn that waits for
-//     a slot at once (turn/queue.go).
+//     A /stop ends the model's work, and the words so far are committed (turn/slot/watch.go, turn/stop.go). It ends a turn
+//     that waits for a slot at once (turn/slot/queue.go).
 //  7. A turn commits as a whole or not at all. While the database is unavailable the commit is retried: an answer is not lost.
 //  8. The row exists before the send and is marked after it. Only the first attempt is made from memory. Each later attempt,
 //     and each later part of a long reply, claims the row. A reply is sent again under the same idempotency key, where the
@@ -109,8 +113,8 @@
 //	bot/dingtalk/reaction/reaction.go   the mark on a question                         one a turn, setTime
 //	bot/dingtalk/reaction/remove.go     the removal of marks                           8 at once, awaited by the task
 //	bot/outbox/outbox.go          the replies of a conversation                        one a conversation with unsent ones
-//	bot/turn/queue.go             the watch of a waiting turn                          one a waiting turn
-//	bot/turn/stop.go              the watch of a running turn                          one a running turn
+//	bot/turn/slot/queue.go        the watch of a waiting turn                          one a waiting turn
+//	bot/turn/slot/watch.go        the watch of a running turn                          one a running turn
 //	bot/upkeep/digest.go          digests                                              4 at once, awaited by the task
 //	bot/upkeep/requests.go        compactions by hand                                  the slots of upkeep, awaited by the task
 //	bot/openai/probe.go           a request whose caller stopped waiting               one a model, to the request's deadline

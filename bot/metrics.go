@@ -8,7 +8,8 @@ import (
 
 	"ebb/bot/access"
 	"ebb/bot/llm"
-	"ebb/bot/turn"
+	"ebb/bot/turn/answer"
+	"ebb/bot/turn/choice"
 	"ebb/bot/upkeep"
 	"ebb/memory/extract"
 	"ebb/sessions"
@@ -126,7 +127,7 @@ func (m *metrics) begin() {
 		m.limited:  limitNames(),
 		m.flushes:  {"saved", "nothing", "failed"},
 		m.digests:  {"written", "nothing", "failed"},
-		m.refusals: {turn.RefusedQuestion, turn.RefusedHistory, turn.RefusedAll},
+		m.refusals: {string(answer.RefusedQuestion), string(answer.RefusedHistory), string(answer.RefusedAll)},
 		m.withheld: {upkeep.WithheldMessage, upkeep.WithheldSummary, upkeep.WithheldFact},
 	} {
 		for _, w := range words {
@@ -149,10 +150,10 @@ type recorder struct {
 func (r *recorder) TurnBegun(key sessions.Key, asked []sessions.Event) { r.restarts.begin(key, asked) }
 
 // TurnCommitted implements turn.Stats; now is the storage's clock.
-func (r *recorder) TurnCommitted(key sessions.Key, kind string, asked []sessions.Event, took time.Duration, now time.Time, stopping bool) {
+func (r *recorder) TurnCommitted(key sessions.Key, kind choice.Kind, asked []sessions.Event, took time.Duration, now time.Time, stopping bool) {
 	m := r.metrics
 	r.restarts.turn(key, asked, stopping)
-	m.turns.WithLabelValues(kind).Inc()
+	m.turns.WithLabelValues(string(kind)).Inc()
 	m.turnSeconds.Observe(took.Seconds())
 	for _, e := range asked {
 		m.waitSeconds.Observe(max(0, now.Sub(e.CreatedAt).Seconds()))
@@ -178,9 +179,9 @@ func (r *recorder) LimitReached(limit sessions.Limit) {
 }
 
 // RequestRefused implements turn.Stats.
-func (r *recorder) RequestRefused(what string) {
-	r.metrics.refusals.WithLabelValues(what).Inc()
-	if what == turn.RefusedQuestion {
+func (r *recorder) RequestRefused(what answer.Refused) {
+	r.metrics.refusals.WithLabelValues(string(what)).Inc()
+	if what == answer.RefusedQuestion {
 		r.Withheld(upkeep.WithheldMessage, 1)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/bot/llm"
-	"ebb/bot/turn"
+	"ebb/bot/turn/answer"
 	"ebb/bot/view"
 	"ebb/bot/wording"
 	"ebb/sessions"
@@ -348,7 +348,7 @@ func TestStopDuringATool(t *testing.T) {
 		w.say("m2", "alice", "/stop")
 		want(t, "runs of the tool", acts.Load(), 1)
 		w.say("m3", "alice", "what happened?")
-		want(t, "results", w.results(), map[string]string{"c1": view.Interrupted, "c2": turn.NotRun})
+		want(t, "results", w.results(), map[string]string{"c1": view.Interrupted, "c2": answer.NotRun})
 		w.legalLog()
 	})
 }

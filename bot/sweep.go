@@ -8,7 +8,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/bot/turn"
 	"ebb/sessions"
 	"ebb/sessions/guard"
 	"ebb/sessions/periodic"
@@ -39,7 +38,7 @@ const (
 func (b *Bot) sweep(ctx context.Context) error {
 	for _, l := range b.runner.Running() {
 		if !b.leases.Owns(l) { // a replica that was cut off may have lost it
-			turn.Look(b.runner, l.Key)
+			b.runner.Look(l.Key)
 		}
 	}
 	if err := b.revive(ctx); err != nil {

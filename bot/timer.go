@@ -7,7 +7,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/schedule"
-	"ebb/bot/turn"
 	"ebb/sessions"
 )
 
@@ -35,7 +34,7 @@ func (b *Bot) leads(ctx context.Context) (bool, error) {
 func (b *Bot) wakeFor(a sessions.Accepted) {
 	b.leases.Learn(a.Lease)
 	if a.Lease.Owner != b.leases.Owner() {
-		turn.Look(b.runner, a.Lease.Key)
+		b.runner.Look(a.Lease.Key)
 	}
 	if a.New && a.Lease.Owner == b.leases.Owner() {
 		b.runner.Wake(a.Lease.Key)

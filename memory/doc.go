@@ -25,7 +25,7 @@
 //	search          terms, candidates, ranking          rank -> sql/search, sql/index
 //	meaning         vectors, filled in the background   embed -> sql/vectors
 //	read            virtual paths                       show -> bot/tools
-//	pinned, recall  at the head, next to the question   source.go -> bot/view, bot/turn/recall.go
+//	pinned, recall  at the head, next to the question   source.go -> bot/view, bot/turn/answer/recall.go
 //	consolidation   scopes that hold too much           consolidate -> sql/facts
 //	digest          a group's day                       digest.go -> sql/facts, bot/upkeep
 //	rights          see, take along, forget, promote    rights.go -> sql/facts, sql/erasure, bot/command

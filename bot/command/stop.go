@@ -51,68 +51,76 @@ func stoppable(h *Handler, e sessions.Event, asked []sessions.Event) []sessions.
 }
 
 // Stopped implements turn.Commands. A card has its question above it.
-func (h *Handler) Stopped(ctx context.Context, x *view.Exchange, s view.Stopped) string {
-	e := stopping{h, x}
+func (h *Handler) Stopped(ctx context.Context, s view.Stopped) string {
 	one, stop := context.WithTimeout(ctx, waitingTime)
 	defer stop()
-	switch first := e.quote(x.Asked[0]); {
+	waiting := func() string {
+		return waitingList{h.store, h.views, h.commands, s.Lang}.besides(one, s.Key, slices.Concat(s.Asked, s.By))
+	}
+	switch first := quoteOf(h.views, s.Asked[0]); {
 	case s.Others:
-		return wording.Say(wording.StoppedOwn, x.Lang, first)
+		return wording.Say(wording.StoppedOwn, s.Lang, first)
 	case s.Shown:
-		return strings.TrimSpace(s.Said+"\n\n"+wording.Say(wording.CutShort, x.Lang)) + e.stillWaiting(one, s.By)
+		return strings.TrimSpace(s.Said+"\n\n"+wording.Say(wording.CutShort, s.Lang)) + waiting()
 	default:
-		return strings.TrimSpace(s.Said + "\n\n" + wording.Say(wording.TurnStopped, x.Lang, first) + e.stillWaiting(one, s.By))
+		return strings.TrimSpace(s.Said + "\n\n" + wording.Say(wording.TurnStopped, s.Lang, first) + waiting())
 	}
 }
 
 // shownWords is in characters.
 const shownWaiting, shownWords = 3, 30
 
-type stopping struct {
-	*Handler
-	*view.Exchange
-}
-
-// answer is for a command that stopped nothing.
-func (s stopping) answer(ctx context.Context) string {
-	text := wording.Say(wording.NothingRuns, s.Lang)
-	if s.strangersTurn() {
-		text = wording.Say(wording.NotYourTurn, s.Lang)
+// stopNothing answers a command that stopped nothing.
+func stopNothing(ctx context.Context, h *Handler, t *view.Exchange) string {
+	text := wording.Say(wording.NothingRuns, t.Lang)
+	if isStrangersTurn(h, t) {
+		text = wording.Say(wording.NotYourTurn, t.Lang)
 	}
-	return text + s.stillWaiting(ctx, nil)
+	return text + waitingList{h.store, h.views, h.commands, t.Lang}.besides(ctx, t.Key, t.Asked)
 }
 
-// strangersTurn reports whether a turn ran while the command waited that its sender has no right to stop.
-func (s stopping) strangersTurn() bool {
-	tail := s.View.Tail
+// isStrangersTurn reports whether a turn ran while the command waited that its sender has no right to stop.
+func isStrangersTurn(h *Handler, t *view.Exchange) bool {
+	tail := t.View.Tail
 	at := len(tail) - 1
 	for at >= 0 && tail[at].Role != sessions.RoleUser {
 		at--
 	}
-	if at < 0 || tail[len(tail)-1].Role != sessions.RoleAssistant || !tail[len(tail)-1].CreatedAt.After(s.Asked[0].CreatedAt) {
+	if at < 0 || tail[len(tail)-1].Role != sessions.RoleAssistant || !tail[len(tail)-1].CreatedAt.After(t.Asked[0].CreatedAt) {
 		return false
 	}
 	first := at
 	for first > 0 && tail[first-1].Role == sessions.RoleUser {
 		first--
 	}
-	return len(stoppable(s.Handler, s.Asked[0], tail[first:at+1])) == 0
+	return len(stoppable(h, t.Asked[0], tail[first:at+1])) == 0
 }
 
 // waitingTime bounds the look for waiting messages: a stopped turn ends without them.
 const waitingTime = time.Second
 
-func (s stopping) stillWaiting(ctx context.Context, stops []sessions.Event) string {
-	pending, err := s.store.Pending(ctx, s.Key, maxWaiting)
+// waitingList lists the waiting messages of a session for people.
+type waitingList struct {
+	store interface {
+		Pending(ctx context.Context, key sessions.Key, limit int) ([]sessions.Event, error)
+	}
+	views    *view.Builder
+	commands Table
+	lang     string
+}
+
+// besides lists them without those of a turn, and without commands that stop it.
+func (w waitingList) besides(ctx context.Context, key sessions.Key, taken []sessions.Event) string {
+	pending, err := w.store.Pending(ctx, key, maxWaiting)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to list the waiting messages")
 		return ""
 	}
 	var parts []string
 	for _, e := range slices.Backward(pending) {
-		isAsked := slices.ContainsFunc(slices.Concat(s.Asked, stops), func(a sessions.Event) bool { return a.ID == e.ID })
-		if !isAsked && s.commands.Parse(s.views.OwnWords(e)).Name != stopName {
-			parts = append(parts, wording.Literal(sessions.Nick(e.SenderNick))+" “"+s.quote(e)+"”")
+		isTaken := slices.ContainsFunc(taken, func(a sessions.Event) bool { return a.ID == e.ID })
+		if !isTaken && w.commands.Parse(w.views.OwnWords(e)).Name != stopName {
+			parts = append(parts, wording.Literal(sessions.Nick(e.SenderNick))+" “"+quoteOf(w.views, e)+"”")
 		}
 	}
 	if len(parts) == 0 {
@@ -122,11 +130,11 @@ func (s stopping) stillWaiting(ctx context.Context, stops []sessions.Event) stri
 	if n > shownWaiting {
 		parts, more = parts[:shownWaiting], "…"
 	}
-	return wording.Say(wording.StillWaiting, s.Lang, n, strings.Join(parts, wording.Say(wording.Comma, s.Lang))+more)
+	return wording.Say(wording.StillWaiting, w.lang, n, strings.Join(parts, wording.Say(wording.Comma, w.lang))+more)
 }
 
 const maxWaiting = 100
 
-func (s stopping) quote(e sessions.Event) string {
-	return wording.Literal(headOf(s.views.OwnWords(e), shownWords))
+func quoteOf(views *view.Builder, e sessions.Event) string {
+	return wording.Literal(headOf(views.OwnWords(e), shownWords))
 }

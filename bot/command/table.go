@@ -110,9 +110,7 @@ var Commands = Table{
 	}}},
 	{ZH: []string{"停止", "停", "停下", "停一下", "取消"}, EN: []string{stopName, "cancel", "abort"}, Uses: []Use{{
 		Usage: wording.Text{"/停止", "/stop"}, Does: wording.Text{"停止正在进行的回答", "stop the answer in progress"},
-		Run: func(h *Handler, ctx context.Context, t *view.Exchange, _ Call) string {
-			return stopping{h, t}.answer(ctx)
-		},
+		Run: func(h *Handler, ctx context.Context, t *view.Exchange, _ Call) string { return stopNothing(ctx, h, t) },
 	}}},
 	{ZH: []string{"提醒", "我的提醒"}, EN: []string{"remind", "reminders", "reminder"}, Uses: []Use{{
 		Args: Optional, Match: isList, Glue: "列清全所",

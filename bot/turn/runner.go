@@ -4,11 +4,12 @@ import (
 	"context"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-
 	"ebb/bot/chat"
 	"ebb/bot/llm"
 	"ebb/bot/reload"
+	"ebb/bot/turn/answer"
+	"ebb/bot/turn/choice"
+	"ebb/bot/turn/slot"
 	"ebb/bot/view"
 	"ebb/bot/wording"
 	"ebb/compaction/tokens"
@@ -51,31 +52,20 @@ type Config struct {
 	InlineDeadline time.Duration // for a compaction that an answer waits for
 }
 
-// Runner runs turns: from waiting messages to a committed answer.
+// Runner runs turns: from waiting messages to a committed answer. The stages of a turn are its fields.
 type Runner struct {
-	cfg            Config
-	store          sessions.Store
-	memory         memory.Store
-	model          llm.Model
-	counter        *tokens.Counter
-	leases         *lease.Holder
-	views          *view.Builder
-	worker         Upkeep
-	handler        Commands
-	tools          map[string]chat.Tool
-	languages      wording.Languages
-	now            func() time.Time
-	stopping       func() bool
-	draining       <-chan struct{}
-	slots          *llm.FairSemaphore // each turn holds a view
-	asides         *llm.FairSemaphore // turns without a slot, which were stopped while they waited for one
-	lookers        *llm.FairSemaphore // waiting turns that look for messages at intervals
-	suspects       *Suspects
-	staleNotices   staleNotices
-	gathering      gathering
-	running        running
-	suspectReports suspectReports
-	spoken         *lru.Cache[sessions.Key, string] // language of a session's last turn
+	cfg     Config
+	running slot.Running
+
+	gathering  *slot.Gathering
+	slots      *slot.Slots
+	inbox      slot.Inbox
+	chooser    *choice.Chooser
+	limits     *choice.Limits
+	screen     slot.Screen
+	watch      *slot.Watch
+	asker      *answer.Asker
+	accountant *answer.Accountant
 
 	turns       *serial.Mailboxes
 	maintenance *serial.Mailboxes
@@ -85,30 +75,20 @@ type Runner struct {
 
 // Upkeep is the work on a session apart from its turns.
 type Upkeep interface {
+	answer.Upkeep
 	// Due reports whether a view needs maintenance, FactsDue whether the session's facts are to be flushed.
 	Due(v sessions.View, tokens int) bool
 	FactsDue(s sessions.Session) bool
-	// Busy reports whether a flush or a compaction runs.
-	Busy(key sessions.Key) bool
-	// Inline compacts before the model is asked; waiting is the size of the question in tokens. needed returns the
-	// trigger, or "".
-	Inline(ctx context.Context, l sessions.Lease, waiting int, needed func(sessions.View) string) error
-	// Charge counts the spending of failed work.
-	Charge(ctx context.Context, key sessions.Key, s sessions.Spending)
 }
 
 // Commands answers the slash commands.
 type Commands interface {
+	choice.Commands
 	Command(ctx context.Context, x *view.Exchange) string
-	// Stops returns the messages of a turn that a message ends: all for a /stop of the conversation's owner, and for one of other people
-	// their own.
-	Stops(e sessions.Event, asked []sessions.Event) []sessions.Event
 	// Stopped is the text of a stopped turn with the answer to the commands.
-	Stopped(ctx context.Context, x *view.Exchange, s view.Stopped) string
+	Stopped(ctx context.Context, s view.Stopped) string
 	// May reports whether a message's sender has the right to a command, by its English name.
 	May(e sessions.Event, command string) bool
-	// Work is what limits count a command as; empty: it costs nothing, or will be refused.
-	Work(e sessions.Event) sessions.Work
 	// Confirmations looks up which waiting messages confirm an earlier command.
 	Confirmations(ctx context.Context, v *sessions.View)
 }
@@ -132,37 +112,55 @@ type Outbox interface {
 
 // Stats counts turns.
 type Stats interface {
+	answer.Stats
 	TurnBegun(key sessions.Key, asked []sessions.Event)
-	TurnCommitted(key sessions.Key, kind string, asked []sessions.Event, took time.Duration, now time.Time, stopping bool)
-	ToolCalled(tool, outcome string)
+	TurnCommitted(key sessions.Key, kind choice.Kind, asked []sessions.Event, took time.Duration, now time.Time, stopping bool)
 	LimitReached(limit sessions.Limit)
 	ReportDoubted(model string)
-	// RequestRefused counts a permanent refusal by what the provider refused: question, history or model.
-	RequestRefused(what string)
 }
-
-// maxSpoken bounds the sessions whose language is known before their view is read.
-const maxSpoken = 4096
 
 // New returns a runner; [Runner.Connect] completes it.
-func New(cfg Config) *Runner {
-	r := &Runner{
-		cfg: cfg, store: cfg.Store, memory: cfg.Memory, model: cfg.Model, counter: cfg.Counter, leases: cfg.Leases, views: cfg.Views,
-		worker: cfg.Upkeep, handler: cfg.Commands, tools: map[string]chat.Tool{}, languages: cfg.Languages, now: cfg.Now, stopping: cfg.Stopping,
-		draining: cfg.Draining, slots: llm.NewFairSemaphore(cfg.MaxTurns, cfg.Draining), asides: llm.NewFairSemaphore(max(1, cfg.MaxTurns/llm.TurnsPerCall), nil),
-		lookers:      llm.NewFairSemaphore(maxLookers, nil),
-		suspects:     &Suspects{Closed: cfg.Draining},
-		staleNotices: newStaleNotices(),
-	}
-	r.spoken, _ = lru.New[sessions.Key, string](maxSpoken) // it fails only without a size
-	for _, tool := range cfg.Tools {
-		r.tools[tool.Spec().Name] = tool
-	}
-	return r
-}
+func New(cfg Config) *Runner { return &Runner{cfg: cfg} }
 
-// Connect sets the mailboxes of turns and of upkeep, the outbox and the statistics. It is called once, before any other
-// method.
+// Connect sets the mailboxes of turns and of upkeep, the outbox and the statistics, and puts the stages together. It is called once,
+// before any other method.
 func (r *Runner) Connect(turns, maintenance *serial.Mailboxes, replies Outbox, stats Stats) {
 	r.turns, r.maintenance, r.outbox, r.stats = turns, maintenance, replies, stats
+	c := &r.cfg
+	kinds := choice.Kinds{Views: c.Views, StaleAfter: c.StaleAfter}
+	r.limits = &choice.Limits{Counts: c.Store, Current: c.Current, Location: c.Location, CommitTimeout: c.CommitTimeout, Reached: stats.LimitReached}
+	r.chooser = choice.New(choice.Config{
+		Kinds: kinds, Limits: r.limits, Commands: c.Commands, Views: c.Views, Counter: c.Counter, Languages: c.Languages, Location: c.Location, Now: c.Now,
+	})
+	receiver, _ := c.Transport.(chat.Receiver)
+	r.gathering = &slot.Gathering{For: c.Gather, Draining: c.Draining, Receiver: receiver}
+	r.inbox = slot.Inbox{Store: c.Store, Commands: c.Commands, Running: &r.running, Timeout: c.CommitTimeout}
+	r.screen = slot.Screen{Display: c.Display, Running: &r.running, AwaitSent: replies.AwaitSent, Kinds: kinds, Now: c.Now}
+	r.watch = &slot.Watch{
+		Store: c.Store, Outbox: replies, Leases: c.Leases, Inbox: r.inbox, Screen: r.screen, Running: &r.running, BusyNote: c.BusyNote, CommitTimeout: c.CommitTimeout,
+	}
+	r.slots = slot.New(slot.Config{
+		Store: c.Store, Leases: c.Leases, Resume: replies.Resume, Inbox: r.inbox, Screen: r.screen, Running: &r.running, Kinds: kinds, Limits: r.limits,
+		Chooser: r.chooser, Now: c.Now, Draining: c.Draining,
+		MaxTurns: c.MaxTurns, MaxMerged: c.MaxMerged, CommitTimeout: c.CommitTimeout,
+	})
+	r.asker = answer.New(answer.Config{
+		Store: c.Store, Memory: c.Memory, Model: c.Model, Counter: c.Counter, Views: c.Views, Upkeep: c.Upkeep, Tools: c.Tools, May: c.Commands.May, Stats: stats,
+		Now: c.Now, Location: c.Location, Remember: c.Remember,
+		MaxToolRounds: c.MaxToolRounds, CommitTimeout: c.CommitTimeout, InlineDeadline: c.InlineDeadline,
+	})
+	r.accountant = &answer.Accountant{Views: c.Views, ReportDoubted: stats.ReportDoubted}
 }
+
+// Wake starts a turn for a stored message, or makes the running one look for a /stop.
+func (r *Runner) Wake(key sessions.Key) {
+	r.gathering.Note(key)
+	r.running.Note(key)
+	r.turns.Wake(key)
+}
+
+// Look makes a session's running turn look for its stop and for the end of its lease.
+func (r *Runner) Look(key sessions.Key) { r.running.Note(key) }
+
+// Running lists the leases of running turns. Other work of a session may lose its lease meanwhile, and forget it.
+func (r *Runner) Running() []sessions.Lease { return r.running.Leases() }

@@ -24,21 +24,24 @@ type Exchange struct {
 
 // Stopped is a turn that commands ended.
 type Stopped struct {
+	Key    sessions.Key
+	Asked  []sessions.Event // messages that it answered
+	Lang   string           // for fixed words
 	Said   string           // words of the model so far
 	By     []sessions.Event // the commands in words, the first sent first
 	Others bool             // messages of other people go on
 	Shown  bool             // people see the turn on a card
 }
 
-// ChatWith describes the conversation and its speakers; later are the turn's own events so far. Summaries count as
+// ChatOf describes the conversation of a view and the speakers of messages; later are the turn's own events so far. Summaries count as
 // retold: a fact that only they hold has no speaker.
-func (x *Exchange) ChatWith(later []sessions.Event) draft.Chat {
-	c := draft.ChatOf(x.View.Session, slices.Concat(x.View.Tail, x.Asked, later))
-	c.Reads = x.View.Reads
-	if x.View.Session.CompactedSeq > 0 {
-		c.Retold = []string{x.View.Gap}
+func ChatOf(v sessions.View, asked, later []sessions.Event) draft.Chat {
+	c := draft.ChatOf(v.Session, slices.Concat(v.Tail, asked, later))
+	c.Reads = v.Reads
+	if v.Session.CompactedSeq > 0 {
+		c.Retold = []string{v.Gap}
 	}
-	for _, a := range x.View.Summaries {
+	for _, a := range v.Summaries {
 		c.Retold = append(c.Retold, a.Text)
 	}
 	return c
@@ -46,7 +49,7 @@ func (x *Exchange) ChatWith(later []sessions.Event) draft.Chat {
 
 // Reader returns the conversation's rights to read memory, for people: nothing is left out for a model.
 func (x *Exchange) Reader() memory.Reader {
-	r := draft.ReaderOf(x.ChatWith(nil))
+	r := draft.ReaderOf(ChatOf(x.View, x.Asked, nil))
 	r.Reads = ""
 	return r
 }

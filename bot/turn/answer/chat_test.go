@@ -1,10 +1,10 @@
-package turn
+package answer
 
 import (
 	"cmp"
 	"testing"
 
-	"ebb/bot/view"
+	"ebb/bot/turn/choice"
 	"ebb/memory"
 	"ebb/memory/draft"
 	"ebb/sessions"
@@ -34,10 +34,10 @@ func TestRetoldTextHasNoSpeaker(t *testing.T) {
 	} {
 		words := cmp.Or(c.words, "嗯，继续吧")
 		asked := sessions.Event{Role: sessions.RoleUser, SenderID: "u1", Content: words, Message: &sessions.Message{Text: words}}
-		tu := &Turn{Found: c.found, Exchange: view.Exchange{Asked: []sessions.Event{asked}}}
-		tu.View.Summaries = c.summaries
-		tu.View.Session = sessions.Session{Key: sessions.NewKey("robot", "c1", ""), RobotCode: "robot", ConversationID: "c1", ConversationType: sessions.Group, CompactedSeq: c.compacted}
-		drafts, refused := draft.Route([]memory.Fact{fact}, tu.Chat())
+		q := &question{found: found{hits: c.found}, made: choice.Choice{Asked: []sessions.Event{asked}}}
+		q.made.View.Summaries = c.summaries
+		q.made.View.Session = sessions.Session{Key: sessions.NewKey("robot", "c1", ""), RobotCode: "robot", ConversationID: "c1", ConversationType: sessions.Group, CompactedSeq: c.compacted}
+		drafts, refused := draft.Route([]memory.Fact{fact}, q.chat(nil))
 		if len(drafts) != 1 || drafts[0].Scope != c.want {
 			t.Errorf("%s: it became %+v (%v), want it in the %s", name, drafts, refused, c.want)
 		}

@@ -1,4 +1,4 @@
-package turn
+package choice
 
 import (
 	"strings"
@@ -12,7 +12,7 @@ import (
 // A scheduled message is answered by its kind and by the delay since its time, and never as a command.
 func TestScheduledMessages(t *testing.T) {
 	t.Parallel()
-	r := testRunner(t)
+	chooser := testChooser(t)
 	now := time.Date(2026, 11, 27, 10, 0, 0, 0, time.UTC)
 	next := now.Add(24 * time.Hour)
 	for name, c := range map[string]struct {
@@ -20,28 +20,27 @@ func TestScheduledMessages(t *testing.T) {
 		late    time.Duration
 		next    time.Time
 		text    string
-		want    string
+		want    Kind
 		answers []string
 	}{
-		"in time":          {sessions.Remind, time.Second, time.Time{}, "drink", kindRemind, []string{"⏰ Ann: drink"}},
-		"a command's form": {sessions.Remind, time.Second, time.Time{}, "/new", kindRemind, []string{"⏰ Ann: /new"}},
-		"late":             {sessions.Remind, 5 * time.Minute, next, "drink", kindRemind, []string{"⏰ Ann: drink", "This was due at 2026-11-27 09:55"}},
-		"missed":           {sessions.Remind, time.Hour, time.Time{}, "drink", kindRemind, []string{"the reminder of 2026-11-27 09:00 was missed", `"Ann: drink"`}},
-		"question":         {sessions.AskModel, 5 * time.Minute, time.Time{}, "/status of the project", kindAsk, nil},
-		"missed question":  {sessions.AskModel, time.Hour, time.Time{}, "progress", kindMissed, []string{"was missed"}},
+		"in time":          {sessions.Remind, time.Second, time.Time{}, "drink", Remind, []string{"⏰ Ann: drink"}},
+		"a command's form": {sessions.Remind, time.Second, time.Time{}, "/new", Remind, []string{"⏰ Ann: /new"}},
+		"late":             {sessions.Remind, 5 * time.Minute, next, "drink", Remind, []string{"⏰ Ann: drink", "This was due at 2026-11-27 09:55"}},
+		"missed":           {sessions.Remind, time.Hour, time.Time{}, "drink", Remind, []string{"the reminder of 2026-11-27 09:00 was missed", `"Ann: drink"`}},
+		"question":         {sessions.AskModel, 5 * time.Minute, time.Time{}, "/status of the project", Ask, nil},
+		"missed question":  {sessions.AskModel, time.Hour, time.Time{}, "progress", Missed, []string{"was missed"}},
 	} {
 		s := sessions.Scheduled{Kind: c.kind, DueAt: now.Add(-c.late), Next: c.next}
 		e := sessions.Event{State: sessions.Pending, Content: s.Lead() + c.text, CreatedAt: now, SenderNick: "Ann", Message: &sessions.Message{ConversationType: sessions.Group, Scheduled: &s}}
-		if got := r.kindOf(e, now); got != c.want {
+		if got := chooser.cfg.Kinds.KindOf(e, now); got != c.want {
 			t.Errorf("%s: the kind is %s, want %s", name, got, c.want)
 		}
-		turn := &Turn{plan: plan{Kind: c.want}}
-		turn.Asked, turn.Lang = []sessions.Event{e}, "en"
+		made := Choice{Kind: c.want, Asked: []sessions.Event{e}, Lang: "en"}
 		if c.answers == nil {
 			continue
 		}
 		for _, want := range c.answers {
-			if got := r.scheduledAnswer(turn, now); !strings.Contains(got, want) {
+			if got := chooser.scheduledAnswer(made, now); !strings.Contains(got, want) {
 				t.Errorf("%s: the answer is %q, want %q in it", name, got, want)
 			}
 		}
@@ -51,20 +50,19 @@ func TestScheduledMessages(t *testing.T) {
 // A missed time of a schedule that goes on has no apology. Others that are answered with it keep theirs.
 func TestMissedTimeOfRepeatedScheduleIsSilent(t *testing.T) {
 	t.Parallel()
-	r := testRunner(t)
+	chooser := testChooser(t)
 	now := time.Date(2026, 11, 27, 10, 0, 0, 0, time.UTC)
 	event := func(text string, next time.Time) sessions.Event {
 		s := sessions.Scheduled{Kind: sessions.Remind, DueAt: now.Add(-time.Hour), Next: next, Repeats: !next.IsZero()}
 		return sessions.Event{Content: s.Lead() + text, Message: &sessions.Message{Scheduled: &s}}
 	}
 	daily, once := event("drink", now.Add(time.Hour)), event("meeting", time.Time{})
-	turn := &Turn{plan: plan{Kind: kindMissed}}
-	turn.Lang, turn.Asked = "en", []sessions.Event{daily}
-	if got := r.scheduledAnswer(turn, now); got != "" {
+	made := Choice{Kind: Missed, Lang: "en", Asked: []sessions.Event{daily}}
+	if got := chooser.scheduledAnswer(made, now); got != "" {
 		t.Errorf("the answer is %q", got)
 	}
-	turn.Asked = []sessions.Event{daily, once}
-	if got := r.scheduledAnswer(turn, now); !strings.Contains(got, "meeting") || strings.Contains(got, "drink") {
+	made.Asked = []sessions.Event{daily, once}
+	if got := chooser.scheduledAnswer(made, now); !strings.Contains(got, "meeting") || strings.Contains(got, "drink") {
 		t.Errorf("the answer to both is %q", got)
 	}
 }
@@ -87,7 +85,7 @@ func TestReminderIsAddressedOnce(t *testing.T) {
 // private chat there is one person alone.
 func TestRemindersNameTheirCreator(t *testing.T) {
 	t.Parallel()
-	r := testRunner(t)
+	chooser := testChooser(t)
 	now := time.Date(2026, 11, 27, 10, 0, 0, 0, time.UTC)
 	s := sessions.Scheduled{Kind: sessions.Remind, DueAt: now}
 	of := func(kind sessions.ConversationType, nick, text string) sessions.Event {
@@ -104,9 +102,8 @@ func TestRemindersNameTheirCreator(t *testing.T) {
 		"no name": {[]sessions.Event{of(sessions.Group, "\u200b", "喝水")}, "⏰ 成员：喝水"},
 		"private": {[]sessions.Event{of(sessions.Private, "张三", "# 喝水")}, "⏰ ＃ 喝水"},
 	} {
-		turn := &Turn{plan: plan{Kind: kindRemind}}
-		turn.Lang, turn.Asked = "zh", c.asked
-		if got := r.scheduledAnswer(turn, now); got != c.want {
+		made := Choice{Kind: Remind, Lang: "zh", Asked: c.asked}
+		if got := chooser.scheduledAnswer(made, now); got != c.want {
 			t.Errorf("%s: the answer is %q, want %q", name, got, c.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package turn
+package choice
 
 import (
 	"time"

@@ -1,4 +1,4 @@
-package turn
+package choice
 
 import (
 	"cmp"
@@ -18,29 +18,29 @@ const lateAfter = time.Minute
 
 // scheduledAnswer is the answer to reminders, or to schedules that were missed. It is empty if all of these go on: their next time
 // is worth more than an apology, which takes a call.
-func (r *Runner) scheduledAnswer(t *Turn, now time.Time) string {
-	parts := make([]string, 0, len(t.Asked))
-	for _, e := range t.Asked {
-		s, text := *e.Message.Scheduled, reminderText(e, r.views.OwnWords(e), t.Lang)
-		at := wording.Moment(s.DueAt)
+func (c *Chooser) scheduledAnswer(made Choice, now time.Time) string {
+	parts := make([]string, 0, len(made.Asked))
+	for _, e := range made.Asked {
+		s, text := *e.Message.Scheduled, reminderText(e, c.cfg.Views.OwnWords(e), made.Lang)
+		at, missed := wording.Moment(s.DueAt), isMissed(s, now, c.cfg.Kinds.StaleAfter)
 		switch {
-		case isMissed(s, now, r.cfg.StaleAfter) && s.Repeats && !s.Next.IsZero():
+		case missed && s.Repeats && !s.Next.IsZero():
 			continue
-		case isMissed(s, now, r.cfg.StaleAfter):
-			text = wording.Say(wording.RemindMissed, t.Lang, at, text)
+		case missed:
+			text = wording.Say(wording.RemindMissed, made.Lang, at, text)
 		case now.Sub(s.DueAt) > lateAfter:
-			text = wording.Say(wording.RemindLate, t.Lang, text, at)
+			text = wording.Say(wording.RemindLate, made.Lang, text, at)
 		default:
-			text = wording.Say(wording.RemindDue, t.Lang, text)
+			text = wording.Say(wording.RemindDue, made.Lang, text)
 		}
 		parts = append(parts, text)
 	}
 	return strings.Join(parts, "\n\n")
 }
 
-// lateNote is for a reply that waits for calls of the platform's API after its time.
-func lateNote(t *Turn) string {
-	return wording.Say(wording.RemindOverdue, t.Lang, wording.Moment(t.Asked[0].Message.Scheduled.DueAt))
+// LateNote is for a reply to scheduled messages that waits for calls of the platform's API after its time.
+func LateNote(made Choice) string {
+	return wording.Say(wording.RemindOverdue, made.Lang, wording.Moment(made.Asked[0].Message.Scheduled.DueAt))
 }
 
 // reminderText is the text of a reminder. In a group, where several people's are answered together, it has its creator's name.

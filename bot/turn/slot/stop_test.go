@@ -1,14 +1,15 @@
-package turn
+package slot
 
 import (
 	"testing"
 
 	"ebb/bot/chat"
+	"ebb/bot/turn/choice"
 	"ebb/sessions"
 )
 
 // allStop takes each message for a /stop by a person who may stop the turn.
-type allStop struct{ Commands }
+type allStop struct{ choice.Commands }
 
 func (allStop) Stops(_ sessions.Event, asked []sessions.Event) []sessions.Event { return asked }
 
@@ -19,7 +20,7 @@ func TestButtonStopsTheTurnOfItsCard(t *testing.T) {
 	press := sessions.Event{MsgID: chat.StopID(first[0].ID, "u-root"), Message: &sessions.Message{Quiet: true}}
 	press.ID = 3
 	stops := func(e sessions.Event, asked []sessions.Event, before int64) bool {
-		return len(endedBy(allStop{}, e, asked, before)) > 0
+		return len(Inbox{Commands: allStop{}}.EndedBy(e, asked, before)) > 0
 	}
 	if !stops(press, first, 2) || stops(press, next, 2) {
 		t.Error("the button stops another turn, or not its own")

@@ -1,4 +1,4 @@
-package turn
+package choice
 
 import (
 	"fmt"
@@ -18,8 +18,8 @@ import (
 // usable is the tokens of a request's messages in the tests.
 const usable = 12000
 
-// testRunner plans turns and builds requests, without a store.
-func testRunner(t *testing.T) *Runner {
+// testChooser chooses without a store.
+func testChooser(t *testing.T) *Chooser {
 	t.Helper()
 	counter, err := tokens.NewCounter()
 	if err != nil {
@@ -35,7 +35,10 @@ func testRunner(t *testing.T) *Runner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(Config{Commands: stopWord{}, Counter: counter, Current: current, Views: views, Now: time.Now, StaleAfter: 30 * time.Minute, Languages: wording.Languages{Preset: "zh"}})
+	return New(Config{
+		Kinds: Kinds{Views: views, StaleAfter: 30 * time.Minute}, Limits: &Limits{Current: current}, Commands: stopWord{}, Views: views, Counter: counter,
+		Languages: wording.Languages{Preset: "zh"}, Location: time.UTC, Now: time.Now,
+	})
 }
 
 // stopWord is commands with the one word that stops a turn.
@@ -81,8 +84,8 @@ func waits(what string, now time.Time) sessions.Event {
 // Which of the waiting messages a turn takes, and as what.
 func TestTriage(t *testing.T) {
 	t.Parallel()
-	r, now := testRunner(t), time.Now()
-	for _, c := range []struct {
+	c, now := testChooser(t), time.Now()
+	for _, row := range []struct {
 		waiting string
 		want    string
 	}{
@@ -108,21 +111,22 @@ func TestTriage(t *testing.T) {
 		{"ask,large,large", "ask 2"},
 	} {
 		var pending []sessions.Event
-		for what := range strings.SplitSeq(c.waiting, ",") {
+		for what := range strings.SplitSeq(row.waiting, ",") {
 			if what != "" {
 				pending = append(pending, waits(what, now))
 			}
 		}
-		p := r.triage(pending, usable, now)
-		want(t, c.waiting, fmt.Sprint(p.Kind, " ", p.Take), c.want)
+		kind, take := c.triage(pending, usable, now)
+		want(t, row.waiting, fmt.Sprint(kind, " ", take), row.want)
 	}
 }
 
 // One message that is larger than the budget is taken all the same: alone.
 func TestTriageTakesAtLeastOne(t *testing.T) {
 	t.Parallel()
-	r, now := testRunner(t), time.Now()
+	c, now := testChooser(t), time.Now()
 	e := waits("ask", now)
 	e.Tokens = 1 << 20
-	want(t, "taken", r.triage([]sessions.Event{e, waits("ask", now)}, usable, now).Take, 1)
+	_, take := c.triage([]sessions.Event{e, waits("ask", now)}, usable, now)
+	want(t, "taken", take, 1)
 }

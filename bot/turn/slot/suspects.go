@@ -1,4 +1,4 @@
-package turn
+package slot
 
 import (
 	"context"

@@ -1,0 +1,105 @@
+package answer
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot/llm"
+	"ebb/bot/turn/choice"
+	"ebb/bot/view"
+	"ebb/compaction"
+	"ebb/compaction/tokens"
+	"ebb/sessions"
+)
+
+// Report is the last call's account of the context's size, beside ours.
+type Report struct {
+	usage    sessions.Usage // the provider's; its zero value: there is none
+	guessed  bool           // the usage is an estimate
+	ended    bool           // Ebb ended the call before a report
+	estimate int            // our own count of the request, not calibrated
+	recalled int            // tokens of recalled memory in it
+	partial  bool           // it showed a part of the view
+}
+
+// Account is the size of the context behind an answer, in tokens.
+type Account struct {
+	Total       int // for the next request
+	Observed    int // reported prompt of the last call; 0: none
+	Appended    int // growth of the view
+	Calibration float64
+}
+
+// Accountant counts contexts. Its fields are required.
+type Accountant struct {
+	Views         *view.Builder
+	ReportDoubted func(model string) // counts reports that are no measurements
+
+	warned sync.Map // models whose reports are no measurements
+}
+
+// Account uses the provider's report if it can be one, or else our own count, calibrated by earlier reports. It counts the answer's events.
+func (k *Accountant) Account(ctx context.Context, a Answer) Account {
+	for i := range a.Events {
+		if a.Events[i].Tokens == 0 { // others were counted when appended
+			a.Events[i].Tokens = k.Views.CountEvent(a.Events[i])
+		}
+	}
+	s, last := a.For.View.Session, a.Report.usage
+	sum := Account{Calibration: s.CalibrationFactor}
+	if a.For.Apart() || a.For.Kind == choice.Dead {
+		sum.Total = s.TotalTokens // nothing enters the view
+		if a.For.Kind == choice.Dead {
+			sum.Appended = k.appended(a, sum.Calibration)
+		}
+		return sum
+	}
+	if a.Report.ended {
+		last = sessions.Usage{}
+	}
+	if last.Prompt > 0 && (a.Report.guessed || !tokens.IsMeasured(last.Prompt, a.Report.estimate)) {
+		k.ReportDoubted(a.Model)
+		k.warn(ctx, a)
+		sum.Calibration, last = max(sum.Calibration, 1), sessions.Usage{} // a server that cuts requests reported less than it should before, too
+	}
+	if last.Prompt > 0 {
+		sum.Calibration = tokens.Calibrate(sum.Calibration, last.Prompt, a.Report.estimate)
+	}
+	sum.Observed, sum.Appended = llm.Clamp(last.Prompt), k.appended(a, sum.Calibration)
+	if last.Prompt > 0 && !a.Report.partial {
+		// The next request has no recalled memory.
+		sum.Total = max(0, sum.Observed-view.Calibrated(a.Report.recalled, sum.Calibration)) + llm.Clamp(last.Completion) + tokens.MessageOverhead
+		return sum
+	}
+	// Without a report the known total grows by the appended tokens, and is at least our own count.
+	sum.Total = max(k.Views.Size(a.For.View, sum.Calibration), s.TotalTokens) + sum.Appended
+	return sum
+}
+
+// appended is the growth of the view, which shows large bodies shortened.
+func (k *Accountant) appended(a Answer, cal float64) int {
+	shown := slices.Concat(a.For.Asked, a.Events)
+	view.Shrink(shown, k.Views.Settings(a.For.View.Session).Window.Usable(), 1)
+	return view.Calibrated(compaction.TokensOf(shown), cal)
+}
+
+// warn names a model once. Our own count replaces its report.
+func (k *Accountant) warn(ctx context.Context, a Answer) {
+	if _, known := k.warned.LoadOrStore(a.Model, true); known {
+		return
+	}
+	r := a.Report
+	log := zerolog.Ctx(ctx).Warn().Str("model", a.Model).Int("counted", r.estimate)
+	switch {
+	case r.guessed:
+		log.Msg("Model reports no tokens, or impossible ones: Ebb counts by itself")
+	case r.usage.Prompt < r.estimate:
+		log.Int("reported", r.usage.Prompt).Msg("Model reports far fewer tokens than were sent: its context may be smaller than context_window, " +
+			"so that it loses the beginning of requests (num_ctx of Ollama). Ebb counts by itself")
+	default:
+		log.Int("reported", r.usage.Prompt).Msg("Model reports far more tokens than were sent: Ebb counts by itself")
+	}
+}

@@ -1,0 +1,125 @@
+package answer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot/chat"
+	"ebb/bot/turn/persist"
+	"ebb/bot/turn/slot"
+	"ebb/bot/view"
+	"ebb/memory/draft"
+	"ebb/sessions"
+)
+
+// NotRun is the result of a tool call that a stopped turn did not make.
+const NotRun = "Not run: the turn was stopped."
+
+// callTool runs within part, which ends before ctx. A tool's failure becomes a result for the model. The error is a
+// lost lease or a storage that can't record the run; both end the turn.
+func (q *question) callTool(ctx, part context.Context, a *Answer, c sessions.ToolCall, seen map[string]bool) (string, error) {
+	if slot.IsStopped(ctx) {
+		return NotRun, nil
+	}
+	id := c.Name + "\x00" + c.Arguments
+	if seen[id] {
+		return "Same call as before in this turn, not run again: its result stands above.", nil
+	}
+	tool := q.asker.tools[c.Name]
+	if tool == nil || !q.frame().Offers(c.Name) {
+		return fmt.Sprintf("There is no tool %q. Tools: %s.", c.Name, toolNames(q.frame())), nil
+	}
+	if again, ok := tool.(chat.Repeatable); ok && again.Repeatable() {
+		seen[id] = true
+		return q.runTool(part, a, tool, c), nil
+	}
+	for _, before := range q.made.View.Runs {
+		if before.Call.Name == c.Name && before.Call.Arguments == c.Arguments {
+			if before.Finished {
+				return before.Result, nil
+			}
+			return view.Interrupted, nil
+		}
+	}
+	run := sessions.ToolRun{Call: c, EventID: q.made.Asked[0].ID}
+	for slices.ContainsFunc(q.made.View.Runs, func(before sessions.ToolRun) bool { return before.Call.ID == run.Call.ID }) {
+		run.Call.ID += "+" // some providers reuse call IDs in every round
+	}
+	if err := q.recordRun(ctx, a, run); err != nil {
+		return "", fmt.Errorf("record call of %s: %w", c.Name, err)
+	}
+	run.Result, run.Finished = q.runTool(part, a, tool, c), true
+	if err := q.recordRun(ctx, a, run); err != nil {
+		return "", fmt.Errorf("record result of %s: %w", c.Name, err)
+	}
+	seen[id] = true
+	q.made.View.Runs = append(q.made.View.Runs, run) // a repeated request of this turn does not run it again
+	return run.Result, nil
+}
+
+const minTokenBytes = 2
+
+func (q *question) recordRun(ctx context.Context, a *Answer, run sessions.ToolRun) error {
+	stalled, err := RecordRun(ctx, q.asker.cfg.Store, q.asker.cfg.CommitTimeout, q.made.Lease, run)
+	a.stalled = a.stalled || stalled
+	return err
+}
+
+// RecordRun waits while the storage is unavailable, so that the model's work is not lost. stalled reports whether it was. timeout bounds one
+// attempt.
+func RecordRun(ctx context.Context, store Store, timeout time.Duration, l sessions.Lease, run sessions.ToolRun) (stalled bool, err error) {
+	err = persist.Write(ctx, timeout, "Tool call not recorded, trying again", func(one context.Context) error {
+		err := store.RecordRun(one, l, run)
+		stalled = stalled || err != nil
+		return err
+	})
+	return stalled, err
+}
+
+// runTool returns a tool's error as the result, so that the model can correct the call.
+func (q *question) runTool(ctx context.Context, a *Answer, tool chat.Tool, c sessions.ToolCall) string {
+	a.Work.tools = append(a.Work.tools, c.Name)
+	cfg, itsChat := &q.asker.cfg, q.chat(a.Events)
+	itsChat.Location, itsChat.TaskTTL = cfg.Location, cfg.Remember.TaskTTL
+	if q.live != nil {
+		q.live.Tool(c.Name)
+	}
+	result, err := tool.Call(ctx, chat.ToolInput{
+		Arguments: c.Arguments, Lease: q.made.Lease, Reader: draft.ReaderOf(itsChat), Chat: itsChat, CallID: c.ID,
+		Current: q.current(a.Events), Room: minTokenBytes * view.BodyLimit(cfg.Views.Settings(q.made.View.Session).Window.Usable()),
+		Suspicion: q.suspicion(),
+		May:       cfg.May,
+		Read:      func(id int64) { a.Read = append(a.Read, id) },
+	})
+	outcome := "ok"
+	switch {
+	case err != nil && slot.IsStopped(ctx):
+		result, outcome = view.Interrupted, "stopped"
+	case err != nil:
+		result, outcome = "error: "+err.Error(), "error"
+	}
+	cfg.Stats.ToolCalled(c.Name, outcome)
+	zerolog.Ctx(ctx).Debug().Str("tool", c.Name).Str("outcome", outcome).Msg("Tool called")
+	return result
+}
+
+func withHalf(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, bounded := ctx.Deadline()
+	if !bounded {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, time.Until(end)/2)
+}
+
+func toolNames(f *view.Frame) string {
+	names := make([]string, len(f.Tools))
+	for i, t := range f.Tools {
+		names[i] = t.Name
+	}
+	return strings.Join(names, ", ")
+}

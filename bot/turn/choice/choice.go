@@ -1,0 +1,162 @@
+// Package choice decides what a turn answers, and as what: it takes waiting messages of one kind, against the limits of people and
+// groups. It has the words of turns that ask no model and are no command.
+package choice
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"ebb/bot/view"
+	"ebb/bot/wording"
+	"ebb/compaction/tokens"
+	"ebb/sessions"
+)
+
+// Choice is what a turn answers, under a lease.
+type Choice struct {
+	Lease sessions.Lease
+	View  sessions.View // as requests show it; Pending begins with the messages of Asked, whole
+	Kind  Kind
+	Asked []sessions.Event // pending messages that the turn takes; requests may shorten them
+	Lang  string           // for fixed words: zh or en
+	// Reached is the limit that a turn of [Limited] is about.
+	Reached *sessions.Reached
+	// Since is the newest event before the turn: an earlier command was meant for an earlier turn.
+	Since int64
+	// Stops are commands that stop the turn before it begins.
+	Stops []sessions.Event
+}
+
+// Apart reports whether messages and answer are no part of the conversation, by the same rule as [view.Builder.IsCommand].
+func (c Choice) Apart() bool { return c.Kind == Command || c.Kind == Limited || c.Kind == Remind }
+
+// Next is the sequence number of the first message, as the commit will give it.
+func (c Choice) Next() int64 { return c.View.Session.LastSeq + 1 }
+
+// MoveFirst moves matching messages before the others, and returns their number.
+func (c Choice) MoveFirst(match func(sessions.Event) bool) int {
+	MoveFirst(c.View.Pending[:len(c.Asked)], match)
+	return MoveFirst(c.Asked, match)
+}
+
+// MoveFirst moves matching events before the others, and returns their number.
+func MoveFirst(events []sessions.Event, match func(sessions.Event) bool) int {
+	var yes, no []sessions.Event
+	for _, e := range events {
+		if match(e) {
+			yes = append(yes, e)
+		} else {
+			no = append(no, e)
+		}
+	}
+	copy(events, append(yes, no...))
+	return len(yes)
+}
+
+// Commands judges messages that may be slash commands.
+type Commands interface {
+	// Stops returns the messages of a turn that a message ends: all for a /stop of the conversation's owner, and for one of other people
+	// their own.
+	Stops(e sessions.Event, asked []sessions.Event) []sessions.Event
+	// Work is what limits count a command as; empty: it costs nothing, or will be refused.
+	Work(e sessions.Event) sessions.Work
+}
+
+// Config has the dependencies of a [Chooser]. All are required.
+type Config struct {
+	Kinds     Kinds
+	Limits    *Limits
+	Commands  Commands
+	Views     *view.Builder
+	Counter   *tokens.Counter
+	Languages wording.Languages
+	Location  *time.Location
+	Now       func() time.Time // the storage's clock
+}
+
+// Chooser decides what turns answer.
+type Chooser struct {
+	cfg    Config
+	stale  staleNotices
+	spoken *lru.Cache[sessions.Key, string] // language of a session's last turn
+}
+
+// maxSpoken bounds the sessions whose language is known before their view is read.
+const maxSpoken = 4096
+
+// New returns a chooser.
+func New(cfg Config) *Chooser {
+	spoken, _ := lru.New[sessions.Key, string](maxSpoken) // it fails only without a size
+	return &Chooser{cfg: cfg, stale: newStaleNotices(), spoken: spoken}
+}
+
+// Choose takes messages from the first n that wait; 0: from all. At least one waits. The turn is counted against the limits.
+func (c *Chooser) Choose(ctx context.Context, lease sessions.Lease, v sessions.View, n int) (Choice, error) {
+	return c.cfg.Limits.admit(ctx, c.open(lease, v, n), c.cfg.Commands)
+}
+
+func (c *Chooser) open(lease sessions.Lease, v sessions.View, n int) Choice {
+	usable := c.cfg.Views.Settings(v.Session).Window.Usable()
+	for i, room := 0, usable/2; i < len(v.Pending) && room >= 0; i++ { // no turn takes more
+		v.Pending[i].Tokens = c.cfg.Counter.Count(sessions.Lines(v.Pending[i].Content))
+		room -= v.Pending[i].Tokens
+	}
+	tail := v.Tail // with commands: they have a language too
+	c.cfg.Views.Show(&v)
+	kind, take := c.triage(v.Pending[:cmp.Or(n, len(v.Pending))], usable, c.cfg.Now())
+	made := Choice{Lease: lease, View: v, Kind: kind, Asked: slices.Clone(v.Pending[:take])}
+	if take > 0 {
+		words := c.cfg.Views.LanguageWords(slices.Concat(tail, made.Asked[:take-1]), made.Asked[take-1])
+		made.Lang = c.cfg.Languages.Choose(v.Session.ConversationID, words)
+		c.spoken.Add(lease.Key, made.Lang)
+	}
+	return made
+}
+
+// WaitingLanguage is the language of messages before their view is read. Where their words say little, it is that of the session's last
+// turn.
+func (c *Chooser) WaitingLanguage(key sessions.Key, asked []sessions.Event) string {
+	last := len(asked) - 1
+	words := c.cfg.Views.LanguageWords(asked[:last], asked[last])
+	if before, known := c.spoken.Get(key); known {
+		if _, isClear := wording.Judge(words); !isClear {
+			return before
+		}
+	}
+	return c.cfg.Languages.Choose(asked[0].Message.ConversationID, words)
+}
+
+// FixedWords is the answer of a turn that asks no model and is no command. It is empty where the senders have a notice, or need none.
+func (c *Chooser) FixedWords(ctx context.Context, made Choice) (string, error) {
+	at := made.Asked[0].CreatedAt.In(c.cfg.Location).Format("01-02 15:04")
+	switch made.Kind {
+	case Remind, Missed:
+		return c.scheduledAnswer(made, c.cfg.Now()), nil
+	case Limited:
+		return c.cfg.Limits.notice(ctx, made)
+	case Stale:
+		if c.stale.cover(made.Lease.Key, made.Asked) {
+			return "", nil
+		}
+		return wording.Say(wording.Stale, made.Lang, at), nil
+	case Dead:
+		return wording.Say(wording.Dead, made.Lang, at), nil
+	case Quota:
+		return wording.Say(wording.OverQuota, made.Lang), nil
+	case Hello:
+		return wording.Say(wording.Here, made.Lang), nil
+	}
+	return "", fmt.Errorf("a turn of kind %q has no fixed words", made.Kind)
+}
+
+// NoteAnswered notes a committed turn, whose senders need no second notice soon.
+func (c *Chooser) NoteAnswered(made Choice) {
+	if made.Kind == Stale {
+		c.stale.record(made.Lease.Key, made.Asked)
+	}
+}

@@ -1,0 +1,14 @@
+package choice
+
+import (
+	"fmt"
+	"testing"
+)
+
+// want fails the test unless got equals want, both printed.
+func want[T any](tb testing.TB, what string, got, wanted T) {
+	tb.Helper()
+	if g, w := fmt.Sprintf("%v", got), fmt.Sprintf("%v", wanted); g != w {
+		tb.Errorf("%s:\n got %s\nwant %s", what, g, w)
+	}
+}

@@ -1,0 +1,90 @@
+package choice
+
+import (
+	"strings"
+	"time"
+
+	"ebb/sessions"
+)
+
+// Kind is what the messages of a turn are.
+type Kind string
+
+// The kinds of turns.
+const (
+	Ask     Kind = "ask"     // goes to the model
+	Command Kind = "command" // a slash command
+	Hello   Kind = "hello"   // a mention without text
+	Quota   Kind = "quota"   // DingTalk withheld the content
+	Stale   Kind = "stale"   // too old to be answered without asking
+	Dead    Kind = "dead"    // failed too often
+	Limited Kind = "limited" // over a limit
+	Remind  Kind = "remind"  // the text of a reminder, or that it was missed
+	Missed  Kind = "missed"  // a scheduled question whose time passed too long ago
+)
+
+// MaxBroken is the number of attempts after which a message is a dead letter.
+const MaxBroken = 3
+
+// Kinds judges single messages.
+type Kinds struct {
+	Views interface{ IsCommand(e sessions.Event) bool }
+	// StaleAfter is the age from which a message is not answered without asking.
+	StaleAfter time.Duration
+}
+
+// KindOf returns the kind of a turn that answers a message.
+func (k Kinds) KindOf(e sessions.Event, now time.Time) Kind {
+	switch {
+	case e.Attempts >= MaxBroken:
+		return Dead
+	case e.IsScheduled():
+		return k.ofScheduled(*e.Message.Scheduled, now)
+	case now.Sub(e.CreatedAt) > k.StaleAfter:
+		return Stale
+	case e.Message != nil && e.Message.OverQuota:
+		return Quota
+	case strings.TrimSpace(e.Content) == "":
+		return Hello
+	case k.Views.IsCommand(e):
+		return Command
+	}
+	return Ask
+}
+
+// ofScheduled judges by the schedule's time, not that of the message's storage.
+func (k Kinds) ofScheduled(s sessions.Scheduled, now time.Time) Kind {
+	switch {
+	case s.Kind == sessions.Remind:
+		return Remind
+	case isMissed(s, now, k.StaleAfter):
+		return Missed
+	}
+	return Ask
+}
+
+// triage takes the oldest messages of one kind, up to half of a request. A message that stops those before it is not
+// answered with them.
+func (c *Chooser) triage(pending []sessions.Event, usable int, now time.Time) (kind Kind, take int) {
+	if len(pending) == 0 {
+		return "", 0
+	}
+	kind = c.cfg.Kinds.KindOf(pending[0], now)
+	budget := usable / 2
+	for i, e := range pending {
+		if c.cfg.Kinds.KindOf(e, now) != kind || i > 0 && (kind == Command || kind == Dead || kind == Ask && standsAlone(c.cfg.Commands, e, pending[:i])) {
+			break
+		}
+		if budget -= e.Tokens; budget < 0 && i > 0 {
+			break
+		}
+		take = i + 1
+	}
+	return kind, take
+}
+
+// standsAlone reports whether a question is not answered with those before it. A scheduled one stays apart from people's
+// questions, which may be stopped or may set schedules.
+func standsAlone(c Commands, e sessions.Event, before []sessions.Event) bool {
+	return e.IsScheduled() || before[0].IsScheduled() || len(c.Stops(e, before)) > 0
+}

@@ -1,0 +1,232 @@
+// Package slot gives a turn its place, one at a time per session and a bounded number together, with the waiting messages under a lease.
+// It knows the turns that run here, and finds the commands that stop them, before they begin and while they run.
+package slot
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot/llm"
+	"ebb/bot/turn/choice"
+	"ebb/bot/turn/persist"
+	"ebb/sessions"
+	"ebb/sessions/guard"
+	"ebb/sessions/lease"
+)
+
+// ErrHeartbeat means that this replica can't be sure of its leases until its next heartbeat.
+var ErrHeartbeat = errors.New("heartbeat is overdue: leases can't be trusted")
+
+// Store marks the messages of turns. See [sessions.Store].
+type Store interface {
+	Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error)
+	BeginAlone(ctx context.Context, l sessions.Lease, limit int, a sessions.Alone) (sessions.View, error)
+	Suspects(ctx context.Context) (int, error)
+}
+
+// Config has the dependencies and settings of [Slots]. All are required.
+type Config struct {
+	Store    Store
+	Leases   *lease.Holder
+	Resume   func(ctx context.Context, l sessions.Lease) error // that of the outbox
+	Inbox    Inbox
+	Screen   Screen
+	Running  *Running
+	Kinds    choice.Kinds
+	Limits   *choice.Limits
+	Chooser  *choice.Chooser
+	Now      func() time.Time // the storage's clock
+	Draining <-chan struct{}  // closed when a stop begins
+
+	MaxTurns      int           // concurrent turns
+	MaxMerged     int           // messages answered in one turn
+	CommitTimeout time.Duration // one attempt
+}
+
+// Slots gives turns their places.
+type Slots struct {
+	cfg      Config
+	free     *llm.FairSemaphore // each turn holds a view
+	asides   *llm.FairSemaphore // turns without a slot, which were stopped while they waited for one
+	lookers  *llm.FairSemaphore // waiting turns that look for messages at intervals
+	suspects *Suspects
+}
+
+// New returns slots that are all free.
+func New(cfg Config) *Slots {
+	return &Slots{
+		cfg: cfg, free: llm.NewFairSemaphore(cfg.MaxTurns, cfg.Draining), asides: llm.NewFairSemaphore(max(1, cfg.MaxTurns/llm.TurnsPerCall), nil),
+		lookers: llm.NewFairSemaphore(maxLookers, nil), suspects: &Suspects{Closed: cfg.Draining},
+	}
+}
+
+// Slot is the place of a turn, with its session's view. The waiting messages are marked under the lease.
+type Slot struct {
+	Lease sessions.Lease
+	View  sessions.View
+	Leave func() // gives the place back; never nil
+	// Aside is the message that stops the turn, for a place beside the slots; 0: it is a slot, or a command's place.
+	Aside int64
+}
+
+// Rest is the messages for which a turn begins at once after another one. A turn beside the slots is not stopped by its message after all,
+// since a limit or a suspect leaves it other messages. Or the commands that stopped a turn left other people's messages. These are
+// answered by themselves, so that no member can stop them over and over by further messages. The zero value is all messages.
+type Rest struct {
+	By     int64   // messages up to this id give no place beside the slots
+	Others []int64 // the others' messages; none: the first case
+	Since  int64   // see [Since], of the turn that left them
+}
+
+// Has reports whether a message is one of the others'.
+func (r Rest) Has(one sessions.Event) bool { return slices.Contains(r.Others, one.ID) }
+
+// Lease takes a session's lease, and queues the replies that an earlier owner left unsent.
+func (s *Slots) Lease(ctx context.Context, key sessions.Key) (sessions.Lease, error) {
+	// The timeout frees the slot when a statement hangs.
+	one, stop := context.WithTimeout(ctx, s.cfg.CommitTimeout)
+	defer stop()
+	return s.lease(one, key)
+}
+
+func (s *Slots) lease(ctx context.Context, key sessions.Key) (sessions.Lease, error) {
+	l, err := s.cfg.Leases.Get(ctx, key)
+	if err != nil {
+		return l, err
+	}
+	return l, s.cfg.Resume(WithLease(ctx, l), l)
+}
+
+// WithLease adds the session and the term to the log's fields.
+func WithLease(ctx context.Context, l sessions.Lease) context.Context {
+	log := zerolog.Ctx(ctx).With().EmbedObject(l.Key).Int64("term", l.Term).Logger()
+	return log.WithContext(ctx)
+}
+
+// Show shows the oldest waiting message before its turn waits. A failure does not delay the turn, which finds out itself.
+func (s *Slots) Show(ctx context.Context, key sessions.Key) {
+	if !s.cfg.Screen.acknowledges() {
+		return
+	}
+	defer logPanic(ctx)
+	one, stop := context.WithTimeout(ctx, s.cfg.CommitTimeout)
+	defer stop()
+	l, err := s.cfg.Leases.Get(one, key)
+	if err != nil {
+		return
+	}
+	pending, err := s.cfg.Inbox.newest(one, key)
+	if err != nil {
+		zerolog.Ctx(ctx).Debug().Err(err).EmbedObject(key).Msg("Waiting message not shown")
+		return
+	}
+	s.cfg.Screen.acknowledge(ctx, l, pending, nil)
+}
+
+// Take waits for a place, and marks the messages that the turn begins with. A suspect waits for its place among suspects; nothing is marked
+// before. Commands that come meanwhile are taken first. After [llm.ErrStop] the next owner answers the messages in the log.
+func (s *Slots) Take(ctx context.Context, l sessions.Lease, rest Rest) (Slot, error) {
+	taken, p, err := s.begin(ctx, l, rest, entry{})
+	if err != nil || taken.View.Suspect == 0 {
+		return taken, err
+	}
+	taken.Leave()
+	l, e := taken.Lease, entry{alone: true}
+	if taken.View.Suspect < choice.MaxBroken {
+		one, stop := context.WithTimeout(ctx, s.cfg.CommitTimeout)
+		n, err := s.cfg.Store.Suspects(one)
+		stop()
+		if err != nil {
+			taken.Leave = func() {}
+			return taken, err
+		}
+		e.width = widthAmong(n, taken.View)
+	}
+	c := joining{begun: make(chan struct{})}
+	defer close(c.begun)
+	if taken.View.Width != sessions.Joined { // after a death beside others it runs alone to its end
+		e.joined = func() { s.markJoined(ctx, &c) }
+	}
+	taken, p, err = s.begin(ctx, l, rest, e)
+	if c.lease = taken.Lease; err == nil && len(taken.View.Pending) == 1 {
+		c.event = taken.View.Pending[0].ID
+	}
+	// The attempts may be panics, and data that the storage refused.
+	if err == nil && e.width > 0 && taken.View.Suspect > 0 && p.command == 0 && p.stop == 0 {
+		zerolog.Ctx(ctx).Warn().EmbedObject(l.Key).Int("attempts", taken.View.Suspect).Int("width", e.width).Msg("Message of broken turns was taken alone")
+	}
+	return taken, err
+}
+
+// joining is a suspect that may be joined by other turns.
+type joining struct {
+	begun chan struct{} // closed when the fields are set
+	lease sessions.Lease
+	event int64 // 0: no message is marked
+}
+
+// markJoined marks the message of a suspect before others run next to it, since a death may be theirs then.
+func (s *Slots) markJoined(ctx context.Context, c *joining) {
+	defer logPanic(ctx)
+	<-c.begun
+	if c.event == 0 {
+		return
+	}
+	err := persist.Write(ctx, s.cfg.CommitTimeout, "Suspect not marked as one beside others, trying again", func(one context.Context) error {
+		_, err := s.cfg.Store.BeginAlone(one, c.lease, 1, sessions.Alone{Event: c.event, Width: sessions.Joined})
+		return err
+	})
+	if err != nil && !sessions.IsFinal(err) {
+		zerolog.Ctx(ctx).Warn().EmbedObject(c.lease.Key).Err(err).Msg("Suspect not marked as one beside others")
+	}
+}
+
+// widthAmong is half of n suspects, or less if deaths narrowed them down further.
+func widthAmong(n int, v sessions.View) int {
+	width := max(1, (n+1)/2)
+	if v.Width == sessions.Joined {
+		return 1
+	}
+	if v.Width > 0 {
+		width = min(width, v.Width)
+	}
+	return width
+}
+
+// leaseTries bounds the leases of one turn; a session that loses more passes its slot on.
+const leaseTries = 3
+
+// begin takes a lease again that an erasure took, and keeps the slot. Otherwise frequent erasures would starve the
+// turn, and no mark would count them.
+func (s *Slots) begin(ctx context.Context, l sessions.Lease, rest Rest, e entry) (Slot, place, error) {
+	p, err := s.enter(ctx, l, rest, e)
+	if err != nil {
+		return Slot{Lease: l, Leave: func() {}}, p, llm.ErrStop
+	}
+	taken := Slot{Lease: l, Leave: p.leave, Aside: p.stop}
+	if !s.cfg.Leases.Trusted() { // the wait may have been long
+		return taken, p, ErrHeartbeat
+	}
+	guard.GrowStack()
+	// The timeout frees the slot when a statement hangs.
+	one, stop := context.WithTimeout(ctx, s.cfg.CommitTimeout)
+	defer stop()
+	for tries := 1; ; tries++ {
+		if e.alone || p.command != 0 {
+			taken.View, err = s.cfg.Store.BeginAlone(one, taken.Lease, s.cfg.MaxMerged, p.takes(e))
+		} else {
+			taken.View, err = s.cfg.Store.Begin(one, taken.Lease, s.cfg.MaxMerged)
+		}
+		if !errors.Is(err, sessions.ErrLeaseLost) || tries == leaseTries {
+			return taken, p, err
+		}
+		_ = s.cfg.Leases.Check(l.Key, err)
+		if taken.Lease, err = s.lease(one, l.Key); err != nil {
+			return taken, p, err
+		}
+	}
+}
