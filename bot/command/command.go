@@ -86,8 +86,8 @@ func (h *Handler) Connect(upkeep *serial.Mailboxes, stats Stats) {
 }
 
 // Command executes the turn's command and returns the answer.
-func (h *Handler) Command(ctx context.Context, t *view.Exchange) string {
-	asked := t.Asked[0]
+func (h *Handler) Command(ctx context.Context, t *view.CommandTurn) string {
+	asked := t.Asked
 	if outcomeOf(asked) == sessions.ErasedAll { // the turn was interrupted after the erasure
 		return erasedBefore(asked, t.Lang)
 	}
@@ -145,8 +145,8 @@ func (h *Handler) may(e sessions.Event, right Right) bool {
 	return true
 }
 
-func (h *Handler) actor(t *view.Exchange) manage.Actor {
-	asked := t.Asked[0]
+func (h *Handler) actor(t *view.CommandTurn) manage.Actor {
+	asked := t.Asked
 	return manage.Actor{
 		Role: h.role(asked), Person: asked.SenderID, Reader: t.Reader(),
 		Asking: memory.Asking{Lease: t.Lease, Event: asked.ID, Language: t.Lang},

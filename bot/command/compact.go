@@ -17,14 +17,14 @@ import (
 )
 
 // compact compacts nothing for a text that is nearly the word of another use.
-func (h *Handler) compact(ctx context.Context, t *view.Exchange, c Call) string {
+func (h *Handler) compact(ctx context.Context, t *view.CommandTurn, c Call) string {
 	if meant := c.Command.Near(c.Arg); meant != "" {
 		return wording.Say(wording.DidYouMean, t.Lang, meant, c.Arg)
 	}
 	return h.compactNow(ctx, t, c)
 }
 
-func (h *Handler) compactNow(ctx context.Context, t *view.Exchange, c Call) string {
+func (h *Handler) compactNow(ctx context.Context, t *view.CommandTurn, c Call) string {
 	settings, focus, why := h.overrides(ctx, t, c)
 	if why != "" {
 		return why
@@ -46,7 +46,7 @@ func (h *Handler) compactNow(ctx context.Context, t *view.Exchange, c Call) stri
 		return wording.Say(wording.CompactFailed, t.Lang, upkeep.CompactReason(err, t.Lang))
 	}
 	h.reload(ctx, t)
-	h.upkeep.Wake(t.Key) // the background continues with a backlog
+	h.upkeep.Wake(t.Lease.Key) // the background continues with a backlog
 	left := ""
 	if tokens, parts := h.backlog(t.View); parts > 0 {
 		left = wording.Say(wording.BacklogLeft, t.Lang, wording.Thousands(tokens), parts, backlogWord(h.views.Settings(t.View.Session), t.View.Session, t.Lang))
@@ -74,7 +74,7 @@ func backlogWord(set compaction.Settings, s sessions.Session, lang string) strin
 	return wording.Say(wording.OnTheWay, lang)
 }
 
-func (h *Handler) reload(ctx context.Context, t *view.Exchange) {
+func (h *Handler) reload(ctx context.Context, t *view.CommandTurn) {
 	v, err := h.store.Begin(ctx, t.Lease, 0)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to reload the view")
@@ -207,7 +207,7 @@ func nothingWord(err error, lang string) string {
 	return words[0]
 }
 
-func (h *Handler) undo(ctx context.Context, t *view.Exchange, _ Call) string {
+func (h *Handler) undo(ctx context.Context, t *view.CommandTurn, _ Call) string {
 	e, err := h.manage.Undo(ctx, h.actor(t), t.View.Session)
 	switch {
 	case errors.Is(err, sessions.ErrNotFound):
@@ -230,8 +230,8 @@ func (h *Handler) undo(ctx context.Context, t *view.Exchange, _ Call) string {
 
 const shownLog = 5
 
-func (h *Handler) compactLog(ctx context.Context, t *view.Exchange, _ Call) string {
-	rows, err := h.store.Compactions(ctx, t.Key, shownLog)
+func (h *Handler) compactLog(ctx context.Context, t *view.CommandTurn, _ Call) string {
+	rows, err := h.store.Compactions(ctx, t.Lease.Key, shownLog)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read the compaction log")
 		return wording.Say(wording.LogUnreadable, t.Lang)
@@ -307,7 +307,7 @@ func outcomeWord(e sessions.LogEntry, lang string) string {
 	return word + "，已撤销"
 }
 
-func (h *Handler) renew(ctx context.Context, t *view.Exchange, _ Call) string {
+func (h *Handler) renew(ctx context.Context, t *view.CommandTurn, _ Call) string {
 	owed, err := h.manage.NewContext(ctx, h.actor(t), t.View.Session)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to start a new conversation")

@@ -18,7 +18,7 @@ import (
 // exportPageBytes is the size of a few DingTalk messages.
 const exportPageBytes = 36_000
 
-func (h *Handler) exportMe(ctx context.Context, t *view.Exchange, c Call) string {
+func (h *Handler) exportMe(ctx context.Context, t *view.CommandTurn, c Call) string {
 	page, ok := pageOf(c.Arg)
 	if !ok {
 		return c.Command.usage(t.Lang)

@@ -47,7 +47,7 @@ func erasedBefore(asked sessions.Event, lang string) string {
 	return wording.Say(wording.ForgotLastBefore, lang)
 }
 
-func (h *Handler) forgetMe(ctx context.Context, t *view.Exchange, c Call) string {
+func (h *Handler) forgetMe(ctx context.Context, t *view.CommandTurn, c Call) string {
 	who, answer := forgetWords(c.Rest)
 	switch {
 	case answer == answerNo:
@@ -55,11 +55,11 @@ func (h *Handler) forgetMe(ctx context.Context, t *view.Exchange, c Call) string
 	case who != forgetMe:
 		return c.Command.usage(t.Lang)
 	}
-	return h.forgetSomeone(ctx, t, who, answer, func() (memory.Person, string) { return memory.Person{ID: t.Asked[0].SenderID}, "" })
+	return h.forgetSomeone(ctx, t, who, answer, func() (memory.Person, string) { return memory.Person{ID: t.Asked.SenderID}, "" })
 }
 
 // forgetNumber is /forget #N. A number without the sign may be the staff id of a person.
-func (h *Handler) forgetNumber(ctx context.Context, t *view.Exchange, c Call) string {
+func (h *Handler) forgetNumber(ctx context.Context, t *view.CommandTurn, c Call) string {
 	who, answer := forgetWords(c.Rest)
 	id := memoryID(who)
 	switch {
@@ -67,7 +67,7 @@ func (h *Handler) forgetNumber(ctx context.Context, t *view.Exchange, c Call) st
 		return wording.Say(wording.ForgetNothing, t.Lang)
 	case strings.HasPrefix(narrow(who), "#"):
 		return h.forgetFact(ctx, t, id, answer)
-	case !h.may(t.Asked[0], Admin):
+	case !h.may(t.Asked, Admin):
 		return wording.Say(wording.ForgetNumber, t.Lang, id, id)
 	}
 	return h.forgetNamed(ctx, t, c)
@@ -86,7 +86,7 @@ func deniedForget(arg string) wording.Phrase {
 	return wording.ForgetThing
 }
 
-func (h *Handler) forgetNamed(ctx context.Context, t *view.Exchange, c Call) string {
+func (h *Handler) forgetNamed(ctx context.Context, t *view.CommandTurn, c Call) string {
 	who, answer := forgetWords(c.Rest)
 	if answer == answerNo {
 		return wording.Say(wording.ForgetNothing, t.Lang)
@@ -96,12 +96,12 @@ func (h *Handler) forgetNamed(ctx context.Context, t *view.Exchange, c Call) str
 
 // forgetSomeone previews an erasure, and executes it once it is confirmed. find is called after the check of the
 // confirmation; its text is the answer if there is no such person.
-func (h *Handler) forgetSomeone(ctx context.Context, t *view.Exchange, who string, answer answerTo, find func() (memory.Person, string)) string {
+func (h *Handler) forgetSomeone(ctx context.Context, t *view.CommandTurn, who string, answer answerTo, find func() (memory.Person, string)) string {
 	sure := answer == answerYes
 	switch {
 	case h.cfg.Rights == nil:
 		return wording.Say(wording.NoRights, t.Lang)
-	case t.Asked[0].SenderID == "":
+	case t.Asked.SenderID == "":
 		return wording.Say(wording.UnknownPerson, t.Lang)
 	case sure && !h.mayConfirm(ctx, t, who, false):
 		return wording.Say(wording.NotAsked, t.Lang)
@@ -119,8 +119,8 @@ func (h *Handler) forgetSomeone(ctx context.Context, t *view.Exchange, who strin
 const maxTitles = 5
 
 // forgetPreview asks for confirmation. In a group the preview has numbers only, and not the other groups of a person.
-func (h *Handler) forgetPreview(ctx context.Context, t *view.Exchange, p memory.Person, who string) string {
-	self := p.ID == t.Asked[0].SenderID
+func (h *Handler) forgetPreview(ctx context.Context, t *view.CommandTurn, p memory.Person, who string) string {
+	self := p.ID == t.Asked.SenderID
 	a := h.actor(t)
 	everywhere := a.Role == manage.Admin && watched(t, p.ID)
 	if everywhere { // the group reads no figures of their other conversations
@@ -157,8 +157,8 @@ func (h *Handler) forgetPreview(ctx context.Context, t *view.Exchange, p memory.
 }
 
 // watched reports whether a group reads an answer about another person.
-func watched(t *view.Exchange, who sessions.UserID) bool {
-	return t.View.Session.ConversationType != sessions.Private && who != t.Asked[0].SenderID
+func watched(t *view.CommandTurn, who sessions.UserID) bool {
+	return t.View.Session.ConversationType != sessions.Private && who != t.Asked.SenderID
 }
 
 func groupsInWords(groups []string, named bool, lang string) string {
@@ -233,8 +233,8 @@ func (h *Handler) unconfirmed(ctx context.Context, key sessions.Key, tail []sess
 	return "", "", false
 }
 
-func (h *Handler) mayConfirm(ctx context.Context, t *view.Exchange, who string, direct bool) bool {
-	before, _, found := h.unconfirmed(ctx, t.Key, nil, t.Asked[0], direct)
+func (h *Handler) mayConfirm(ctx context.Context, t *view.CommandTurn, who string, direct bool) bool {
+	before, _, found := h.unconfirmed(ctx, t.Lease.Key, nil, t.Asked, direct)
 	return found && strings.EqualFold(before, who)
 }
 
@@ -315,8 +315,8 @@ func forgetWords(rest string) (who string, answer answerTo) {
 	return who, answer
 }
 
-func (h *Handler) forgetLast(ctx context.Context, t *view.Exchange, c Call) string {
-	asked := t.Asked[0]
+func (h *Handler) forgetLast(ctx context.Context, t *view.CommandTurn, c Call) string {
+	asked := t.Asked
 	who, answer := forgetWords(c.Rest)
 	switch {
 	case answer == answerNo:
@@ -357,7 +357,7 @@ func isEmpty(e sessions.Event) bool {
 	return e.Content == "" && (e.Message == nil || e.Message.Quote == nil && len(e.Message.Attachments) == 0)
 }
 
-func (h *Handler) personNamed(ctx context.Context, t *view.Exchange, name string) (_ memory.Person, why string) {
+func (h *Handler) personNamed(ctx context.Context, t *view.CommandTurn, name string) (_ memory.Person, why string) {
 	p, err := h.manage.FindPerson(ctx, h.actor(t), strings.TrimPrefix(name, "@"))
 	var several *manage.Ambiguous
 	switch {
@@ -380,8 +380,8 @@ func (h *Handler) personNamed(ctx context.Context, t *view.Exchange, name string
 }
 
 // forgetPerson writes no name into a person's own receipt, because a reply is stored too.
-func (h *Handler) forgetPerson(ctx context.Context, t *view.Exchange, who sessions.UserID) string {
-	self := who == t.Asked[0].SenderID
+func (h *Handler) forgetPerson(ctx context.Context, t *view.CommandTurn, who sessions.UserID) string {
+	self := who == t.Asked.SenderID
 	a, here := h.actor(t), watched(t, who)
 	done, err := h.manage.ForgetPerson(ctx, a, who)
 	if errors.Is(err, memory.ErrTooOften) {
@@ -396,7 +396,7 @@ func (h *Handler) forgetPerson(ctx context.Context, t *view.Exchange, who sessio
 		return wording.Say(wording.ForgetHalfWho, t.Lang, who) // the log may not have their name any more
 	}
 	if self {
-		t.Asked[0] = nameless(t.Asked[0], t.Lang)
+		t.Asked = nameless(t.Asked, t.Lang)
 		t.View.Pending[0] = nameless(t.View.Pending[0], t.Lang)
 	}
 	h.resumeTurn(ctx, t, done.Lease)

@@ -40,7 +40,7 @@ var beginnings = []struct {
 var languageNames = map[string]string{"en": "en", "english": "en", "英文": "en", "英语": "en", "zh": "zh", "chinese": "zh", "中文": "zh", "汉语": "zh"}
 
 // help shows how to begin, lists the commands of a topic that the asker may use, or describes the one command that is named.
-func (h *Handler) help(_ context.Context, t *view.Exchange, c Call) string {
+func (h *Handler) help(_ context.Context, t *view.CommandTurn, c Call) string {
 	name := strings.ToLower(trimMarks(c.Arg))
 	lang := languageNames[strings.TrimPrefix(name, "in ")]
 	switch {
@@ -63,12 +63,12 @@ func (h *Handler) help(_ context.Context, t *view.Exchange, c Call) string {
 }
 
 // overview is the first help: what a member wants, and the topics of the rest.
-func overview(h *Handler, t *view.Exchange) string {
+func overview(h *Handler, t *view.CommandTurn) string {
 	var out strings.Builder
 	out.WriteString(wording.Say(wording.Help, t.Lang))
 	for _, line := range beginnings {
 		c := h.commands.Parse("/" + line.Command).Command
-		if slices.ContainsFunc(c.Uses, func(u Use) bool { return h.may(t.Asked[0], h.right(c, &u)) }) {
+		if slices.ContainsFunc(c.Uses, func(u Use) bool { return h.may(t.Asked, h.right(c, &u)) }) {
 			out.WriteString(wording.Say(line.Line, t.Lang))
 		}
 	}
@@ -76,7 +76,7 @@ func overview(h *Handler, t *view.Exchange) string {
 }
 
 // listed lists the uses of commands that the asker has the right to.
-func listed(h *Handler, t *view.Exchange, wanted func(*Command) bool) string {
+func listed(h *Handler, t *view.CommandTurn, wanted func(*Command) bool) string {
 	var out strings.Builder
 	note := ""
 	for i := range h.commands {
@@ -86,7 +86,7 @@ func listed(h *Handler, t *view.Exchange, wanted func(*Command) bool) string {
 		}
 		for _, u := range c.Uses {
 			who := h.right(c, &u)
-			if !h.may(t.Asked[0], who) {
+			if !h.may(t.Asked, who) {
 				continue
 			}
 			if who != Anyone {
@@ -100,7 +100,7 @@ func listed(h *Handler, t *view.Exchange, wanted func(*Command) bool) string {
 
 // helpOn describes a command with all its uses: a person who names it reads who may use them. The name may have a slash,
 // and words behind it.
-func (h *Handler) helpOn(t *view.Exchange, name string) string {
+func (h *Handler) helpOn(t *view.CommandTurn, name string) string {
 	c := h.commands.Parse("/" + strings.TrimLeft(name, "/／"))
 	if c.Command == nil && c.Rest != "" { // a sentence
 		return overview(h, t)

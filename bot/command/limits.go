@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/bot/view"
 	"ebb/bot/wording"
 	"ebb/sessions"
 )
@@ -19,14 +20,34 @@ type bound struct {
 	layout string // for the window's end
 }
 
+// personLimits are the limits of a command's sender.
+type personLimits struct {
+	limits   sessions.Limits // configured
+	counts   counts
+	location *time.Location
+	session  sessions.Session
+	asked    sessions.Event // the command
+	lang     string
+}
+
+// counts has the use of limits.
+type counts interface {
+	Used(ctx context.Context, a sessions.Askers) (sessions.Used, error)
+	OthersTokens(ctx context.Context, robot sessions.RobotCode, person sessions.UserID) (int, error)
+}
+
+func limitsOf(h *Handler, t *view.CommandTurn) personLimits {
+	return personLimits{h.cfg.Current.For(t.Lease.Key).Limits, h.store, h.cfg.Location, t.View.Session, t.Asked, t.Lang}
+}
+
 // limited lists the configured limits. tokensShare is the asker's part of the tokens of all; 0: they are below a fifth.
-func (a asking) limited(used sessions.Used, tokensShare int) []bound {
+func (a personLimits) limited(used sessions.Used, tokensShare int) []bound {
 	const daily = "01-02 15:04"
-	limits, configured := a.cfg.Current.For(a.Key).Limits, []bound(nil)
-	if a.View.Session.ConversationType == sessions.Private {
+	limits, configured := a.limits, []bound(nil)
+	if a.session.ConversationType == sessions.Private {
 		limits.GroupTurns, limits.UnidentifiedTurns = 0, 0
 	}
-	if m := a.Asked[0].Message; m == nil || m.StaffID != "" {
+	if m := a.asked.Message; m == nil || m.StaffID != "" {
 		limits.UnidentifiedTurns = 0
 	}
 	groupShare := 0
@@ -51,24 +72,24 @@ func (a asking) limited(used sessions.Used, tokensShare int) []bound {
 	return configured
 }
 
-func (a asking) list(heading wording.Phrase, all []bound, describe func(bound) string) string {
+func (a personLimits) list(heading wording.Phrase, all []bound, describe func(bound) string) string {
 	if len(all) == 0 {
 		return ""
 	}
 	var out strings.Builder
-	out.WriteString(wording.Say(heading, a.Lang))
+	out.WriteString(wording.Say(heading, a.lang))
 	for _, one := range all {
-		fmt.Fprintf(&out, "- %s%s%s\n", wording.Say(one.name, a.Lang), wording.Say(wording.Colon, a.Lang), describe(one))
+		fmt.Fprintf(&out, "- %s%s%s\n", wording.Say(one.name, a.lang), wording.Say(wording.Colon, a.lang), describe(one))
 	}
 	return out.String()
 }
 
-func (a asking) bounds() string {
+func (a personLimits) bounds() string {
 	return a.list(wording.LimitsHere, a.limited(sessions.Used{}, 0), func(b bound) string { return wording.Thousands(b.most) })
 }
 
 // left reads only the windows of the asker: another person's use is private.
-func (a asking) left(ctx context.Context) string {
+func (a personLimits) left(ctx context.Context) string {
 	if len(a.limited(sessions.Used{}, 0)) == 0 {
 		return "" // the figures are not read for nothing
 	}
@@ -80,28 +101,28 @@ func (a asking) left(ctx context.Context) string {
 	return a.list(wording.LimitsLeft, a.limited(used, tokensShare), a.rest)
 }
 
-func (a asking) used(ctx context.Context) (used sessions.Used, tokensShare int, err error) {
-	s, most := a.View.Session, a.cfg.Current.For(a.Key).Limits.Tokens
-	askers := sessions.Askers{Robot: s.RobotCode, Key: a.Key, People: []sessions.UserID{a.Asked[0].SenderID}}
+func (a personLimits) used(ctx context.Context) (used sessions.Used, tokensShare int, err error) {
+	s, most := a.session, a.limits.Tokens
+	askers := sessions.Askers{Robot: s.RobotCode, Key: s.Key, People: []sessions.UserID{a.asked.SenderID}}
 	if s.ConversationType != sessions.Private {
 		askers.Group = s.ConversationID
 	}
-	used, err = a.store.Used(ctx, askers)
+	used, err = a.counts.Used(ctx, askers)
 	if err != nil || most <= 0 || used.PersonTokens.Count < sessions.Allowance(most, most) {
 		return used, 0, err
 	}
-	others, err := a.store.OthersTokens(ctx, askers.Robot, askers.People[0])
+	others, err := a.counts.OthersTokens(ctx, askers.Robot, askers.People[0])
 	if others > 0 {
 		tokensShare = sessions.Allowance(most, others)
 	}
 	return used, tokensShare, err
 }
 
-func (a asking) rest(b bound) string {
+func (a personLimits) rest(b bound) string {
 	rest := max(0, b.most-b.use.Count)
-	line := wording.Say(wording.LimitLeft, a.Lang, wording.Thousands(b.use.Count), wording.Thousands(b.most), wording.Thousands(rest))
+	line := wording.Say(wording.LimitLeft, a.lang, wording.Thousands(b.use.Count), wording.Thousands(b.most), wording.Thousands(rest))
 	if b.use.Until.IsZero() {
 		return line
 	}
-	return line + wording.Say(wording.LimitEnds, a.Lang, b.use.Until.In(a.cfg.Location).Format(b.layout))
+	return line + wording.Say(wording.LimitEnds, a.lang, b.use.Until.In(a.location).Format(b.layout))
 }

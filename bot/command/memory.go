@@ -33,12 +33,12 @@ func narrow(text string) string {
 	}, text))
 }
 
-func askerOf(t *view.Exchange, admin bool) memory.Asker {
-	return memory.Asker{Reader: t.Reader(), Person: t.Asked[0].SenderID, Admin: admin}
+func askerOf(t *view.CommandTurn, admin bool) memory.Asker {
+	return memory.Asker{Reader: t.Reader(), Person: t.Asked.SenderID, Admin: admin}
 }
 
 // listMemories shows one memory for "/memory #12", else a page of them.
-func (h *Handler) listMemories(ctx context.Context, t *view.Exchange, c Call) string {
+func (h *Handler) listMemories(ctx context.Context, t *view.CommandTurn, c Call) string {
 	page, ok := pageOf(c.Arg)
 	switch {
 	case !ok && memoryID(c.Arg) > 0:
@@ -48,7 +48,7 @@ func (h *Handler) listMemories(ctx context.Context, t *view.Exchange, c Call) st
 	case h.cfg.Rights == nil:
 		return wording.Say(wording.NoRights, t.Lang)
 	}
-	a := askerOf(t, h.isAdmin(t.Asked[0]))
+	a := askerOf(t, h.isAdmin(t.Asked))
 	skip := (page - 1) * listedMemories
 	list, total, err := h.cfg.Rights.Known(ctx, a, skip, listedMemories)
 	if err != nil {
@@ -117,7 +117,7 @@ func headOf(content string, most int) string {
 	return string(rs[:most]) + "…"
 }
 
-func (h *Handler) showMemory(ctx context.Context, t *view.Exchange, c Call) string {
+func (h *Handler) showMemory(ctx context.Context, t *view.CommandTurn, c Call) string {
 	id := memoryID(c.Arg)
 	m, err := h.manage.Fact(ctx, h.actor(t), id)
 	if err != nil {
@@ -149,7 +149,7 @@ func refusal(ctx context.Context, id int64, err error, lang string) string {
 	return wording.Say(wording.NoRights, lang)
 }
 
-func (h *Handler) forgetMemory(ctx context.Context, t *view.Exchange, c Call) string {
+func (h *Handler) forgetMemory(ctx context.Context, t *view.CommandTurn, c Call) string {
 	return h.forgetFact(ctx, t, memoryID(c.Arg), answerNone)
 }
 
@@ -158,7 +158,7 @@ func factName(id int64) string { return fmt.Sprintf("#%d", id) }
 
 // forgetFact deletes a sender's own statement, and for administrators also a shared fact of a conversation. The fact of another person
 // needs a confirmation.
-func (h *Handler) forgetFact(ctx context.Context, t *view.Exchange, id int64, answer answerTo) string {
+func (h *Handler) forgetFact(ctx context.Context, t *view.CommandTurn, id int64, answer answerTo) string {
 	f, own, err := h.manage.ForgettableFact(ctx, h.actor(t), id)
 	switch who, sure := factName(id), answer == answerYes; {
 	case err != nil:
@@ -191,13 +191,13 @@ func (h *Handler) forgetFact(ctx context.Context, t *view.Exchange, id int64, an
 	return wording.Say(wording.Forgotten, t.Lang, headOf(m.Content, quotedChars)) + too
 }
 
-func (h *Handler) resumeTurn(ctx context.Context, t *view.Exchange, lease sessions.Lease) {
-	t.Lease, t.Pinned = lease, nil
+func (h *Handler) resumeTurn(ctx context.Context, t *view.CommandTurn, lease sessions.Lease) {
+	t.Lease = lease
 	h.leases.Learn(lease)
 	h.reload(ctx, t)
 }
 
-func (h *Handler) promote(ctx context.Context, t *view.Exchange, c Call) string {
+func (h *Handler) promote(ctx context.Context, t *view.CommandTurn, c Call) string {
 	id := memoryID(c.Arg)
 	shared, err := h.manage.Promote(ctx, h.actor(t), id)
 	if err != nil {

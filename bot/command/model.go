@@ -10,60 +10,68 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/llm"
+	"ebb/bot/manage"
+	"ebb/bot/reload"
 	"ebb/bot/view"
 	"ebb/bot/wording"
 )
 
-type choosing struct {
-	*Handler
-	*view.Exchange
+// modelCommand is /model.
+type modelCommand struct {
+	current *reload.Current
+	views   *view.Builder
+	manage  *manage.Manager
+	by      manage.Actor
 }
 
-func (c choosing) models() []llm.Listed { return c.cfg.Current.For(c.Key).Models }
-
-func (c choosing) list() string {
-	models := c.models()
-	if len(models) == 0 {
-		return wording.Say(wording.NoModels, c.Lang)
+func modelUse(do func(modelCommand, context.Context, *view.CommandTurn, Call) string) func(*Handler, context.Context, *view.CommandTurn, Call) string {
+	return func(h *Handler, ctx context.Context, t *view.CommandTurn, c Call) string {
+		return do(modelCommand{h.cfg.Current, h.views, h.manage, h.actor(t)}, ctx, t, c)
 	}
-	inForce := cmp.Or(c.views.Model(c.View.Session), models[0].Name)
+}
+
+func (c modelCommand) list(_ context.Context, t *view.CommandTurn, _ Call) string {
+	models := c.current.For(t.Lease.Key).Models
+	if len(models) == 0 {
+		return wording.Say(wording.NoModels, t.Lang)
+	}
+	inForce := cmp.Or(c.views.Model(t.View.Session), models[0].Name)
 	var out strings.Builder
 	for _, m := range models {
 		mark := ""
 		if m.Name == inForce {
-			mark = wording.Say(wording.ModelMark, c.Lang)
+			mark = wording.Say(wording.ModelMark, t.Lang)
 		}
-		fmt.Fprintf(&out, "- `%s`%s%s\n", m.Name, c.price(m), mark)
+		fmt.Fprintf(&out, "- `%s`%s%s\n", m.Name, c.price(m, t.Lang), mark)
 	}
-	return wording.Say(wording.Models, c.Lang) + out.String()
+	return wording.Say(wording.Models, t.Lang) + out.String()
 }
 
-func (c choosing) price(m llm.Listed) string {
+func (c modelCommand) price(m llm.Listed, lang string) string {
 	if m.In == 0 && m.Out == 0 {
 		return ""
 	}
-	in := func(amount float64) string { return wording.Price(amount, c.cfg.Current.Get().Currency) }
-	return wording.Say(wording.ModelPrice, c.Lang, in(m.In), in(cmp.Or(m.Cached, m.In)), in(m.Out))
+	in := func(amount float64) string { return wording.Price(amount, c.current.Get().Currency) }
+	return wording.Say(wording.ModelPrice, lang, in(m.In), in(cmp.Or(m.Cached, m.In)), in(m.Out))
 }
 
 // choose sets the model of the conversation; the others stay behind it as fallbacks.
-func (c choosing) choose(ctx context.Context, call Call) string {
-	name := call.Arg
-	models := c.models()
+func (c modelCommand) choose(ctx context.Context, t *view.CommandTurn, call Call) string {
+	name, models := call.Arg, c.current.For(t.Lease.Key).Models
 	at := slices.IndexFunc(models, func(m llm.Listed) bool { return strings.EqualFold(m.Name, name) })
 	switch {
 	case strings.EqualFold(name, "default") || name == "默认":
 		name = "default"
 	case at < 0:
-		return wording.Say(wording.NoModel, c.Lang, name) + call.Command.usage(c.Lang) + "\n\n" + c.list()
+		return wording.Say(wording.NoModel, t.Lang, name) + call.Command.usage(t.Lang) + "\n\n" + c.list(ctx, t, call)
 	default:
 		name = models[at].Name
 	}
-	settings, err := c.manage.ChooseModel(ctx, c.actor(c.Exchange), c.View.Session, name)
+	settings, err := c.manage.ChooseModel(ctx, c.by, t.View.Session, name)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to store the model of a conversation")
-		return wording.Say(wording.SetFailed, c.Lang)
+		return wording.Say(wording.SetFailed, t.Lang)
 	}
-	c.View.Session.Settings = settings
-	return wording.Say(wording.ModelSet, c.Lang, cmp.Or(c.views.Model(c.View.Session), models[0].Name))
+	t.View.Session.Settings = settings
+	return wording.Say(wording.ModelSet, t.Lang, cmp.Or(c.views.Model(t.View.Session), models[0].Name))
 }

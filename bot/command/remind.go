@@ -20,35 +20,39 @@ func (h *Handler) RefuseSchedule(ctx context.Context, s sessions.Schedule) error
 	return h.manage.RefuseSchedule(ctx, s)
 }
 
-// reminding is /remind.
-type reminding struct {
-	*Handler
-	*view.Exchange
+// remindCommand is /remind.
+type remindCommand struct {
+	planner *schedule.Planner
+	manage  *manage.Manager
+	by      manage.Actor
+	lease   sessions.Lease
+	asked   sessions.Event // the command
+	lang    string
 }
 
-// remind is a use of /remind.
-func remind(do func(reminding, context.Context, string) string) func(*Handler, context.Context, *view.Exchange, Call) string {
-	return func(h *Handler, ctx context.Context, t *view.Exchange, c Call) string {
+// remindUse is a use of /remind.
+func remindUse(do func(remindCommand, context.Context, string) string) func(*Handler, context.Context, *view.CommandTurn, Call) string {
+	return func(h *Handler, ctx context.Context, t *view.CommandTurn, c Call) string {
 		if h.cfg.Planner == nil {
 			return wording.Say(wording.RemindOff, t.Lang)
 		}
-		return do(reminding{h, t}, ctx, c.Arg)
+		return do(remindCommand{h.cfg.Planner, h.manage, h.actor(t), t.Lease, t.Asked, t.Lang}, ctx, c.Arg)
 	}
 }
 
-func (r reminding) set(ctx context.Context, text string) string {
+func (r remindCommand) set(ctx context.Context, text string) string {
 	return r.add(ctx, text, sessions.Remind)
 }
 
-func (r reminding) ask(ctx context.Context, text string) string {
+func (r remindCommand) ask(ctx context.Context, text string) string {
 	return r.add(ctx, text, sessions.AskModel)
 }
 
 // add sets a schedule. The times count from the message, which may have waited. A repeated attempt finds the schedule by the
 // message's id.
-func (r reminding) add(ctx context.Context, text string, kind sessions.ScheduleKind) string {
-	asked := r.Asked[0]
-	p, err := r.cfg.Planner.Set(ctx, r.Lease, schedule.Request{
+func (r remindCommand) add(ctx context.Context, text string, kind sessions.ScheduleKind) string {
+	asked := r.asked
+	p, err := r.planner.Set(ctx, r.lease, schedule.Request{
 		When: text, Kind: kind, By: asked, Origin: sessions.OriginOf(asked.MsgID, ""), Now: asked.CreatedAt,
 	})
 	if err != nil {
@@ -58,64 +62,64 @@ func (r reminding) add(ctx context.Context, text string, kind sessions.ScheduleK
 }
 
 // describe reads a schedule back.
-func (r reminding) describe(head wording.Phrase, p schedule.Planned) string {
-	out := wording.Say(head, r.Lang, p.ID, r.times(p), wording.Literal(headOf(p.Text, quotedChars)))
+func (r remindCommand) describe(head wording.Phrase, p schedule.Planned) string {
+	out := wording.Say(head, r.lang, p.ID, r.times(p), wording.Literal(headOf(p.Text, quotedChars)))
 	if !p.Spec.Repeats() {
 		return out
 	}
-	return out + wording.Say(wording.RemindNext, r.Lang, p.Coming(wording.Say(wording.Comma, r.Lang)))
+	return out + wording.Say(wording.RemindNext, r.lang, p.Coming(wording.Say(wording.Comma, r.lang)))
 }
 
-func (r reminding) times(p schedule.Planned) string {
-	words := p.Times(r.Lang)
+func (r remindCommand) times(p schedule.Planned) string {
+	words := p.Times(r.lang)
 	if p.Kind == sessions.AskModel {
-		words += wording.Say(wording.RemindAsks, r.Lang)
+		words += wording.Say(wording.RemindAsks, r.lang)
 	}
 	return words
 }
 
-func (r reminding) list(ctx context.Context, _ string) string {
-	list, err := r.cfg.Planner.Active(ctx, r.Key, r.actor(r.Exchange).SeesSchedule)
+func (r remindCommand) list(ctx context.Context, _ string) string {
+	list, err := r.planner.Active(ctx, r.lease.Key, r.by.SeesSchedule)
 	switch {
 	case err != nil:
 		return r.refusal(ctx, 0, err)
 	case len(list) == 0:
-		return wording.Say(wording.RemindNone, r.Lang)
+		return wording.Say(wording.RemindNone, r.lang)
 	}
 	var out strings.Builder
-	out.WriteString(wording.Say(wording.RemindList, r.Lang))
+	out.WriteString(wording.Say(wording.RemindList, r.lang))
 	for _, p := range list {
 		next := "" // the words of a single time have its date
 		if p.Spec.Repeats() {
-			next = wording.Say(wording.RemindLineNext, r.Lang, wording.Moment(p.Dates[0]))
+			next = wording.Say(wording.RemindLineNext, r.lang, wording.Moment(p.Dates[0]))
 		}
-		out.WriteString(wording.Say(wording.RemindLine, r.Lang, p.ID, r.times(p), next,
+		out.WriteString(wording.Say(wording.RemindLine, r.lang, p.ID, r.times(p), next,
 			wording.Literal(headOf(p.Text, quotedChars)), wording.Literal(sessions.Nick(p.Creator.SenderNick))))
 	}
-	return out.String() + wording.Say(wording.RemindHow, r.Lang)
+	return out.String() + wording.Say(wording.RemindHow, r.lang)
 }
 
-func (r reminding) cancel(ctx context.Context, number string) string {
+func (r remindCommand) cancel(ctx context.Context, number string) string {
 	id := memoryID(number)
-	s, err := r.manage.CancelSchedule(ctx, r.actor(r.Exchange), r.Key, id)
+	s, err := r.manage.CancelSchedule(ctx, r.by, r.lease.Key, id)
 	if err != nil {
 		return r.refusal(ctx, id, err)
 	}
-	return wording.Say(wording.RemindGone, r.Lang, id, wording.Literal(headOf(s.Text, quotedChars)))
+	return wording.Say(wording.RemindGone, r.lang, id, wording.Literal(headOf(s.Text, quotedChars)))
 }
 
 // change is "/remind change 3 tomorrow at 9".
-func (r reminding) change(ctx context.Context, arg string) string {
+func (r remindCommand) change(ctx context.Context, arg string) string {
 	number, phrase := cutWord(arg)
 	id := memoryID(number)
-	s, err := r.manage.OwnSchedule(ctx, r.actor(r.Exchange), r.Key, id)
+	s, err := r.manage.OwnSchedule(ctx, r.by, r.lease.Key, id)
 	switch {
 	case err != nil:
 		return r.refusal(ctx, id, err)
 	case phrase == "":
-		return wording.Say(wording.RemindNoTime, r.Lang, id, id)
+		return wording.Say(wording.RemindNoTime, r.lang, id, id)
 	}
-	p, err := r.cfg.Planner.Move(ctx, r.Lease, s, phrase, r.Asked[0].CreatedAt)
+	p, err := r.planner.Move(ctx, r.lease, s, phrase, r.asked.CreatedAt)
 	if err != nil {
 		return r.timeRefusal(ctx, id, phrase, err)
 	}
@@ -126,7 +130,7 @@ func (r reminding) change(ctx context.Context, arg string) string {
 const partChars = 20
 
 // timeRefusal answers a schedule that was refused. It names the words of its time that have no sense behind others that have.
-func (r reminding) timeRefusal(ctx context.Context, id int64, text string, err error) string {
+func (r remindCommand) timeRefusal(ctx context.Context, id int64, text string, err error) string {
 	unread, ok := errors.AsType[*when.Error](err)
 	if text = strings.TrimSpace(text); !ok || !unread.Part || unread.At == 0 || unread.At >= len(text) {
 		return r.refusal(ctx, id, err)
@@ -135,12 +139,12 @@ func (r reminding) timeRefusal(ctx context.Context, id int64, text string, err e
 	if part == "" {
 		return r.refusal(ctx, id, err)
 	}
-	return wording.Say(wording.RemindPart, r.Lang, wording.Literal(headOf(part, partChars)))
+	return wording.Say(wording.RemindPart, r.lang, wording.Literal(headOf(part, partChars)))
 }
 
 // refusal answers a schedule that was refused. id is its number; 0 for a new one.
-func (r reminding) refusal(ctx context.Context, id int64, err error) string {
-	say := func(p wording.Phrase, args ...any) string { return wording.Say(p, r.Lang, args...) }
+func (r remindCommand) refusal(ctx context.Context, id int64, err error) string {
+	say := func(p wording.Phrase, args ...any) string { return wording.Say(p, r.lang, args...) }
 	switch {
 	case errors.Is(err, manage.Over):
 		return say(wording.RemindOver, id)

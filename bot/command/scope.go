@@ -13,50 +13,59 @@ import (
 	"ebb/sessions"
 )
 
-type scoping struct {
-	*Handler
-	*view.Exchange
+// scopeCommand is /scope.
+type scopeCommand struct {
+	places interface {
+		PlaceOf(ctx context.Context, q sessions.PlaceQuery) (sessions.Place, error)
+	}
+	configured func(sessions.ConversationID) sessions.Scope
+	manage     *manage.Manager
+	by         manage.Actor
+}
+
+func newScopeCommand(h *Handler, t *view.CommandTurn) scopeCommand {
+	return scopeCommand{h.store, h.cfg.Scope, h.manage, h.actor(t)}
 }
 
 // scopeTo chooses a scope; empty for the configured one.
-func scopeTo(scope sessions.Scope) func(*Handler, context.Context, *view.Exchange, Call) string {
-	return func(h *Handler, ctx context.Context, t *view.Exchange, _ Call) string {
-		return scoping{h, t}.choose(ctx, scope)
+func scopeTo(scope sessions.Scope) func(*Handler, context.Context, *view.CommandTurn, Call) string {
+	return func(h *Handler, ctx context.Context, t *view.CommandTurn, _ Call) string {
+		return newScopeCommand(h, t).choose(ctx, t, scope)
 	}
 }
 
-func (s scoping) show(ctx context.Context) string {
-	if s.View.Session.ConversationType == sessions.Private {
-		return wording.Say(wording.ScopePrivate, s.Lang)
+func (s scopeCommand) show(ctx context.Context, t *view.CommandTurn) string {
+	if t.View.Session.ConversationType == sessions.Private {
+		return wording.Say(wording.ScopePrivate, t.Lang)
 	}
-	place, err := s.store.PlaceOf(ctx, sessions.PlaceQuery{Group: s.Key.Group()})
+	place, err := s.places.PlaceOf(ctx, sessions.PlaceQuery{Group: t.Lease.Key.Group()})
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read the scope of a group")
-		return wording.Say(wording.UndoFailed, s.Lang)
+		return wording.Say(wording.UndoFailed, t.Lang)
 	}
 	origin := wording.ScopeConfigured
 	if place.Chosen != "" {
 		origin = wording.ScopeChosen
 	}
-	return s.describe(place.Chosen) + wording.Say(origin, s.Lang)
+	return s.describe(t, place.Chosen) + wording.Say(origin, t.Lang)
 }
 
 // choose moves no data, so that the way back loses nothing.
-func (s scoping) choose(ctx context.Context, scope sessions.Scope) string {
-	err := s.manage.ChooseScope(ctx, s.actor(s.Exchange), s.View.Session, scope)
+func (s scopeCommand) choose(ctx context.Context, t *view.CommandTurn, scope sessions.Scope) string {
+	err := s.manage.ChooseScope(ctx, s.by, t.View.Session, scope)
 	switch {
 	case errors.Is(err, manage.GroupsOnly):
-		return wording.Say(wording.ScopePrivate, s.Lang)
+		return wording.Say(wording.ScopePrivate, t.Lang)
 	case err != nil:
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to store the scope of a group")
-		return wording.Say(wording.UndoFailed, s.Lang)
+		return wording.Say(wording.UndoFailed, t.Lang)
 	}
-	return wording.Say(wording.ScopeSet, s.Lang, s.describe(scope))
+	return wording.Say(wording.ScopeSet, t.Lang, s.describe(t, scope))
 }
 
-func (s scoping) describe(chosen sessions.Scope) string {
-	if cmp.Or(chosen, s.cfg.Scope(s.View.Session.ConversationID)) == sessions.ScopeMember {
-		return wording.Say(wording.ScopeOfMember, s.Lang)
+func (s scopeCommand) describe(t *view.CommandTurn, chosen sessions.Scope) string {
+	if cmp.Or(chosen, s.configured(t.View.Session.ConversationID)) == sessions.ScopeMember {
+		return wording.Say(wording.ScopeOfMember, t.Lang)
 	}
-	return wording.Say(wording.ScopeOfGroup, s.Lang)
+	return wording.Say(wording.ScopeOfGroup, t.Lang)
 }

@@ -27,13 +27,13 @@ func settingsLine(settings, lang string) string {
 	return strings.Join(parts, ", ")
 }
 
-func (h *Handler) set(ctx context.Context, t *view.Exchange, c Call) string {
+func (h *Handler) set(ctx context.Context, t *view.CommandTurn, c Call) string {
 	words := strings.Fields(strings.ToLower(c.Arg))
 	if word := c.Use.EN[0]; word == "policy" {
 		words = append([]string{word}, words...)
 	}
 	s := &t.View.Session
-	if len(words) != 2 || h.cfg.Current.For(t.Key).Own == nil {
+	if len(words) != 2 || h.cfg.Current.For(t.Lease.Key).Own == nil {
 		return wording.Say(wording.SetUsage, t.Lang, settingsLine(s.Settings, t.Lang))
 	}
 	settings, err := h.manage.Configure(ctx, h.actor(t), *s, words[0], words[1])
@@ -42,7 +42,7 @@ func (h *Handler) set(ctx context.Context, t *view.Exchange, c Call) string {
 	}
 	s.Settings = settings
 	set := h.views.Settings(*s)
-	h.upkeep.Wake(t.Key) // the change may make work due
+	h.upkeep.Wake(t.Lease.Key) // the change may make work due
 	return wording.Say(wording.Set, t.Lang, set.Policy.Name, settingsLine(settings, t.Lang))
 }
 
@@ -78,9 +78,9 @@ func faultWord(fault error, lang string) string {
 }
 
 // overrides parses leading KEY=VALUE words behind /compact. why is the answer for an invalid one.
-func (h *Handler) overrides(ctx context.Context, t *view.Exchange, c Call) (settings, focus, why string) {
+func (h *Handler) overrides(ctx context.Context, t *view.CommandTurn, c Call) (settings, focus, why string) {
 	var resolve manage.Resolve
-	if h.cfg.Current.For(t.Key).Own != nil {
+	if h.cfg.Current.For(t.Lease.Key).Own != nil {
 		resolve = h.views.Resolve
 	}
 	settings, focus, key, err := manage.Overrides(t.View.Session, c.Arg, resolve)

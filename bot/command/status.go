@@ -15,20 +15,23 @@ import (
 	"ebb/sessions"
 )
 
-func (h *Handler) status(ctx context.Context, t *view.Exchange, _ Call) string {
-	if h.isAdmin(t.Asked[0]) {
-		return reporting{h, t}.figures(ctx)
+func (h *Handler) status(ctx context.Context, t *view.CommandTurn, _ Call) string {
+	r := statusCommand{handler: h, t: t, isAdmin: h.isAdmin(t.Asked)}
+	if r.isAdmin {
+		return r.figures(ctx)
 	}
-	return reporting{h, t}.plain(ctx)
+	return r.plain(ctx)
 }
 
-type reporting struct {
-	*Handler
-	*view.Exchange
+// statusCommand is /status: for members in words, for administrators in figures.
+type statusCommand struct {
+	handler *Handler
+	t       *view.CommandTurn
+	isAdmin bool
 }
 
-func (r reporting) plain(ctx context.Context) string {
-	h, t := r.Handler, r.Exchange
+func (r statusCommand) plain(ctx context.Context) string {
+	h, t := r.handler, r.t
 	s, set := t.View.Session, h.views.Settings(t.View.Session)
 	var out strings.Builder
 	line := func(p wording.Phrase, args ...any) { fmt.Fprintf(&out, "- %s\n", wording.Say(p, t.Lang, args...)) }
@@ -37,7 +40,7 @@ func (r reporting) plain(ctx context.Context) string {
 		line(wording.StatusSummed, s.CompactionCount, since(t.View.Session, h.cfg.Location))
 	}
 	line(wording.StatusFacts, r.known(ctx))
-	if _, err := h.memory.Owed(ctx, t.Key); err == nil {
+	if _, err := h.memory.Owed(ctx, t.Lease.Key); err == nil {
 		line(wording.StatusOwed)
 	}
 	c := r.withheld(ctx)
@@ -51,7 +54,7 @@ func (r reporting) plain(ctx context.Context) string {
 		line(wording.StatusNoTools)
 	}
 	switch {
-	case h.worker.Busy(t.Key):
+	case h.worker.Busy(t.Lease.Key):
 		line(wording.StatusBusy)
 	case view.Spent(set, s):
 		line(wording.StatusSpent)
@@ -61,8 +64,8 @@ func (r reporting) plain(ctx context.Context) string {
 	return out.String()
 }
 
-func (r reporting) figures(ctx context.Context) string {
-	h, t := r.Handler, r.Exchange
+func (r statusCommand) figures(ctx context.Context) string {
+	h, t := r.handler, r.t
 	s, set := t.View.Session, h.views.Settings(t.View.Session)
 	w, tokens := set.Window, h.views.ContextSize(t.View)
 	row := func(chinese, english, format string, args ...any) [3]string {
@@ -115,7 +118,7 @@ func (r reporting) figures(ctx context.Context) string {
 	if h.cfg.Current.WithoutTools(h.views.Model(s)) {
 		rows = append(rows, row("模型", "model", "%s", wording.Say(wording.StatusNoTools, t.Lang)))
 	}
-	if h.worker.Busy(t.Key) {
+	if h.worker.Busy(t.Lease.Key) {
 		rows = append(rows, row("正在整理", "upkeep", "⏳"))
 	}
 	switch {
@@ -139,8 +142,8 @@ func (r reporting) figures(ctx context.Context) string {
 }
 
 // withheld counts what the conversation's model refuses.
-func (r reporting) withheld(ctx context.Context) sessions.WithheldCount {
-	c, err := r.store.CountWithheld(ctx, r.Key, r.views.Reads(r.View.Session))
+func (r statusCommand) withheld(ctx context.Context) sessions.WithheldCount {
+	c, err := r.handler.store.CountWithheld(ctx, r.t.Lease.Key, r.handler.views.Reads(r.t.View.Session))
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to count messages that the provider refuses")
 	}
@@ -148,26 +151,26 @@ func (r reporting) withheld(ctx context.Context) sessions.WithheldCount {
 }
 
 // newest is the author of the newest of these messages, without its words.
-func (r reporting) newest(c sessions.WithheldCount) string {
+func (r statusCommand) newest(c sessions.WithheldCount) string {
 	switch c.Newest.Role {
 	case sessions.RoleUser:
 		if nick := sessions.Nick(c.Newest.SenderNick); nick != "" {
 			return nick
 		}
-		return wording.Say(wording.WithheldMember, r.Lang)
+		return wording.Say(wording.WithheldMember, r.t.Lang)
 	case sessions.RoleTool:
-		return wording.Say(wording.WithheldTool, r.Lang)
+		return wording.Say(wording.WithheldTool, r.t.Lang)
 	}
-	return wording.Say(wording.WithheldBot, r.Lang)
+	return wording.Say(wording.WithheldBot, r.t.Lang)
 }
 
-func (r reporting) ownSettings(s sessions.Session) string {
-	line := settingsLine(s.Settings, r.Lang)
-	if s.Settings == "" || r.cfg.Current.For(s.Key).Own == nil {
-		return wording.Say(wording.UsageNone, r.Lang)
+func (r statusCommand) ownSettings(s sessions.Session) string {
+	line := settingsLine(s.Settings, r.t.Lang)
+	if s.Settings == "" || r.handler.cfg.Current.For(s.Key).Own == nil {
+		return wording.Say(wording.UsageNone, r.t.Lang)
 	}
-	if _, err := r.views.Resolve(s.ConversationID, s.Settings); err != nil {
-		line += " ⚠️ " + faultWord(err, r.Lang)
+	if _, err := r.handler.views.Resolve(s.ConversationID, s.Settings); err != nil {
+		line += " ⚠️ " + faultWord(err, r.t.Lang)
 	}
 	return line
 }
@@ -182,8 +185,8 @@ var kindWords = map[string][2]string{
 }
 
 // spentSince is empty before the first model call.
-func spentSince(ctx context.Context, ledger sessions.Ledger, t *view.Exchange, since time.Time, currency string) string {
-	all, err := ledger.Spent(ctx, t.Key, since)
+func spentSince(ctx context.Context, ledger sessions.Ledger, t *view.CommandTurn, since time.Time, currency string) string {
+	all, err := ledger.Spent(ctx, t.Lease.Key, since)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read the usage of a conversation")
 		return "?"
@@ -222,11 +225,11 @@ func callsLine(b CallBudget, lang string) string {
 	return number + "（" + callLevels[b.Level][0] + "）"
 }
 
-func (r reporting) known(ctx context.Context) string {
-	if r.cfg.Rights == nil {
+func (r statusCommand) known(ctx context.Context) string {
+	if r.handler.cfg.Rights == nil {
 		return "?"
 	}
-	_, total, err := r.cfg.Rights.Known(ctx, askerOf(r.Exchange, r.isAdmin(r.Asked[0])), 0, 1)
+	_, total, err := r.handler.cfg.Rights.Known(ctx, askerOf(r.t, r.isAdmin), 0, 1)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to count memory")
 		return "?"
@@ -234,15 +237,15 @@ func (r reporting) known(ctx context.Context) string {
 	return wording.Thousands(total)
 }
 
-func (r reporting) owed(ctx context.Context) string {
-	d, err := r.memory.Owed(ctx, r.Key)
+func (r statusCommand) owed(ctx context.Context) string {
+	d, err := r.handler.memory.Owed(ctx, r.t.Lease.Key)
 	if err != nil {
 		if !errors.Is(err, sessions.ErrNotFound) {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read the owed flush")
 		}
 		return ""
 	}
-	if r.Lang == "en" {
+	if r.t.Lang == "en" {
 		return wording.Count(" (a flush is owed, failed %d time{|s}, tried again in the background)", d.Failures)
 	}
 	return fmt.Sprintf("（欠一次整理，已失败 %d 次，后台会再试）", d.Failures)

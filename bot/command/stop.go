@@ -71,29 +71,29 @@ func (h *Handler) Stopped(ctx context.Context, s view.Stopped) string {
 const shownWaiting, shownWords = 3, 30
 
 // stopNothing answers a command that stopped nothing.
-func stopNothing(ctx context.Context, h *Handler, t *view.Exchange) string {
+func stopNothing(ctx context.Context, h *Handler, t *view.CommandTurn) string {
 	text := wording.Say(wording.NothingRuns, t.Lang)
 	if isStrangersTurn(h, t) {
 		text = wording.Say(wording.NotYourTurn, t.Lang)
 	}
-	return text + waitingList{h.store, h.views, h.commands, t.Lang}.besides(ctx, t.Key, t.Asked)
+	return text + waitingList{h.store, h.views, h.commands, t.Lang}.besides(ctx, t.Lease.Key, []sessions.Event{t.Asked})
 }
 
 // isStrangersTurn reports whether a turn ran while the command waited that its sender has no right to stop.
-func isStrangersTurn(h *Handler, t *view.Exchange) bool {
+func isStrangersTurn(h *Handler, t *view.CommandTurn) bool {
 	tail := t.View.Tail
 	at := len(tail) - 1
 	for at >= 0 && tail[at].Role != sessions.RoleUser {
 		at--
 	}
-	if at < 0 || tail[len(tail)-1].Role != sessions.RoleAssistant || !tail[len(tail)-1].CreatedAt.After(t.Asked[0].CreatedAt) {
+	if at < 0 || tail[len(tail)-1].Role != sessions.RoleAssistant || !tail[len(tail)-1].CreatedAt.After(t.Asked.CreatedAt) {
 		return false
 	}
 	first := at
 	for first > 0 && tail[first-1].Role == sessions.RoleUser {
 		first--
 	}
-	return len(stoppable(h, t.Asked[0], tail[first:at+1])) == 0
+	return len(stoppable(h, t.Asked, tail[first:at+1])) == 0
 }
 
 // waitingTime bounds the look for waiting messages: a stopped turn ends without them.

@@ -42,7 +42,7 @@ type Use struct {
 	Does  wording.Text
 	// Example is what a person may write, for a use with an argument.
 	Example wording.Text
-	Run     func(*Handler, context.Context, *view.Exchange, Call) string
+	Run     func(*Handler, context.Context, *view.CommandTurn, Call) string
 }
 
 // Args is the argument that a use takes. The usage answers any other one.
@@ -110,32 +110,34 @@ var Commands = Table{
 	}}},
 	{ZH: []string{"停止", "停", "停下", "停一下", "取消"}, EN: []string{stopName, "cancel", "abort"}, Uses: []Use{{
 		Usage: wording.Text{"/停止", "/stop"}, Does: wording.Text{"停止正在进行的回答", "stop the answer in progress"},
-		Run: func(h *Handler, ctx context.Context, t *view.Exchange, _ Call) string { return stopNothing(ctx, h, t) },
+		Run: func(h *Handler, ctx context.Context, t *view.CommandTurn, _ Call) string {
+			return stopNothing(ctx, h, t)
+		},
 	}}},
 	{ZH: []string{"提醒", "我的提醒"}, EN: []string{"remind", "reminders", "reminder"}, Uses: []Use{{
 		Args: Optional, Match: isList, Glue: "列清全所",
 		Usage: wording.Text{"/提醒", "/remind"}, Example: wording.Text{"/提醒 列表", "/remind list"},
-		Does: wording.Text{"这里的提醒", "the reminders here"}, Run: remind(reminding.list),
+		Does: wording.Text{"这里的提醒", "the reminders here"}, Run: remindUse(remindCommand.list),
 	}, {
 		ZH: []string{"删除", "取消"}, EN: []string{"delete", "cancel"},
 		Args: Number, Usage: wording.Text{"/提醒 删除 编号", "/remind delete N"},
 		Example: wording.Text{"/提醒 删除 3", "/remind delete 3"},
-		Does:    wording.Text{"删掉一个提醒", "delete one of them"}, Run: remind(reminding.cancel),
+		Does:    wording.Text{"删掉一个提醒", "delete one of them"}, Run: remindUse(remindCommand.cancel),
 	}, {
 		ZH: []string{"修改"}, EN: []string{"change"},
 		Args: Required, Glue: digits, Work: sessions.Commanded, Usage: wording.Text{"/提醒 修改 编号 时间", "/remind change N WHEN"},
 		Example: wording.Text{"/提醒 修改 3 明天9点", "/remind change 3 tomorrow at 9"},
-		Does:    wording.Text{"改一个提醒的时间", "change the time of one"}, Run: remind(reminding.change),
+		Does:    wording.Text{"改一个提醒的时间", "change the time of one"}, Run: remindUse(remindCommand.change),
 	}, {
 		ZH: []string{"提问"}, EN: []string{"ask"},
 		Args: Required, Text: true, Keeps: true, Work: sessions.Commanded, Usage: wording.Text{"/提醒 提问 时间 内容", "/remind ask WHEN TEXT"},
 		Example: wording.Text{"/提醒 提问 每周五17点 总结本周进展", "/remind ask every Friday at 5 pm sum up this week"},
-		Does:    wording.Text{"到时把这段话当作你的提问来回答", "answer the text at that time, as your question"}, Run: remind(reminding.ask),
+		Does:    wording.Text{"到时把这段话当作你的提问来回答", "answer the text at that time, as your question"}, Run: remindUse(remindCommand.ask),
 	}, {
 		Args: Required, Text: true, Keeps: true, Glue: digits + "每明后今下本这周星礼工早上中正午傍晚夜凌半零一二两三四五六七八九十隔过再月年在我大", Work: sessions.Commanded, Usage: wording.Text{"/提醒 时间 内容", "/remind WHEN TEXT"},
 		Example: wording.Text{"/提醒 每周五9点 交周报", "/remind every Friday at 9 send the report"},
 		Does:    wording.Text{"到时提醒，可以重复", "say it at that time, once or again and again"},
-		Run:     remind(reminding.set),
+		Run:     remindUse(remindCommand.set),
 	}}},
 	{ZH: []string{"新对话", "清空", "清除", "重置", "重新开始", "新会话", "新建对话", "开始新对话", "清空对话", "清空上下文", "清除上下文", "清空记录", "清屏", "重来"}, EN: []string{"new", "clear", "reset", "restart", "newchat", "cls"}, Uses: []Use{{
 		Who: Owner, Usage: wording.Text{"/新对话", "/new"}, Does: wording.Text{"从头开始", "begin a new conversation"}, Run: (*Handler).renew,
@@ -143,20 +145,20 @@ var Commands = Table{
 	{ZH: []string{"模型", "切换模型", "换模型", "模型列表"}, EN: []string{"model"}, Uses: []Use{{
 		Match: func(arg string) bool { return arg == "" },
 		Usage: wording.Text{"/模型", "/model"}, Does: wording.Text{"有哪些模型，这里用哪个", "the models, and the one in use here"},
-		Run: func(h *Handler, _ context.Context, t *view.Exchange, _ Call) string { return choosing{h, t}.list() },
+		Run: modelUse(modelCommand.list),
 	}, {
 		Args: Required, Who: Admin, Match: func(arg string) bool { return !strings.ContainsAny(arg, " \t\n") },
 		Usage:   wording.Text{"/模型 名称", "/model NAME"},
 		Example: wording.Text{"/模型 默认", "/model default"},
 		Does:    wording.Text{"换这个会话的模型，`默认` 改回来", "choose the model of this conversation; `default` goes back"},
-		Run: func(h *Handler, ctx context.Context, t *view.Exchange, c Call) string {
-			return choosing{h, t}.choose(ctx, c)
-		},
+		Run:     modelUse(modelCommand.choose),
 	}}},
 	{ZH: []string{"范围"}, EN: []string{"scope"}, Uses: []Use{{
 		Match: func(arg string) bool { return arg == "" },
 		Usage: wording.Text{"/范围", "/scope"}, Does: wording.Text{"这个群共用上下文，还是每人一个", "whether this group shares one context"},
-		Run: func(h *Handler, ctx context.Context, t *view.Exchange, _ Call) string { return scoping{h, t}.show(ctx) },
+		Run: func(h *Handler, ctx context.Context, t *view.CommandTurn, _ Call) string {
+			return newScopeCommand(h, t).show(ctx, t)
+		},
 	}, {
 		ZH: []string{"全群"}, EN: []string{"group"},
 		Who: Admin, Usage: wording.Text{"/范围 全群", "/scope group"}, Does: wording.Text{"全群共用一个上下文", "one context for the group"},
@@ -172,11 +174,11 @@ var Commands = Table{
 	}}},
 	{ZH: []string{"我是谁"}, EN: []string{"whoami"}, Uses: []Use{{
 		Usage: wording.Text{"/我是谁", "/whoami"}, Does: wording.Text{"你的 ID、角色和限额", "your id, role and limits"},
-		Run: func(h *Handler, _ context.Context, t *view.Exchange, _ Call) string { return asking{h, t}.who() },
+		Run: func(h *Handler, _ context.Context, t *view.CommandTurn, _ Call) string { return whoAmI(h, t) },
 	}}},
 	{ZH: []string{"用量", "额度", "费用"}, EN: []string{"usage", "cost", "tokens"}, Uses: []Use{{
 		Usage: wording.Text{"/用量", "/usage"}, Does: wording.Text{"这个会话今天和本月的用量，你的限额还剩多少", "tokens of this conversation, today and this month, and the rest of your limits"},
-		Run: func(h *Handler, ctx context.Context, t *view.Exchange, _ Call) string { return asking{h, t}.usage(ctx) },
+		Run: func(h *Handler, ctx context.Context, t *view.CommandTurn, _ Call) string { return showUsage(ctx, h, t) },
 	}}},
 	{ZH: []string{"记忆", "我的记忆", "记忆列表"}, EN: []string{"memory"}, Uses: []Use{{
 		Args: Optional, Glue: digits, Usage: wording.Text{"/记忆 [页码]", "/memory [page]"},

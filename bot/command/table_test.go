@@ -211,7 +211,7 @@ func TestHelpListsWhatTheAskerMayDo(t *testing.T) {
 		{"root", sessions.Private, false, func(Right) bool { return true }},
 	} {
 		for _, lang := range []string{"zh", "en"} {
-			x := &view.Exchange{Lang: lang, Asked: []sessions.Event{{SenderID: c.who, Message: &sessions.Message{StaffID: c.who, Admin: c.admin, ConversationType: c.place}}}}
+			x := &view.CommandTurn{Lang: lang, Asked: sessions.Event{SenderID: c.who, Message: &sessions.Message{StaffID: c.who, Admin: c.admin, ConversationType: c.place}}}
 			got := h.help(t.Context(), x, Call{Arg: "all"})
 			for _, command := range Commands {
 				for _, u := range command.Uses {
@@ -235,7 +235,7 @@ func TestHelpBeginsWithWhatMembersWant(t *testing.T) {
 	h := New(Config{Current: reload.New(reload.Values{Admins: []sessions.UserID{"root"}, CommandRights: map[string]string{"remind": "admin"}})})
 	help := func(who sessions.UserID, place sessions.ConversationType, text, lang string) string {
 		c := Commands.Parse(text)
-		x := &view.Exchange{Lang: lang, Asked: []sessions.Event{{SenderID: who, Message: &sessions.Message{StaffID: who, ConversationType: place}}}}
+		x := &view.CommandTurn{Lang: lang, Asked: sessions.Event{SenderID: who, Message: &sessions.Message{StaffID: who, ConversationType: place}}}
 		return c.Use.Run(h, t.Context(), x, c)
 	}
 	for _, place := range []sessions.ConversationType{sessions.Group, sessions.Private} {
@@ -307,7 +307,7 @@ func TestHelpOnOneCommand(t *testing.T) {
 		if strings.HasPrefix(asked, "/help") {
 			lang = "en"
 		}
-		x := &view.Exchange{Lang: lang, Asked: []sessions.Event{{SenderID: "alice", Message: &sessions.Message{StaffID: "alice", ConversationType: sessions.Group}}}}
+		x := &view.CommandTurn{Lang: lang, Asked: sessions.Event{SenderID: "alice", Message: &sessions.Message{StaffID: "alice", ConversationType: sessions.Group}}}
 		got := c.Use.Run(h, t.Context(), x, c)
 		for _, words := range wanted {
 			if !strings.Contains(got, words) {

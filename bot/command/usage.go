@@ -8,32 +8,29 @@ import (
 	"ebb/bot/wording"
 )
 
-type asking struct {
-	*Handler
-	*view.Exchange
-}
-
-func (a asking) who() string {
-	m := a.Asked[0].Message
+// whoAmI is /whoami.
+func whoAmI(h *Handler, t *view.CommandTurn) string {
+	m := t.Asked.Message
 	role := wording.RoleMember
 	switch {
 	case m == nil || m.StaffID == "":
 		role = wording.RoleOutside
-	case a.isAdmin(a.Asked[0]):
+	case h.isAdmin(t.Asked):
 		role = wording.RoleAdmin
 	}
-	answer := wording.Say(wording.WhoAmI, a.Lang, a.Asked[0].SenderID, wording.Say(role, a.Lang), a.View.Session.ConversationID)
-	return answer + a.bounds()
+	answer := wording.Say(wording.WhoAmI, t.Lang, t.Asked.SenderID, wording.Say(role, t.Lang), t.View.Session.ConversationID)
+	return answer + limitsOf(h, t).bounds()
 }
 
-func (a asking) usage(ctx context.Context) string {
-	now := a.now().UTC()
-	none := wording.Say(wording.UsageNone, a.Lang)
+// showUsage is /usage.
+func showUsage(ctx context.Context, h *Handler, t *view.CommandTurn) string {
+	now := h.now().UTC()
+	none := wording.Say(wording.UsageNone, t.Lang)
 	since := func(day time.Time) string {
-		if spent := spentSince(ctx, a.store, a.Exchange, day, a.cfg.Current.Get().Currency); spent != "" {
+		if spent := spentSince(ctx, h.store, t, day, h.cfg.Current.Get().Currency); spent != "" {
 			return spent
 		}
 		return none
 	}
-	return wording.Say(wording.UsageOf, a.Lang, since(now), since(now.AddDate(0, 0, 1-now.Day()))) + a.left(ctx)
+	return wording.Say(wording.UsageOf, t.Lang, since(now), since(now.AddDate(0, 0, 1-now.Day()))) + limitsOf(h, t).left(ctx)
 }

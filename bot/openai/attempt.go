@@ -21,7 +21,7 @@ const (
 
 // With an error the answer holds the reported usage, and the text so far if the caller ended the call.
 func (s *slot) attempt(cl call) (answer, *llm.CallError) {
-	x := &exchange{send: cl.body, stream: cl.stream, messages: s.Messages}
+	x := &exchange{send: cl.body, stream: cl.stream, messages: s.call.req.Messages}
 	began := time.Now()
 	tctx, stop := context.WithTimeoutCause(withExchange(s.ctx, x), s.m.Timeout, errTimeout)
 	defer stop()
@@ -45,7 +45,7 @@ func (s *slot) attempt(cl call) (answer, *llm.CallError) {
 		err = s.plain(tctx, x, &a)
 	}
 	cause := context.Cause(tctx)
-	if err != nil && cause != nil && s.caller.Err() == nil {
+	if err != nil && cause != nil && s.call.caller.Err() == nil {
 		err = cause // more precise than "context canceled"
 	}
 	s.flows = a.tokens > 0
@@ -66,11 +66,11 @@ func (s *slot) attempt(cl call) (answer, *llm.CallError) {
 		if errors.Is(err, errUnread) { // it has begun, so it is paid for
 			rest.usage, _ = a.reported.believe(x.sent, a.saidBytes(), limitOf(cl))
 		}
-		if s.caller.Err() != nil {
+		if s.call.caller.Err() != nil {
 			a.end()
 			rest.text = a.text
 		}
-		failed := s.failure(s.caller, s.m, x, err)
+		failed := s.call.client.failure(s.call.caller, s.m, x, err)
 		s.said = x.said
 		return rest, failed
 	}
@@ -89,10 +89,10 @@ func (s *slot) plain(ctx context.Context, x *exchange, a *answer) error {
 	if x.status < 200 || x.status >= 300 || x.body == nil {
 		return err
 	}
-	if err := a.line(x.body, s.out); err != nil {
+	if err := a.line(x.body, s.call.out); err != nil {
 		return err
 	}
-	s.out.news(a.end())
+	s.call.out.news(a.end())
 	return nil
 }
 
@@ -119,7 +119,7 @@ func (s *slot) stream(ctx context.Context, cancel context.CancelCauseFunc, x *ex
 		done := err == nil && string(line) == endMark
 		before := a.tokens
 		if err == nil && !done {
-			err = a.line(line, s.out)
+			err = a.line(line, s.call.out)
 		}
 		if done || err != nil {
 			if err == nil || a.finish != "" {
@@ -135,7 +135,7 @@ func (s *slot) stream(ctx context.Context, cancel context.CancelCauseFunc, x *ex
 		}
 		if a.tokens > before {
 			first.Stop()
-			due = time.Now().Add(s.idle)
+			due = time.Now().Add(s.call.client.idle)
 		}
 		if a.check.Ended() { // the rest would cost time and tokens
 			break
@@ -145,12 +145,12 @@ func (s *slot) stream(ctx context.Context, cancel context.CancelCauseFunc, x *ex
 		}
 		switch {
 		case a.finish != "":
-			idle.Reset(min(s.idle, lingerAfterFinish))
+			idle.Reset(min(s.call.client.idle, lingerAfterFinish))
 		case a.tokens > 0:
 			idle.Reset(time.Until(due))
 		}
 	}
-	s.out.news(a.end())
+	s.call.out.news(a.end())
 	if x.rest != nil && !a.check.Ended() {
 		idle.Reset(lingerAfterDone)
 		_, _ = io.CopyN(io.Discard, x.rest, 4096)

@@ -15,9 +15,10 @@ import (
 	"ebb/sessions/retry"
 )
 
+// calling is a call of the client, with what its requests have cost so far.
 type calling struct {
-	*Client
-	llm.Request
+	client  *Client
+	req     llm.Request
 	caller  context.Context //nolint:containedctx // the call's own, beside that of each model's part
 	out     *sink
 	made    int          // number of requests
@@ -26,8 +27,9 @@ type calling struct {
 	refused int // models that refused the request permanently
 }
 
+// slot is the part of a call that one model has.
 type slot struct {
-	*calling
+	call  *calling
 	m     *model
 	pass  pass
 	last  bool            // no other model is up
@@ -52,7 +54,7 @@ func (k *calling) next(left []*model) (slot, []*model) {
 			break
 		}
 	}
-	s := slot{calling: k, m: left[at], pass: p}
+	s := slot{call: k, m: left[at], pass: p}
 	left = slices.Delete(slices.Clone(left), at, at+1)
 	s.last = !slices.ContainsFunc(left, func(m *model) bool { return m.breaker.state() != llm.Down })
 	return s, left
@@ -80,7 +82,7 @@ func (k *calling) take(s slot, behind int) (llm.Response, *llm.CallError) {
 	k.spent.Usage, k.spent.Cost, k.spent.Parts = k.spent.Usage.Add(resp.Usage), k.spent.Cost+resp.Cost, append(k.spent.Parts, s.part)
 	s.report(err)
 	reported = true
-	if err != nil && s.hangs && k.Passes && !s.last {
+	if err != nil && s.hangs && k.req.Passes && !s.last {
 		k.made-- // the next model has the request
 	}
 	if err != nil {
@@ -97,7 +99,7 @@ func (s *slot) ask() (llm.Response, *llm.CallError) {
 		err := fmt.Errorf("the provider takes no request for %s", wait.Round(time.Second))
 		return llm.Response{}, &llm.CallError{Class: llm.Busy, Model: s.m.Name, Status: http.StatusTooManyRequests, After: wait, Err: err}
 	}
-	if s.Force != "" {
+	if s.call.req.Force != "" {
 		return s.forced()
 	}
 	f := *s.m.learned.Load()
@@ -115,7 +117,7 @@ func (s *slot) report(err *llm.CallError) {
 		return
 	}
 	if pause := s.pass.end(s.weight(err), err.After); pause > 0 {
-		zerolog.Ctx(s.caller).Warn().Str("model", s.m.Name).Str("class", string(err.Class)).Dur("pause_ms", pause).
+		zerolog.Ctx(s.call.caller).Warn().Str("model", s.m.Name).Str("class", string(err.Class)).Dur("pause_ms", pause).
 			Msg("Model is down: others are asked first until the pause is over")
 		if s.hangs {
 			s.m.breaker.wake()
@@ -125,20 +127,20 @@ func (s *slot) report(err *llm.CallError) {
 
 func (s *slot) answered() {
 	if s.pass.answered() {
-		zerolog.Ctx(s.caller).Info().Str("model", s.m.Name).Msg("Model answers again")
+		zerolog.Ctx(s.call.caller).Info().Str("model", s.m.Name).Msg("Model answers again")
 	}
 }
 
 func (s *slot) weight(err *llm.CallError) int {
 	switch {
-	case s.part.Requests == 0, errors.Is(s.caller.Err(), context.Canceled):
+	case s.part.Requests == 0, errors.Is(s.call.caller.Err(), context.Canceled):
 		return 0
 	case err.Class == llm.Busy, err.Class == llm.Broken:
 		return s.part.Requests
 	case err.Class != llm.Timeout:
 		return enough
 	case s.hangs:
-		return s.pass.silence(llm.SessionOf(s.caller), s.signs)
+		return s.pass.silence(llm.SessionOf(s.call.caller), s.signs)
 	case s.flows:
 		return 0 // slow
 	}
@@ -150,9 +152,9 @@ func (s *slot) weight(err *llm.CallError) int {
 // attempt's usage.
 func (s *slot) retry(way rung, f *forms) (answer, call, *llm.CallError) {
 	for n, changes := 0, 0; ; {
-		cl := s.m.build(s.Request, way, *f)
-		s.out.reset()
-		s.made++
+		cl := s.m.build(s.call.req, way, *f)
+		s.call.out.reset()
+		s.call.made++
 		s.part.Requests++
 		a, err := s.attempt(cl)
 		if err == nil {
@@ -162,16 +164,16 @@ func (s *slot) retry(way rung, f *forms) (answer, call, *llm.CallError) {
 		if next, ok := s.m.next(*f, cl, err, s.said); ok && changes < maxChanges && s.ctx.Err() == nil {
 			*f = next
 			changes++
-			s.made-- // a change of form, once for each provider
+			s.call.made-- // a change of form, once for each provider
 			s.part.Requests--
 			continue
 		}
 		switch {
-		case !err.Temporary(), n >= s.m.Retries, s.unread(), s.Requests > 0 && s.made >= s.Requests, s.ctx.Err() != nil:
+		case !err.Temporary(), n >= s.m.Retries, s.unread(), s.call.req.Requests > 0 && s.call.made >= s.call.req.Requests, s.ctx.Err() != nil:
 			return a, cl, err
 		case (s.hangs || err.Class == llm.Unreachable || err.After > patience) && !s.last:
 			return a, cl, err
-		case !rest(s.ctx, s.pauses, n, err.After):
+		case !rest(s.ctx, s.call.client.pauses, n, err.After):
 			return a, cl, err
 		}
 		zerolog.Ctx(s.ctx).Debug().Err(err).Str("model", s.m.Name).Int("attempt", n+1).Msg("Model busy, asking again")
@@ -184,7 +186,7 @@ const patience = 5 * time.Second
 
 // pause returns false if the provider accepts requests too late.
 func (s *slot) pause(d time.Duration) bool {
-	return (s.last || d <= patience) && rest(s.ctx, s.pauses, 0, d)
+	return (s.last || d <= patience) && rest(s.ctx, s.call.client.pauses, 0, d)
 }
 
 // rest returns false if the next attempt would be too late.

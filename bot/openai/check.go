@@ -76,7 +76,7 @@ func (c *Client) check(ctx context.Context, name string, r llm.Request) (llm.Res
 		return llm.Response{}, &llm.CallError{Class: llm.Malformed, Model: name, Err: fmt.Errorf("looking up model %q: it is not configured", name)}
 	}
 	r.Requests = 1
-	k := &calling{Client: c, Request: r, caller: ctx, out: &sink{delta: r.Delta, idea: r.Thought}}
+	k := &calling{client: c, req: r, caller: ctx, out: &sink{delta: r.Delta, idea: r.Thought}}
 	s, _ := k.next([]*model{m})
 	resp, err := k.take(s, 0)
 	if err != nil {

@@ -21,7 +21,7 @@ func (c *Client) Generate(ctx context.Context, r llm.Request) (llm.Response, err
 		err := fmt.Errorf("forcing tool %q, which the request does not offer", r.Force)
 		return llm.Response{}, &llm.CallError{Class: llm.Malformed, Model: order[0].Name, Err: err}
 	}
-	k := &calling{Client: c, Request: r, caller: ctx, out: &sink{delta: r.Delta, idea: r.Thought}}
+	k := &calling{client: c, req: r, caller: ctx, out: &sink{delta: r.Delta, idea: r.Thought}}
 	for left := order; len(left) > 0; {
 		var s slot
 		s, left = k.next(left)
@@ -42,7 +42,7 @@ func (c *Client) Generate(ctx context.Context, r llm.Request) (llm.Response, err
 		if k.refused == maxRefused {
 			break
 		}
-		if k.Requests > 0 && k.made >= k.Requests {
+		if k.req.Requests > 0 && k.made >= k.req.Requests {
 			merr.Next = !s.last && !merr.RequestFault()
 			break
 		}

@@ -66,7 +66,7 @@ func (r rung) refused(err *llm.CallError) bool {
 // forced descends the rungs until the tool is called. A refused rung is remembered once a lower one is answered; an answer
 // in prose descends for this call only. The result includes the usage of all answers, with an error too.
 func (s *slot) forced() (llm.Response, *llm.CallError) {
-	m, r := s.m, s.Request
+	m, r := s.m, s.call.req
 	var spent llm.Response // usage and cost of unusable answers
 	f := *m.learned.Load()
 	for way := f.way; ; {

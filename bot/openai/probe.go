@@ -52,7 +52,7 @@ func (k *calling) probe(s slot, behind int) (llm.Response, *llm.CallError) {
 			p.end(context.Cause(k.caller))
 		}
 	})
-	s.calling, s.probe = &own, p
+	s.call, s.probe = &own, p
 	done := make(chan probed, 1)
 	go func() {
 		var got probed
@@ -62,8 +62,8 @@ func (k *calling) probe(s slot, behind int) (llm.Response, *llm.CallError) {
 			}
 			stop()
 			p.end(nil)
-			if n := len(own.spent.Parts); p.reader.Load() == readerLeft && own.Late != nil && got.panicked == nil && n > 0 {
-				own.Late(own.spent.Parts[n-1])
+			if n := len(own.spent.Parts); p.reader.Load() == readerLeft && own.req.Late != nil && got.panicked == nil && n > 0 {
+				own.req.Late(own.spent.Parts[n-1])
 			}
 			done <- got
 		}()
@@ -77,7 +77,7 @@ func (k *calling) probe(s slot, behind int) (llm.Response, *llm.CallError) {
 	case <-late.C:
 		if p.reader.CompareAndSwap(readerWaits, readerLeft) {
 			detach()
-			forget := context.AfterFunc(k.life, func() { p.end(nil) })
+			forget := context.AfterFunc(k.client.life, func() { p.end(nil) })
 			context.AfterFunc(own.caller, func() { forget() })
 			return llm.Response{}, k.leave(s)
 		}
@@ -97,7 +97,7 @@ func (s *slot) unread() bool { return s.probe != nil && s.probe.reader.Load() ==
 // leave counts a request whose answer has no reader.
 func (k *calling) leave(s slot) *llm.CallError {
 	err := &llm.CallError{Class: llm.Timeout, Model: s.m.Name, Err: errFirst}
-	if !k.Passes {
+	if !k.req.Passes {
 		k.made++
 	}
 	k.failed = append(k.failed, err)

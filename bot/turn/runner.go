@@ -84,7 +84,8 @@ type Upkeep interface {
 // Commands answers the slash commands.
 type Commands interface {
 	choice.Commands
-	Command(ctx context.Context, x *view.Exchange) string
+	// Command executes a command and returns the answer.
+	Command(ctx context.Context, t *view.CommandTurn) string
 	// Stopped is the text of a stopped turn with the answer to the commands.
 	Stopped(ctx context.Context, s view.Stopped) string
 	// May reports whether a message's sender has the right to a command, by its English name.

@@ -207,17 +207,17 @@ func isModelFault(attended context.Context, a answer.Answer, err error) bool {
 
 // command counts the tokens of a command for its person, whatever becomes of the answer. An erasure gives the turn another lease.
 func (r *Runner) command(ctx context.Context, made choice.Choice) answer.Answer {
-	x := view.Exchange{Key: made.Lease.Key, Lease: made.Lease, View: made.View, Asked: made.Asked, Lang: made.Lang}
+	t := view.CommandTurn{Lease: made.Lease, View: made.View, Asked: made.Asked[0], Lang: made.Lang}
 	after := func() choice.Choice {
-		made.Lease, made.View, made.Asked = x.Lease, x.View, x.Asked
+		made.Lease, made.View, made.Asked = t.Lease, t.View, []sessions.Event{t.Asked}
 		return made
 	}
 	metered, used := llm.WithMeter(ctx)
 	defer func() { r.limits.Spend(ctx, after(), used()) }()
-	a := answer.Answer{Text: r.cfg.Commands.Command(metered, &x), Pinned: x.Pinned, Outcome: x.Outcome, Kept: x.Kept}
-	a.For = after()
+	text := r.cfg.Commands.Command(metered, &t)
+	a := answer.Answer{For: after(), Text: text, Outcome: t.Outcome, Kept: t.Kept}
 	r.running.Hold(a.For.Lease)
-	a.Mute = a.For.Asked[0].Message.Quiet
+	a.Mute = t.Asked.Message.Quiet
 	if !a.Mute {
 		a.Events = []sessions.Event{{Role: sessions.RoleAssistant, Content: cmp.Or(a.Kept, a.Text)}}
 	}

@@ -61,8 +61,8 @@ func (r *run) extendDeadline(ctx context.Context, cut compaction.Cut) (context.C
 	if more < 1 || !extends {
 		return context.WithCancel(ctx)
 	}
-	limit := time.Duration(1+more) * r.cfg.CompactDeadline
-	_ = r.store.MarkUpkeep(ctx, r.lease, limit) // without it the mark ends early
+	limit := time.Duration(1+more) * r.worker.cfg.CompactDeadline
+	_ = r.worker.store.MarkUpkeep(ctx, r.lease, limit) // without it the mark ends early
 	return context.WithTimeout(whole, limit)
 }
 
@@ -78,5 +78,5 @@ func isCut(ctx context.Context) bool {
 
 // paidContext outlives ctx: a summary that a model wrote is not lost.
 func (r *run) paidContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), 2*r.cfg.CommitTimeout)
+	return context.WithTimeout(context.WithoutCancel(ctx), 2*r.worker.cfg.CommitTimeout)
 }

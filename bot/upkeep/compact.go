@@ -72,7 +72,7 @@ func (u *Worker) Compact(ctx context.Context, l sessions.Lease, asked *Request, 
 		asked = &Request{Settings: v.Session.Settings}
 	}
 	v.Session.Settings = asked.Settings
-	r := run{Worker: u, lease: l, set: u.views.Settings(v.Session), began: began, whole: u.views.WithoutCommands(v.Tail), waiting: waiting}
+	r := run{worker: u, lease: l, set: u.views.Settings(v.Session), began: began, whole: u.views.WithoutCommands(v.Tail), waiting: waiting}
 	u.views.Show(&v)
 	r.view, r.tokens = v, u.views.ContextSize(v)
 	r.RequestedModel = u.cfg.Current.For(l.Key).SummaryModel
@@ -104,8 +104,9 @@ func (u *Worker) Inline(ctx context.Context, l sessions.Lease, waiting int, need
 	return err
 }
 
+// run is one attempt at a compaction.
 type run struct {
-	*Worker
+	worker *Worker
 	Compacted
 	lease   sessions.Lease
 	set     compaction.Settings
@@ -120,20 +121,18 @@ type run struct {
 	memories *sessions.Pinned
 }
 
-func (r *run) engine() *summarize.Engine { return &summarize.Engine{Summarizer: r.summaries(r.Key)} }
-
 func (r *run) pinnedGrowth() int {
 	if r.memories == nil {
 		return 0
 	}
-	return r.counted.Count(r.memories.Text) - r.counted.Count(r.view.Session.Pinned)
+	return r.worker.counted.Count(r.memories.Text) - r.worker.counted.Count(r.view.Session.Pinned)
 }
 
 func (r *run) execute(ctx context.Context) error {
 	p, s := r.set.Policy, r.view.Session
 	if s.PinnedDue { // forgotten facts are not pinned again
 		var err error
-		if r.memories, err = r.views.Pinned(ctx, r.view); err != nil {
+		if r.memories, err = r.worker.views.Pinned(ctx, r.view); err != nil {
 			return err
 		}
 	}
@@ -169,14 +168,14 @@ func (r *run) execute(ctx context.Context) error {
 func (r *run) shorten(p compaction.Policy) (shown []sessions.Shown, freed int) {
 	switch p.Mode {
 	case compaction.OffloadThenCompact:
-		st := r.views.State(r.view, r.tokens+r.waiting)
+		st := r.worker.views.State(r.view, r.tokens+r.waiting)
 		st.Tail = r.whole
 		if r.Trigger != TriggerManual {
 			st.Tokens = max(st.Tokens, r.set.Window.Trigger()) // the trigger also counted the waiting question
 		}
-		shown, _ = p.Offload(r.set.Window, st, r.counter.Count)
+		shown, _ = p.Offload(r.set.Window, st, r.worker.counter.Count)
 	case compaction.SummaryPlusPrune, compaction.PruneOnly:
-		shown = p.Prune(r.whole, r.counter.Count)
+		shown = p.Prune(r.whole, r.worker.counter.Count)
 	}
 	for _, one := range shown {
 		freed += r.tokensOf(one.Seq) - one.Tokens
@@ -225,11 +224,11 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 	}
 	r.EndSeq = cut.Through
 	r.FlushOutcome = r.flushBeforeCut(ctx, cut.Through)
-	if r.memories, err = r.views.Pinned(ctx, r.view); err != nil {
+	if r.memories, err = r.worker.views.Pinned(ctx, r.view); err != nil {
 		return cut, summarize.Draft{}, "", err
 	}
 	job := sessions.Job{Gen: s.Gen, From: s.CompactedSeq, Through: cut.Through, Version: r.version()}
-	src, err := r.store.OpenJob(ctx, r.lease, job)
+	src, err := r.worker.store.OpenJob(ctx, r.lease, job)
 	if err != nil {
 		return cut, summarize.Draft{}, "", err
 	}
@@ -239,17 +238,17 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 		r.staged = true
 		return cut, draft, src.Hash, nil
 	}
-	state, events := r.views.State(r.view, r.tokens), r.accuser.readable(r.Key, src.Events)
+	state, events := r.worker.views.State(r.view, r.tokens), r.worker.accuser.readable(r.Key, src.Events)
 	cut.Whole = compaction.TokensOf(events)
 	task := summarize.Task{
 		Policy: p, Session: s, Active: r.view.Summaries, Events: events, From: s.CompactedSeq, Through: cut.Through,
 		Target: p.SummaryTarget(w, state, cut), Longest: p.LongestSummary(w, state, cut), Focus: r.Focus, Source: cut.Source,
 		Raw: func(ctx context.Context, from, through int64) ([]sessions.Event, error) {
-			events, err := r.memory.Range(ctx, r.Key, from, through, maxRaw)
+			events, err := r.worker.memory.Range(ctx, r.Key, from, through, maxRaw)
 			if err == nil && len(events) == maxRaw {
 				err = fmt.Errorf("more than %d events in %d to %d", maxRaw, from, through)
 			}
-			return r.accuser.readable(r.Key, events), err
+			return r.worker.accuser.readable(r.Key, events), err
 		},
 	}
 	long, stop := r.extendDeadline(ctx, cut)
@@ -267,7 +266,7 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 	one, stop := r.paidContext(ctx)
 	defer stop()
 	if job.Through < task.Through {
-		if src, err = r.store.OpenJob(one, r.lease, job); err != nil {
+		if src, err = r.worker.store.OpenJob(one, r.lease, job); err != nil {
 			return cut, draft, "", err
 		}
 	}
@@ -278,7 +277,7 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 	if err != nil {
 		return cut, draft, "", fmt.Errorf("encode draft: %w", err)
 	}
-	if err := r.store.StageJob(one, r.lease, job, text, sessions.Spending{Kind: sessions.SpentSummary, Usage: draft.Usage, Cost: draft.Cost, Model: draft.Model}); err != nil {
+	if err := r.worker.store.StageJob(one, r.lease, job, text, sessions.Spending{Kind: sessions.SpentSummary, Usage: draft.Usage, Cost: draft.Cost, Model: draft.Model}); err != nil {
 		return cut, draft, "", err
 	}
 	r.staged = true
@@ -295,19 +294,20 @@ func (r *run) summarizedPart(d summarize.Draft) (part compaction.Cut, ok bool) {
 
 // writeDraft records the draft of an error too.
 func (r *run) writeDraft(ctx context.Context, t summarize.Task) (d summarize.Draft, err error) {
+	engine := &summarize.Engine{Summarizer: r.worker.summaries(r.Key)}
 	if t.Policy.Mode == compaction.PruneOnly {
-		d = r.engine().WriteNote(t)
+		d = engine.WriteNote(t)
 	} else {
-		d, err = r.engine().Summarize(ctx, t)
+		d, err = engine.Summarize(ctx, t)
 	}
-	if err != nil && r.accuser.accuse(ctx, r.lease, r.view.Session, err, t.Active, t.Events) { // the text is written again, without the events at fault
+	if err != nil && r.worker.accuser.accuse(ctx, r.lease, r.view.Session, err, t.Active, t.Events) { // the text is written again, without the events at fault
 		lost := d
-		t.Events = sessions.Readable(t.Events, r.accuser.reads(r.Key))
-		d, err = r.engine().Summarize(ctx, t)
+		t.Events = sessions.Readable(t.Events, r.worker.accuser.reads(r.Key))
+		d, err = engine.Summarize(ctx, t)
 		d.Usage, d.Cost, d.Report.Calls = d.Usage.Add(lost.Usage), d.Cost+lost.Cost, d.Report.Calls+lost.Report.Calls
 	}
 	if d.RollUpFault != nil { // the next one leaves the events at fault out
-		r.accuser.accuse(ctx, r.lease, r.view.Session, d.RollUpFault, slices.Clone(t.Active), d.RollUpEvents)
+		r.worker.accuser.accuse(ctx, r.lease, r.view.Session, d.RollUpFault, slices.Clone(t.Active), d.RollUpEvents)
 	}
 	r.recordDraft(d)
 	return d, err
@@ -329,7 +329,7 @@ const maxRaw = 2000
 // plan is the policy's cut, or that of a staged job that was not committed.
 func (r *run) plan(ctx context.Context, w compaction.Window) (cut compaction.Cut, err error) {
 	s, p := r.view.Session, r.set.Policy
-	job, err := r.store.Job(ctx, r.Key)
+	job, err := r.worker.store.Job(ctx, r.Key)
 	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
 		return cut, err
 	}
@@ -338,7 +338,7 @@ func (r *run) plan(ctx context.Context, w compaction.Window) (cut compaction.Cut
 			return cut, nil
 		}
 	}
-	state := r.views.State(r.view, r.tokens)
+	state := r.worker.views.State(r.view, r.tokens)
 	if cut, r.partial, err = p.Part(w, state); err == nil && r.Trigger == TriggerManual {
 		err = p.Worth(w, state, cut)
 	}
@@ -354,7 +354,7 @@ func (r *run) plan(ctx context.Context, w compaction.Window) (cut compaction.Cut
 // version identifies the instructions of a staged draft, which another version does not use.
 func (r *run) version() string {
 	p := r.set.Policy
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d\x00%s\x00%s", summarize.PromptVersion(), p.Name, p.Mode, p.Profile, p.Segment, r.cfg.language(r.view.Session.Key), r.Focus))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d\x00%s\x00%s", summarize.PromptVersion(), p.Name, p.Mode, p.Profile, p.Segment, r.worker.cfg.language(r.view.Session.Key), r.Focus))
 	return hex.EncodeToString(sum[:8])
 }
 
@@ -421,15 +421,15 @@ func (r *run) commit(ctx context.Context, c sessions.Compaction, after int) erro
 	c.Notice = r.newNotice(c)
 	ctx, stop := r.paidContext(ctx)
 	defer stop()
-	done, err := r.store.Compact(ctx, r.lease, c)
+	done, err := r.worker.store.Compact(ctx, r.lease, c)
 	if err != nil {
 		r.Outcome = OutcomeFailed
-		r.outbox.Invalidate(r.Key) // a commit with a lost answer may have stored a notice
+		r.worker.outbox.Invalidate(r.Key) // a commit with a lost answer may have stored a notice
 		return err
 	}
 	r.BlobsDeleted = done.BlobsDeleted
 	if len(done.Replies) > 0 {
-		r.outbox.Send(ctx, r.lease, done.Replies, func() {})
+		r.worker.outbox.Send(ctx, r.lease, done.Replies, func() {})
 	}
 	zerolog.Ctx(ctx).Info().Str("trigger", r.Trigger).Str("policy", r.Policy).Int("tokens_before", r.TokensBefore).
 		Int("tokens_after", r.TokensAfter).Int64("through", c.Through).Str("flush", r.FlushOutcome).Msg("Compaction completed")
@@ -446,7 +446,7 @@ func (r *run) logFailure(ctx context.Context, cause error) {
 	}
 	spent := sessions.Spending{Kind: sessions.SpentSummary, Usage: e.Usage, Cost: e.Cost, Model: e.Model}
 	if errors.Is(cause, sessions.ErrLeaseLost) {
-		r.Charge(ctx, r.Key, spent)
+		r.worker.Charge(ctx, r.Key, spent)
 		return
 	}
 	e.Error, e.Failures, e.RetryAt, e.Rearm = compactionFailureReason(cause), s.CompactFailures, s.CompactRetryAt, s.RearmTokens
@@ -458,7 +458,7 @@ func (r *run) logFailure(ctx context.Context, cause error) {
 		e.Outcome = OutcomeFailed
 	default:
 		e.Failures = s.CompactFailures + 1
-		e.RetryAt = r.now().Add(min(time.Minute<<min(s.CompactFailures, 5), 30*time.Minute))
+		e.RetryAt = r.worker.now().Add(min(time.Minute<<min(s.CompactFailures, 5), 30*time.Minute))
 		switch {
 		case e.Outcome != OutcomeRejected:
 			e.Outcome = OutcomeFailed
@@ -470,11 +470,11 @@ func (r *run) logFailure(ctx context.Context, cause error) {
 		e.Failures, e.RetryAt, e.Rearm = s.CompactFailures, s.CompactRetryAt, s.RearmTokens
 	}
 	e.TokensAfter = e.TokensBefore
-	one, stop := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.CommitTimeout)
+	one, stop := context.WithTimeout(context.WithoutCancel(ctx), r.worker.cfg.CommitTimeout)
 	defer stop()
-	if err := r.store.Log(one, r.lease, *e); err != nil {
+	if err := r.worker.store.Log(one, r.lease, *e); err != nil {
 		if sessions.IsFinal(err) {
-			r.Charge(ctx, r.Key, spent)
+			r.worker.Charge(ctx, r.Key, spent)
 		}
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Compaction log row not written")
 	}

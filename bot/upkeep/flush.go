@@ -186,7 +186,7 @@ func (r *run) flushBeforeCut(ctx context.Context, through int64) string {
 	case compaction.TriggerOverflow:
 		trigger = flushOverflow
 	}
-	out, err := r.flush(ctx, r.lease, s, s.CompactionCount, to, trigger)
+	out, err := r.worker.flush(ctx, r.lease, s, s.CompactionCount, to, trigger)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory flush failed, range is owed")
 		return FlushedOwed

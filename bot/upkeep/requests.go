@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/sync/semaphore"
 
 	"ebb/sessions"
 	"ebb/sessions/guard"
+	"ebb/sessions/lease"
 	"ebb/sessions/periodic"
 )
 
@@ -22,11 +24,18 @@ const (
 	maxRequestAttempts = 3
 )
 
-type requests struct{ *Worker }
+// requests executes compactions that people asked for.
+type requests struct {
+	asked   sessions.CompactionRequests
+	store   sessions.Store
+	leases  *lease.Holder
+	slots   *semaphore.Weighted // those of upkeep
+	compact func(ctx context.Context, l sessions.Lease, asked *Request, waiting int, needed func(sessions.View) string) (Compacted, error)
+}
 
 // compactAll executes as many requests at a time as upkeep has slots.
 func (u requests) compactAll(ctx context.Context) error {
-	list, err := u.cfg.Requests.CompactionRequests(ctx, u.leases.Owner(), pageSize)
+	list, err := u.asked.CompactionRequests(ctx, u.leases.Owner(), pageSize)
 	if err != nil {
 		return err
 	}
@@ -60,32 +69,32 @@ func (u requests) compactOne(ctx context.Context, r sessions.CompactionRequest) 
 }
 
 // attempt keeps a request whose compaction did not begin, or whose lease was lost: no row of the compaction log has it.
-func (u requests) attempt(ctx context.Context, lease sessions.Lease, r sessions.CompactionRequest) error {
-	attempt, err := u.cfg.Requests.StartRequest(ctx, lease)
+func (u requests) attempt(ctx context.Context, l sessions.Lease, r sessions.CompactionRequest) error {
+	attempt, err := u.asked.StartRequest(ctx, l)
 	if err != nil {
 		return err
 	}
 	if attempt > maxRequestAttempts {
 		zerolog.Ctx(ctx).Warn().Int("attempts", r.Attempts).Msg("Requested compaction dropped: no attempt ended")
-		if err := u.logDropped(ctx, lease, r); err != nil {
+		if err := u.logDropped(ctx, l, r); err != nil {
 			return err
 		}
-		return u.cfg.Requests.EndRequest(ctx, lease, attempt)
+		return u.asked.EndRequest(ctx, l, attempt)
 	}
-	done, err := u.Compact(ctx, lease, &Request{Focus: r.Focus, Settings: r.Settings, By: r.RequestedBy}, 0, func(sessions.View) string { return TriggerManual })
+	done, err := u.compact(ctx, l, &Request{Focus: r.Focus, Settings: r.Settings, By: r.RequestedBy}, 0, func(sessions.View) string { return TriggerManual })
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // a stop: the next owner repeats it
 	}
 	if errors.Is(err, sessions.ErrLeaseLost) {
-		return cmp.Or(u.cfg.Requests.ReturnRequest(ctx, lease, attempt), err)
+		return cmp.Or(u.asked.ReturnRequest(ctx, l, attempt), err)
 	}
 	if err != nil && !NothingToCompact(err) {
 		periodic.LogFailure(ctx, err, "Requested compaction failed")
 	}
 	if err != nil && done.Outcome == "" {
-		return u.cfg.Requests.ReturnRequest(ctx, lease, attempt)
+		return u.asked.ReturnRequest(ctx, l, attempt)
 	}
-	return u.cfg.Requests.EndRequest(ctx, lease, attempt)
+	return u.asked.EndRequest(ctx, l, attempt)
 }
 
 // logDropped records a failed compaction. It sets neither a time nor a size from which automatic ones may run. Below a

@@ -49,7 +49,7 @@ func (u *Worker) rewrite(ctx context.Context, l sessions.Lease) error {
 		return err
 	}
 	defer end()
-	r := run{Worker: u, lease: l, set: u.views.Settings(v.Session), view: v, tokens: u.views.ContextSize(v)}
+	r := run{worker: u, lease: l, set: u.views.Settings(v.Session), view: v, tokens: u.views.ContextSize(v)}
 	old := v.Summaries[slices.IndexFunc(v.Summaries, sessions.Summary.Emptied)]
 	r.LogEntry = sessions.LogEntry{
 		Key: l.Key, Trigger: TriggerRewrite, Policy: r.set.Policy.Name, Mode: string(r.set.Policy.Mode), Model: u.cfg.Current.For(l.Key).SummaryModel,
@@ -74,7 +74,7 @@ func (r *run) rewrite(ctx context.Context, old sessions.Summary, began time.Time
 	}
 	growth := view.Calibrated(tokens-old.Tokens, r.view.Session.CalibrationFactor)
 	r.Audit, r.TokensAfter, r.Duration, r.Outcome = string(report), max(0, r.tokens+growth), time.Since(began), OutcomeCommitted
-	if err := r.store.Rewrite(ctx, r.lease, sessions.Rewritten{ID: old.ID, Text: text, Tokens: tokens, Growth: growth, Log: r.LogEntry}); err != nil {
+	if err := r.worker.store.Rewrite(ctx, r.lease, sessions.Rewritten{ID: old.ID, Text: text, Tokens: tokens, Growth: growth, Log: r.LogEntry}); err != nil {
 		r.Outcome = OutcomeFailed
 		return err
 	}
@@ -91,7 +91,7 @@ func (r *run) summarizeAgain(ctx context.Context, old sessions.Summary) (text st
 	switch {
 	case len(events) == 0:
 		note = r.missingNote(old.StartSeq, old.EndSeq)
-		return note, r.counter.Count(note), nil
+		return note, r.worker.counter.Count(note), nil
 	case from > old.StartSeq:
 		note = r.missingNote(old.StartSeq, from-1) + "\n\n"
 	}
@@ -106,16 +106,16 @@ func (r *run) summarizeAgain(ctx context.Context, old sessions.Summary) (text st
 		return "", 0, fmt.Errorf("%w: %w", errNoSummary, err)
 	}
 	text = note + draft.Summaries[0].Text
-	return text, r.counter.Count(text), nil
+	return text, r.worker.counter.Count(text), nil
 }
 
 // readNewest returns from as the number that the events begin with. A range over the limit is read from its end.
 func (r *run) readNewest(ctx context.Context, old sessions.Summary) (events []sessions.Event, from int64, err error) {
 	from = max(old.StartSeq, old.EndSeq-maxRaw+1)
-	if events, err = r.memory.Range(ctx, r.Key, from-1, old.EndSeq, maxRaw); err != nil {
+	if events, err = r.worker.memory.Range(ctx, r.Key, from-1, old.EndSeq, maxRaw); err != nil {
 		return nil, 0, err
 	}
-	events = slices.DeleteFunc(r.accuser.readable(r.Key, events), func(e sessions.Event) bool { return e.Content == sessions.ErasedText })
+	events = slices.DeleteFunc(r.worker.accuser.readable(r.Key, events), func(e sessions.Event) bool { return e.Content == sessions.ErasedText })
 	room := rewriteWindows * r.set.Window.Context
 	for i, e := range slices.Backward(events) {
 		if room -= e.Tokens; room < 0 {
@@ -126,7 +126,7 @@ func (r *run) readNewest(ctx context.Context, old sessions.Summary) (events []se
 }
 
 func (r *run) missingNote(from, through int64) string {
-	if r.cfg.language(r.view.Session.Key) == "en" {
+	if r.worker.cfg.language(r.view.Session.Key) == "en" {
 		return fmt.Sprintf("[Numbers %d-%d are not in this summary. To read them: %s.]", from, through, sessions.ReadCallOf(from, through))
 	}
 	return fmt.Sprintf("[序号 %d-%d 没有写进这份摘要。看原文：%s。]", from, through, sessions.ReadCallOf(from, through))

@@ -18,7 +18,7 @@ func (u *Worker) Tasks() []periodic.Task {
 	}
 	if u.cfg.Requests != nil {
 		tasks = append(tasks, periodic.Task{
-			Interval: requestInterval, Ready: u.leases.Trusted, Do: requests{u}.compactAll, Failure: "Failed to execute requested compactions",
+			Interval: requestInterval, Ready: u.leases.Trusted, Do: requests{u.cfg.Requests, u.store, u.leases, u.slots, u.Compact}.compactAll, Failure: "Failed to execute requested compactions",
 		})
 	}
 	if u.cfg.Keeper != nil {

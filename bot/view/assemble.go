@@ -69,7 +69,7 @@ func (f *Frame) Assemble(v sessions.View, p compaction.Policy, recalled string, 
 			msgs = append(msgs, llm.Message{Role: "user", Content: text})
 		}
 	}
-	clock := clockwork{Frame: f, session: v.Session, names: sessions.NewSpeakers(v.Tail, asked)}
+	clock := clockwork{loc: f.Loc, session: v.Session, names: sessions.NewSpeakers(v.Tail, asked)}
 	data(Reference(v, p))
 	msgs = f.said(&clock, msgs, v.Tail)
 	data(recalled)
@@ -173,14 +173,14 @@ func Reference(v sessions.View, p compaction.Policy) string {
 // clockwork writes lines with time and place when the minute has changed. It uses message times: a line never changes
 // or moves, and cached prefixes hold.
 type clockwork struct {
-	*Frame
+	loc     *time.Location
 	session sessions.Session
 	names   sessions.Speakers
 	last    time.Time
 }
 
 func (c *clockwork) before(e sessions.Event) string {
-	at := e.CreatedAt.In(c.Loc).Truncate(time.Minute)
+	at := e.CreatedAt.In(c.loc).Truncate(time.Minute)
 	if e.Role != sessions.RoleUser || at.Equal(c.last) {
 		return ""
 	}

@@ -59,7 +59,7 @@ func TestPiecesOfIndentedCode(t *testing.T) {
 
 // Once an answer is longer than a card, its frame stays, and no further update reads the answer again.
 func TestFramesOfALongAnswerAreNotMadeAgain(t *testing.T) {
-	l := &live{Cards: NewCards(Config{}), shown: chat.Shown{Lang: "zh"}, news: make(chan struct{}, 1)}
+	l := &live{cards: NewCards(Config{}), shown: chat.Shown{Lang: "zh"}, news: make(chan struct{}, 1)}
 	line := strings.Repeat("这一行很长。", 40) + "\n"
 	read, last := 0, ""
 	for range 5000 {

@@ -20,7 +20,7 @@ import (
 
 // live streams one turn onto its card. One goroutine makes all calls.
 type live struct {
-	*Cards
+	cards  *Cards
 	shown  chat.Shown
 	status string // text of the card when it is opened
 	waits  bool   // The turn waits for a slot, and opens the card itself after a failure.
@@ -54,7 +54,7 @@ func (c *Cards) stream(ctx context.Context, s chat.Shown) *live {
 // A call outlives its turn, so that its outcome is known: Stop bounds it. The storage refuses calls after the end of the term.
 func (c *Cards) display(ctx context.Context, s chat.Shown, status string, show func(context.Context, *live)) *live {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	l := &live{Cards: c, shown: s, status: status, cancel: cancel, done: make(chan struct{}), ending: make(chan struct{}), news: make(chan struct{}, 1)}
+	l := &live{cards: c, shown: s, status: status, cancel: cancel, done: make(chan struct{}), ending: make(chan struct{}), news: make(chan struct{}, 1)}
 	go func() {
 		defer close(l.done)
 		defer l.endFrames(ctx)
@@ -80,7 +80,7 @@ const keptThought = 600
 
 // Thought implements [chat.Live].
 func (l *live) Thought(text string) {
-	if !l.cfg.Thoughts {
+	if !l.cards.cfg.Thoughts {
 		return
 	}
 	l.mu.Lock()
@@ -159,13 +159,13 @@ func (l *live) endsWithin(ctx context.Context, d time.Duration) bool {
 // open reports whether the card can be streamed.
 func (l *live) open(ctx context.Context) bool {
 	log := zerolog.Ctx(ctx)
-	track, delivered := l.resume(ctx, l.shown)
+	track, delivered := l.cards.resume(ctx, l.shown)
 	if delivered {
 		l.deliveredAs(track)
 		l.changed() // it may show that the turn waits, or words of a turn that was killed
 		return l.shown.Sent(ctx)
 	}
-	if !l.waits && l.endsWithin(ctx, min(l.cfg.Interval, openAfter)) {
+	if !l.waits && l.endsWithin(ctx, min(l.cards.cfg.Interval, openAfter)) {
 		if l.shown.Sent(ctx) {
 			l.deliveredAs(track) // by its reply
 		}
@@ -175,22 +175,22 @@ func (l *live) open(ctx context.Context) bool {
 		log.Debug().Msg("Card not opened before earlier replies, the reply is Markdown")
 		return false
 	}
-	reserved, err := l.cfg.Governor.Reserve(ctx, calls.Card, calls.CardCreate, calls.CardStream)
+	reserved, err := l.cards.cfg.Governor.Reserve(ctx, calls.Card, calls.CardCreate, calls.CardStream)
 	if err != nil {
 		if !calls.IsRefused(err) {
 			log.Warn().Err(err).Msg("Calls of a card not reserved, the reply is Markdown")
 		}
 		return false
 	}
-	state, known, err := l.cfg.Store.OpenCard(ctx, l.shown.Lease, sessions.Card{Kind: sessions.ReplyCard, Track: track, EventID: l.shown.Asked[0].ID, TextKey: l.cfg.Key}, 0)
+	state, known, err := l.cards.cfg.Store.OpenCard(ctx, l.shown.Lease, sessions.Card{Kind: sessions.ReplyCard, Track: track, EventID: l.shown.Asked[0].ID, TextKey: l.cards.cfg.Key}, 0)
 	if err == nil && known && state == sessions.CardOpen { // not delivered during the wait
-		err = l.setPrepaid(ctx, l.shown.Lease.Key, track, true)
+		err = l.cards.setPrepaid(ctx, l.shown.Lease.Key, track, true)
 	}
 	if err != nil || state != sessions.CardOpen {
 		log.Debug().Err(err).Str("state", string(state)).Msg("Card not opened, the reply is Markdown")
-		l.giveBack(ctx, reserved, calls.CardCreate)
+		l.cards.giveBack(ctx, reserved, calls.CardCreate)
 		if err == nil || errors.Is(err, sessions.ErrLeaseLost) { // Otherwise it may be recorded, with a prepaid end.
-			l.giveBack(ctx, reserved, calls.CardStream)
+			l.cards.giveBack(ctx, reserved, calls.CardStream)
 		}
 		return false
 	}
@@ -202,7 +202,7 @@ func (l *live) open(ctx context.Context) bool {
 			break
 		}
 		var refused error
-		if counted, refused = l.cfg.Governor.Reserve(ctx, calls.Finish, calls.CardCreate); refused != nil {
+		if counted, refused = l.cards.cfg.Governor.Reserve(ctx, calls.Finish, calls.CardCreate); refused != nil {
 			break
 		}
 	}
@@ -211,7 +211,7 @@ func (l *live) open(ctx context.Context) bool {
 		return false
 	}
 	l.deliveredAs(track)
-	l.opened.Add(track, openedCard{created: true, prepaid: true, reserved: reserved}) // After an error it may exist: the reply finds out.
+	l.cards.opened.Add(track, openedCard{created: true, prepaid: true, reserved: reserved}) // After an error it may exist: the reply finds out.
 	return err == nil
 }
 
@@ -219,21 +219,21 @@ func (l *live) open(ctx context.Context) bool {
 func (l *live) notDelivered(ctx context.Context, track string, reserved calls.Reservation, err error) {
 	stored := false
 	if l.waits && !isPermanent(err) {
-		stored = l.setPrepaid(ctx, l.shown.Lease.Key, track, false) == nil
-		l.opened.Add(track, openedCard{})
+		stored = l.cards.setPrepaid(ctx, l.shown.Lease.Key, track, false) == nil
+		l.cards.opened.Add(track, openedCard{})
 	} else {
-		stored = l.settle(ctx, l.shown.Lease.Key, track, sessions.CardFailed)
+		stored = l.cards.settle(ctx, l.shown.Lease.Key, track, sessions.CardFailed)
 	}
 	if stored {
-		l.giveBack(ctx, reserved, calls.CardStream)
+		l.cards.giveBack(ctx, reserved, calls.CardStream)
 	}
 }
 
 func (l *live) deliver(ctx context.Context, track string, counted calls.Reservation) error {
 	one, stop := context.WithTimeout(ctx, frameTime)
 	defer stop()
-	err := l.create(one, l.shown.Target, New{
-		Track: track, Variables: map[string]string{l.cfg.Key: l.status, varStop: yes, varFeedback: no}, Reserved: counted,
+	err := l.cards.create(one, l.shown.Target, New{
+		Track: track, Variables: map[string]string{l.cards.cfg.Key: l.status, varStop: yes, varFeedback: no}, Reserved: counted,
 	})
 	l.late = mayHaveArrived(err)
 	return err
@@ -272,7 +272,7 @@ func (c *Cards) settle(ctx context.Context, key sessions.Key, track string, stat
 // updates ends with the turn, the month's calls or a refused frame.
 func (l *live) updates(ctx context.Context) {
 	last, began := "", time.Now()
-	if l.endsWithin(ctx, min(l.cfg.Interval, firstFrame)) {
+	if l.endsWithin(ctx, min(l.cards.cfg.Interval, firstFrame)) {
 		return
 	}
 	for n := 1; ; n++ {
@@ -287,7 +287,7 @@ func (l *live) updates(ctx context.Context) {
 		if text == last {
 			continue
 		}
-		u := Update{Track: l.track, Key: l.textKey(l.track), Text: text, ID: frameID(l.track, strconv.Itoa(n), text)}
+		u := Update{Track: l.track, Key: l.cards.textKey(l.track), Text: text, ID: frameID(l.track, strconv.Itoa(n), text)}
 		if !l.send(ctx, u) {
 			return
 		}
@@ -307,8 +307,8 @@ const (
 )
 
 func (l *live) pace(elapsed time.Duration) time.Duration {
-	shared := time.Duration(float64(l.streaming.Load()) / (updatesPerSecond * l.cfg.Governor.Share()) * float64(time.Second))
-	return max(l.cfg.Interval, shared, time.Duration(slowdown*float64(elapsed)))
+	shared := time.Duration(float64(l.cards.streaming.Load()) / (updatesPerSecond * l.cards.cfg.Governor.Share()) * float64(time.Second))
+	return max(l.cards.cfg.Interval, shared, time.Duration(slowdown*float64(elapsed)))
 }
 
 // begins records a call that changes the card. It reports false without the lease: the next owner of the session may show or end the
@@ -316,7 +316,7 @@ func (l *live) pace(elapsed time.Duration) time.Duration {
 func (l *live) begins(ctx context.Context, track string) bool {
 	one, stop := context.WithTimeout(ctx, beginTime)
 	defer stop()
-	err := l.cfg.Store.BeginFrame(one, l.shown.Lease, track, l.Carrier(track))
+	err := l.cards.cfg.Store.BeginFrame(one, l.shown.Lease, track, l.cards.Carrier(track))
 	if err == nil {
 		l.shows, l.late = track, false
 		return true
@@ -341,7 +341,7 @@ func (l *live) endFrames(ctx context.Context) {
 	}
 	one, stop := context.WithTimeout(context.WithoutCancel(ctx), beginTime)
 	defer stop()
-	if err := l.cfg.Store.EndFrame(one, l.shown.Lease, l.shows); err != nil {
+	if err := l.cards.cfg.Store.EndFrame(one, l.shown.Lease, l.shows); err != nil {
 		zerolog.Ctx(ctx).Debug().Err(err).Msg("End of a card's updates not stored")
 	}
 }
@@ -354,12 +354,12 @@ func (l *live) send(ctx context.Context, u Update) bool {
 		return true
 	}
 	need := calls.Frame
-	if l.cfg.Stream == Always {
+	if l.cards.cfg.Stream == Always {
 		need = calls.Card
 	}
 	var err error
-	if u.Reserved, err = l.cfg.Governor.Reserve(one, need, calls.CardStream); err == nil {
-		err = l.update(one, l.shown.Target.ConversationID, u)
+	if u.Reserved, err = l.cards.cfg.Governor.Reserve(one, need, calls.CardStream); err == nil {
+		err = l.cards.update(one, l.shown.Target.ConversationID, u)
 	}
 	l.late = mayHaveArrived(err)
 	if err == nil {
@@ -379,7 +379,7 @@ func (l *live) frame() string {
 		l.mu.Unlock()
 		return full
 	}
-	text, idea, tool := l.cfg.Pictures.SafeOpen(string(l.text)), string(l.idea), l.tool
+	text, idea, tool := l.cards.cfg.Pictures.SafeOpen(string(l.text)), string(l.idea), l.tool
 	l.mu.Unlock()
 	pieces := Split(text, Limit)
 	shown := ""

@@ -11,7 +11,7 @@ import (
 )
 
 func testLive(thoughts bool) *live {
-	return &live{Cards: NewCards(Config{Thoughts: thoughts}), shown: chat.Shown{Lang: "zh"}, news: make(chan struct{}, 1)}
+	return &live{cards: NewCards(Config{Thoughts: thoughts}), shown: chat.Shown{Lang: "zh"}, news: make(chan struct{}, 1)}
 }
 
 func TestThoughtsAreShownOnlyIfConfigured(t *testing.T) {

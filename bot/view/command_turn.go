@@ -9,14 +9,12 @@ import (
 	"ebb/sessions"
 )
 
-// Exchange has the view and the messages taken under a lease.
-type Exchange struct {
-	Key    sessions.Key
-	Lease  sessions.Lease
-	View   sessions.View
-	Asked  []sessions.Event // pending messages that the turn takes
-	Lang   string           // for fixed words: zh or en
-	Pinned *sessions.Pinned // pinned memory from this turn on; nil: unchanged
+// CommandTurn is a turn that answers a slash command. The command may change all of it but its language.
+type CommandTurn struct {
+	Lease sessions.Lease
+	View  sessions.View
+	Asked sessions.Event // the command, the first of View.Pending
+	Lang  string         // for fixed words: zh or en
 	// Outcome is for later commands that refer to it.
 	Outcome sessions.Outcome
 	Kept    string // logged in place of an answer that must not be stored; empty: the answer itself
@@ -48,8 +46,8 @@ func ChatOf(v sessions.View, asked, later []sessions.Event) draft.Chat {
 }
 
 // Reader returns the conversation's rights to read memory, for people: nothing is left out for a model.
-func (x *Exchange) Reader() memory.Reader {
-	r := draft.ReaderOf(ChatOf(x.View, x.Asked, nil))
+func (t *CommandTurn) Reader() memory.Reader {
+	r := draft.ReaderOf(ChatOf(t.View, []sessions.Event{t.Asked}, nil))
 	r.Reads = ""
 	return r
 }
