@@ -105,7 +105,7 @@ func (u Usage) Add(v Usage) Usage {
 
 // Spending is the usage and cost of one kind of work.
 type Spending struct {
-	Kind  string
+	Kind  SpentKind
 	Usage Usage
 	Cost  float64 // in llm.currency; 0 without prices
 	Model string  // empty: not known, or a sum of several
@@ -116,16 +116,19 @@ func (s Spending) Add(t Spending) Spending {
 	return Spending{Kind: t.Kind, Usage: s.Usage.Add(t.Usage), Cost: s.Cost + t.Cost}
 }
 
+// SpentKind is a kind of work with model calls.
+type SpentKind string
+
 // The kinds of work with model calls.
 const (
-	SpentTurn          = "turn"
-	SpentFlush         = "flush"
-	SpentSummary       = "summary"
-	SpentDigest        = "digest"
-	SpentConsolidation = "consolidation"
-	SpentProbe         = "probe"
+	SpentTurn          SpentKind = "turn"
+	SpentFlush         SpentKind = "flush"
+	SpentSummary       SpentKind = "summary"
+	SpentDigest        SpentKind = "digest"
+	SpentConsolidation SpentKind = "consolidation"
+	SpentProbe         SpentKind = "probe"
 )
 
 // IsUpkeep reports whether a kind counts in SpentToday. Answers don't, and neither do probes: refusals of a provider are no upkeep of
 // the session, and the members' limits leave them out, too.
-func IsUpkeep(kind string) bool { return kind != SpentTurn && kind != SpentProbe }
+func (k SpentKind) IsUpkeep() bool { return k != SpentTurn && k != SpentProbe }

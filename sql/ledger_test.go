@@ -61,7 +61,7 @@ func TestLedgerOutlivesErasures(t *testing.T) {
 			execute(t, pool, "UPDATE dingtalk_sessions SET conversation_type = $1", sessions.Private)
 			execute(t, pool, `INSERT INTO model_usage (session_key, day, kind, model, person, turns, prompt_tokens, completion_tokens, cost)
 				VALUES ($1, (now() AT TIME ZONE 'UTC')::date, 'turn', 'qwen', 'u1', 3, 400, 100, 0.5), ($1, '2026-01-02', 'turn', 'qwen', 'u1', 1, 40, 10, 0.25)`, c.reader.Key)
-			for _, kind := range []string{sessions.SpentFlush, sessions.SpentSummary} {
+			for _, kind := range []sessions.SpentKind{sessions.SpentFlush, sessions.SpentSummary} {
 				if err := s.Charge(t.Context(), c.reader.Key, sessions.Spending{Kind: kind, Model: "small", Usage: sessions.Usage{Prompt: 50}, Cost: 0.125}); err != nil {
 					t.Fatal(err)
 				}

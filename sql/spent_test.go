@@ -116,13 +116,13 @@ func TestCosts(t *testing.T) {
 			t.Errorf("by %+v: got\n%+v, want\n%+v", by, got, want)
 		}
 	}
-	sum := func(kind string, u sessions.Usage, cost float64) spend.Cost {
+	sum := func(kind sessions.SpentKind, u sessions.Usage, cost float64) spend.Cost {
 		return spend.Cost{Spending: sessions.Spending{Kind: kind, Usage: u, Cost: cost}}
 	}
 	costs(before, spend.CostsBy{}, sum("consolidation", u, 4), sum("digest", u, 0.125),
 		sum("flush", u.Add(u), 0.75), sum("summary", u.Add(u), 3), sum("turn", u, 8))
 	day := today.Format(time.DateOnly)
-	todays := func(kind string, cost float64) spend.Cost {
+	todays := func(kind sessions.SpentKind, cost float64) spend.Cost {
 		one := sum(kind, u, cost)
 		one.Key, one.Period = key, day
 		return one

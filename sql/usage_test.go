@@ -116,14 +116,14 @@ func TestTurnsOfADay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, kind := range []string{sessions.SpentTurn, sessions.SpentFlush} {
+	for _, kind := range []sessions.SpentKind{sessions.SpentTurn, sessions.SpentFlush} {
 		if err := s.Charge(t.Context(), key, sessions.Spending{Kind: kind, Usage: used}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	execute(t, pool, `INSERT INTO model_usage AS u (session_key, day, kind, prompt_tokens) VALUES ($1, (now() AT TIME ZONE 'UTC')::date, 'turn', 5)
 		ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens`, key)
-	turns := map[string]int{}
+	turns := map[sessions.SpentKind]int{}
 	for _, one := range must[[]pages.Cost](t)(s.Pages().Costs(t.Context(), nil, time.Now().AddDate(0, 0, -1), false)) {
 		turns[one.Kind] += one.Turns
 	}

@@ -175,7 +175,7 @@ func (r statusCommand) ownSettings(s sessions.Session) string {
 	return line
 }
 
-var kindWords = map[string][2]string{
+var kindWords = map[sessions.SpentKind][2]string{
 	sessions.SpentTurn:          {"回答", "answers"},
 	sessions.SpentFlush:         {"记忆整理", "memory flushes"},
 	sessions.SpentSummary:       {"压缩", "compactions"},

@@ -169,7 +169,7 @@ func viewCost(c pages.Cost) costJSON {
 
 func viewUsage(u pages.Usage) costJSON {
 	return costJSON{
-		Key: u.Key, Title: u.Title, Day: u.Day, Model: u.Model, Person: u.Person, Nick: u.Nick, Kind: u.Kind,
+		Key: u.Key, Title: u.Title, Day: u.Day, Model: u.Model, Person: u.Person, Nick: u.Nick, Kind: string(u.Kind),
 		Turns: u.Turns, Prompt: u.Usage.Prompt, Cached: u.Usage.Cached, Completion: u.Usage.Completion, Cost: u.Cost,
 	}
 }

@@ -63,7 +63,7 @@ func (c *Console) overview(w http.ResponseWriter, r *request) error {
 		if one.Day == today {
 			v.Today.add(one.Turns, one.Spending)
 		}
-		v.Kinds = addTo(v.Kinds, one.Kind, one.Turns, one.Spending)
+		v.Kinds = addTo(v.Kinds, string(one.Kind), one.Turns, one.Spending)
 	}
 	if c.cfg.Calls != nil && r.whole() {
 		v.Calls.Made, v.Calls.Quota = c.cfg.Calls()

@@ -75,7 +75,7 @@ func (c *Console) apiUsage(r *request, p pages.Page) ([]any, string, error) {
 
 // costsAfter cuts a page out of sums, in the order of their fields.
 func costsAfter(rows []pages.Cost, after string, limit int) ([]pages.Cost, string) {
-	place := func(c pages.Cost) string { return strings.Join([]string{string(c.Key), c.Day, c.Kind}, "\x00") }
+	place := func(c pages.Cost) string { return strings.Join([]string{string(c.Key), c.Day, string(c.Kind)}, "\x00") }
 	slices.SortFunc(rows, func(a, b pages.Cost) int { return cmp.Compare(place(a), place(b)) })
 	rows = slices.DeleteFunc(rows, func(c pages.Cost) bool { return after != "" && place(c) <= after })
 	if len(rows) <= limit {
@@ -97,7 +97,7 @@ func (c *Console) usage(w http.ResponseWriter, r *request) error {
 	for _, one := range byDay {
 		v.Total.add(one.Turns, one.Spending)
 		v.ByDay = addTo(v.ByDay, one.Day, one.Turns, one.Spending)
-		v.ByKind = addTo(v.ByKind, one.Kind, one.Turns, one.Spending)
+		v.ByKind = addTo(v.ByKind, string(one.Kind), one.Turns, one.Spending)
 	}
 	bySession, err := r.lists.Costs(r.Context(), nil, since, true)
 	if err != nil {
@@ -229,7 +229,7 @@ func (c *Console) exportUsage(w http.ResponseWriter, r *request, v usageView, si
 		for u, err := range c.cfg.Records.UsageRows(r.Context(), since, by) {
 			u = namedFor(r, u)
 			row := []string{
-				u.Day, spreadsheetText(string(u.Key)), spreadsheetText(u.Title), u.Kind, spreadsheetText(u.Model), spreadsheetText(string(u.Person)), spreadsheetText(u.Nick),
+				u.Day, spreadsheetText(string(u.Key)), spreadsheetText(u.Title), string(u.Kind), spreadsheetText(u.Model), spreadsheetText(string(u.Person)), spreadsheetText(u.Nick),
 			}
 			if !yield(append(row, sumCells(u.Turns, u.Spending)...), err) {
 				return

@@ -41,7 +41,7 @@ type costView struct {
 
 func viewCost(c spend.Cost) costView {
 	v := costView{
-		Period: c.Period, Session: c.Key, Kind: c.Kind, PromptTokens: c.Usage.Prompt, CachedTokens: c.Usage.Cached,
+		Period: c.Period, Session: c.Key, Kind: string(c.Kind), PromptTokens: c.Usage.Prompt, CachedTokens: c.Usage.Cached,
 		CompletionTokens: c.Usage.Completion,
 	}
 	if c.Cost > 0 {

@@ -76,7 +76,7 @@ func TestTablesKeepLinesWithoutCells(t *testing.T) {
 // A conversation's costs are those of all its members' sessions.
 func TestConversationsAreSummed(t *testing.T) {
 	t.Parallel()
-	cost := func(key sessions.Key, kind string, turns, prompt int, price float64) spend.Cost {
+	cost := func(key sessions.Key, kind sessions.SpentKind, turns, prompt int, price float64) spend.Cost {
 		return spend.Cost{Key: key, Turns: turns, Spending: sessions.Spending{Kind: kind, Usage: sessions.Usage{Prompt: prompt, Completion: 1}, Cost: price}}
 	}
 	got := sumConversations([]spend.Cost{

@@ -79,7 +79,7 @@ func (m *Store) Spent(_ context.Context, key sessions.Key, since time.Time) ([]s
 	if s == nil {
 		return list, nil
 	}
-	sums := map[string]sessions.Spending{}
+	sums := map[sessions.SpentKind]sessions.Spending{}
 	for of, one := range s.spent {
 		if of.day >= since.UTC().Format(time.DateOnly) {
 			sums[of.kind] = sums[of.kind].Add(one)

@@ -233,7 +233,7 @@ func (s *sessionRows) addSpending(one sessions.Spending) {
 		return
 	}
 	s.state.Usage = s.state.Usage.Add(one.Usage)
-	if sessions.IsUpkeep(one.Kind) {
+	if one.Kind.IsUpkeep() {
 		s.state.SpentToday += one.Usage.Prompt + one.Usage.Completion
 	}
 	if s.spent == nil {

@@ -54,7 +54,10 @@ type sessionRows struct {
 	upkeep    upkeep
 }
 
-type spentKind struct{ day, kind string }
+type spentKind struct {
+	day  string
+	kind sessions.SpentKind
+}
 
 type upkeep struct {
 	term  int64 // its lease's

@@ -192,7 +192,7 @@ func (s *Store) usageAfter(ctx context.Context, since time.Time, by pages.UsageB
 	if after != nil {
 		place, p.AfterAny = *after, 1
 	}
-	p.AfterSession, p.AfterPeriod, p.AfterKind = pg.Clean(string(place.Key)), pg.Clean(place.Day), pg.Clean(place.Kind)
+	p.AfterSession, p.AfterPeriod, p.AfterKind = pg.Clean(string(place.Key)), pg.Clean(place.Day), pg.Clean(string(place.Kind))
 	p.AfterModel, p.AfterPerson = pg.Clean(place.Model), pg.Clean(string(place.Person))
 	if by != (pages.UsageBy{Kind: true, Day: true, Session: true, Model: true, Person: true}) {
 		return s.usageGroups(ctx, p)
@@ -221,7 +221,7 @@ func usageOf(r dbsqlc.UsageGroupsRow) pages.Usage {
 	return pages.Usage{
 		Key: sessions.Key(r.Session), Title: r.Title, Day: r.Period, Person: sessions.UserID(r.Person), Turns: int(r.Turns),
 		Spending: sessions.Spending{
-			Kind: r.Kind, Model: r.Model, Cost: r.Cost,
+			Kind: sessions.SpentKind(r.Kind), Model: r.Model, Cost: r.Cost,
 			Usage: sessions.Usage{Prompt: int(r.PromptTokens), Cached: int(r.CachedTokens), Completion: int(r.CompletionTokens)},
 		},
 	}

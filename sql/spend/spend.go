@@ -62,11 +62,11 @@ func usage(now time.Time, key sessions.Key, one sessions.Spending) (*dbsqlc.Spen
 	if p.PromptTokens+p.CachedTokens+p.CompletionTokens == 0 && cost == 0 {
 		return nil, nil
 	}
-	if sessions.IsUpkeep(one.Kind) {
+	if one.Kind.IsUpkeep() {
 		p.Upkeep = p.PromptTokens + p.CompletionTokens
 	}
 	return p, &dbsqlc.UsageAddParams{
-		SessionKey: key, Day: p.Day, Kind: one.Kind, Model: pg.Clean(one.Model), PromptTokens: p.PromptTokens, CachedTokens: p.CachedTokens,
+		SessionKey: key, Day: p.Day, Kind: string(one.Kind), Model: pg.Clean(one.Model), PromptTokens: p.PromptTokens, CachedTokens: p.CachedTokens,
 		CompletionTokens: p.CompletionTokens, Cost: cost,
 	}
 }
@@ -152,7 +152,7 @@ func (s *Store) Costs(ctx context.Context, only []sessions.Key, since time.Time,
 		costs = append(costs, Cost{
 			Key: sessions.Key(r.Session), Period: r.Period, Turns: int(r.Turns),
 			Spending: sessions.Spending{
-				Kind: r.Kind, Cost: r.Cost,
+				Kind: sessions.SpentKind(r.Kind), Cost: r.Cost,
 				Usage: sessions.Usage{Prompt: int(r.PromptTokens), Cached: int(r.CachedTokens), Completion: int(r.CompletionTokens)},
 			},
 		})
