@@ -111,7 +111,7 @@ func (r *Runner) turn(ctx context.Context, key sessions.Key, rest slot.Rest) (mo
 	}
 	if err != nil {
 		end = err
-		r.cfg.Upkeep.Charge(ctx, key, a.Spending())
+		r.cfg.Upkeep.Charge(ctx, key, a.Spent)
 		return false, nil, err
 	}
 	if len(cut.by) > 0 {
@@ -246,7 +246,7 @@ func (r *Runner) commit(ctx context.Context, a answer.Answer, cut stopped, began
 		r.outbox.Invalidate(key) // a commit with a lost answer may have stored a reply
 		return false, err
 	}
-	r.limits.Spend(ctx, a.For, a.Usage)
+	r.limits.Spend(ctx, a.For, a.Spent.Usage)
 	r.chooser.NoteAnswered(a.For)
 	r.stats.TurnCommitted(key, a.For.Kind, slices.Concat(a.For.Asked, cut.by), time.Since(began), r.cfg.Now(), r.cfg.Stopping())
 	zerolog.Ctx(ctx).Info().Str("kind", string(a.For.Kind)).Int("messages", len(a.For.Asked)).Int("tokens", sum.Total).
@@ -263,9 +263,9 @@ func (r *Runner) turnOf(a answer.Answer, cut stopped, sum answer.Account) sessio
 	v, asked, typed := a.For.View, a.For.Asked, cut.typed()
 	t := sessions.Turn{
 		Events: a.Events, TotalTokens: sum.Total, ObservedTokens: sum.Observed, Calibration: sum.Calibration, Appended: sum.Appended,
-		ViewVersion: v.Session.ViewVersion, Usage: a.Usage, Cost: a.Cost, Model: a.Model, Marked: r.candidates(a.For), Pinned: a.Pinned, Read: a.Read,
+		ViewVersion: v.Session.ViewVersion, Usage: a.Spent.Usage, Cost: a.Spent.Cost, Model: a.Spent.Model, Marked: r.candidates(a.For), Pinned: a.Pinned, Read: a.Read,
 		Command: a.For.Apart(), Outcome: a.Outcome, Ran: len(v.Runs) > 0, Stops: cut.by,
-		TakenWithheld: a.Taken, Suspicion: a.Suspicion,
+		TakenWithheld: a.Marks.Taken, Suspicion: a.Marks.Suspicion,
 	}
 	if len(cut.others) > 0 {
 		t.CardTo = cut.others[0].ID

@@ -61,7 +61,7 @@ func (k *Accountant) Account(ctx context.Context, a Answer) Account {
 		last = sessions.Usage{}
 	}
 	if last.Prompt > 0 && (a.Report.guessed || !tokens.IsMeasured(last.Prompt, a.Report.estimate)) {
-		k.ReportDoubted(a.Model)
+		k.ReportDoubted(a.Spent.Model)
 		k.warn(ctx, a)
 		sum.Calibration, last = max(sum.Calibration, 1), sessions.Usage{} // a server that cuts requests reported less than it should before, too
 	}
@@ -88,11 +88,11 @@ func (k *Accountant) appended(a Answer, cal float64) int {
 
 // warn names a model once. Our own count replaces its report.
 func (k *Accountant) warn(ctx context.Context, a Answer) {
-	if _, known := k.warned.LoadOrStore(a.Model, true); known {
+	if _, known := k.warned.LoadOrStore(a.Spent.Model, true); known {
 		return
 	}
 	r := a.Report
-	log := zerolog.Ctx(ctx).Warn().Str("model", a.Model).Int("counted", r.estimate)
+	log := zerolog.Ctx(ctx).Warn().Str("model", a.Spent.Model).Int("counted", r.estimate)
 	switch {
 	case r.guessed:
 		log.Msg("Model reports no tokens, or impossible ones: Ebb counts by itself")

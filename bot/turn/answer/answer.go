@@ -22,32 +22,23 @@ import (
 
 // Answer is the answer of a turn, with all that its commit stores.
 type Answer struct {
-	For    choice.Choice    // as it was answered: a compaction may have replaced its view, a refusal may have left its first message alone
-	Text   string           // the reply
-	Events []sessions.Event // by the model and its tools
-	Mute   bool             // without a reply: the senders have a notice, or see the end of their card
-	Card   string           // the reply goes on it; empty for none
-	Usage  sessions.Usage   // all calls
-	Cost   float64          // all calls
-	Model  string           // answered, or used the tokens
+	For    choice.Choice     // as it was answered: a compaction may have replaced its view, a refusal may have left its first message alone
+	Text   string            // the reply
+	Events []sessions.Event  // by the model and its tools
+	Mute   bool              // without a reply: the senders have a notice, or see the end of their card
+	Card   string            // the reply goes on it; empty for none
+	Spent  sessions.Spending // on all calls; its model answered, or used the tokens
 	Work   Work
 	Report Report
 	Share  int // shown percentage of the long messages among the asked; 0: all were whole
 
-	Read      []int64             // memory that was recalled, or read by tools
-	Pinned    *sessions.Pinned    // pinned memory from this turn on; nil: unchanged
-	Outcome   sessions.Outcome    // for later commands that refer to it
-	Kept      string              // logged in place of an answer that must not be stored; empty: the answer itself
-	Taken     []sessions.Withheld // marks of the messages that the provider refuses
-	Suspicion *sessions.Suspicion // rows of a refused request; nil: none
-	guilty    *sessions.Refusal   // the question is at fault; nil: it is not known to be
-	stalled   bool                // the storage did not record a tool call at once
-	last      llm.Response        // the last call's
-}
-
-// Spending is the cost of the answer.
-func (a Answer) Spending() sessions.Spending {
-	return sessions.Spending{Kind: sessions.SpentTurn, Usage: a.Usage, Cost: a.Cost, Model: a.Model}
+	Read    []int64          // memory that was recalled, or read by tools
+	Pinned  *sessions.Pinned // pinned memory from this turn on; nil: unchanged
+	Outcome sessions.Outcome // for later commands that refer to it
+	Kept    string           // logged in place of an answer that must not be stored; empty: the answer itself
+	Marks   Marks
+	stalled bool         // the storage did not record a tool call at once
+	last    llm.Response // the last call's
 }
 
 // Stalled reports whether the storage held the answer up. A deadline that expired meanwhile is no fault of the model.
@@ -55,7 +46,8 @@ func (a Answer) Stalled() bool { return a.stalled }
 
 // after adds the work of the requests before.
 func (a Answer) after(before Answer) Answer {
-	a.Usage, a.Cost, a.Model = a.Usage.Add(before.Usage), a.Cost+before.Cost, cmp.Or(a.Model, before.Model)
+	a.Spent.Usage, a.Spent.Cost = a.Spent.Usage.Add(before.Spent.Usage), a.Spent.Cost+before.Spent.Cost
+	a.Spent.Model = cmp.Or(a.Spent.Model, before.Spent.Model)
 	a.Work, a.Read, a.stalled = a.Work.after(before.Work), slices.Concat(before.Read, a.Read), a.stalled || before.stalled
 	return a
 }
@@ -168,8 +160,7 @@ func (k *Asker) Ask(ctx context.Context, made choice.Choice, live chat.Live) (An
 
 func (q *question) finish(a Answer) Answer {
 	a.For, a.Pinned, a.Share, a.Read = q.made, q.pinned, q.share, slices.Concat(q.found.facts(), a.Read)
-	a.guilty = q.refusals.guilty
-	a.Taken, a.Suspicion = q.refusals.marks(q.made.View)
+	a.Spent.Kind, a.Marks = sessions.SpentTurn, q.refusals.marks(q.made.View)
 	return a
 }
 
@@ -178,9 +169,9 @@ func Apologize(ctx context.Context, a Answer, err error) Answer {
 	zerolog.Ctx(ctx).Error().Err(err).Str("class", string(llm.ClassOf(err))).Msg("Model gave no answer")
 	a.Text = apology(err, a.For.Lang)
 	a.Events = dropOpenCalls(a.Events)
-	if a.guilty != nil { // some of the events may be at fault: they are kept from later requests
+	if a.Marks.guilty != nil { // some of the events may be at fault: they are kept from later requests
 		for i := range a.Events {
-			a.Events[i].Withheld = a.Events[i].Withheld.With(a.For.View.Reads, *a.guilty)
+			a.Events[i].Withheld = a.Events[i].Withheld.With(a.For.View.Reads, *a.Marks.guilty)
 		}
 	}
 	a.Events = append(a.Events, sessions.Event{Role: sessions.RoleAssistant, Content: a.Text})

@@ -36,9 +36,9 @@ func (q *question) loop(ctx context.Context, req request) (Answer, error) {
 			a.Text = resp.Text
 			q.estimateUse(a, &resp)
 		}
-		a.Usage, a.Cost = a.Usage.Add(resp.Usage), a.Cost+resp.Cost // a failed call may have used tokens
+		a.Spent.Usage, a.Spent.Cost = a.Spent.Usage.Add(resp.Usage), a.Spent.Cost+resp.Cost // a failed call may have used tokens
 		if resp.Usage != (sessions.Usage{}) {
-			a.Model = cmp.Or(resp.UsedModel(), a.Model)
+			a.Spent.Model = cmp.Or(resp.UsedModel(), a.Spent.Model)
 		}
 		if err != nil && round > 1 && q.dropCalls(ctx, &a, msgs, refusedBy(resp, err)) {
 			if q.refusals.left() > 0 {
@@ -56,7 +56,7 @@ func (q *question) loop(ctx context.Context, req request) (Answer, error) {
 			continue
 		}
 		a.Report.usage, a.Report.guessed, a.Report.ended = resp.Usage, resp.Guessed, resp.Guessed && resp.Ended()
-		a.Model = cmp.Or(resp.Model, a.Model)
+		a.Spent.Model = cmp.Or(resp.Model, a.Spent.Model)
 		if len(resp.ToolCalls) == 0 || last {
 			a.say(resp, q.made.Lang, last)
 			return a, nil

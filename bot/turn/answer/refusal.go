@@ -121,7 +121,7 @@ func (q *question) greet(ctx context.Context, a Answer, cause *llm.CallError) (A
 		Kind: llm.KindProbe, Model: cfg.Views.Model(v.Session), Messages: q.assemble(hello, greeting), Tools: q.frame().Tools, MaxOutput: 1, Requests: 1, Greets: true,
 	})
 	a.Work.add(resp.Parts)
-	a.Model = cmp.Or(a.Model, resp.UsedModel())
+	a.Spent.Model = cmp.Or(a.Spent.Model, resp.UsedModel())
 	cfg.Upkeep.Charge(ctx, q.made.Lease.Key, sessions.Spending{Kind: sessions.SpentProbe, Usage: resp.Usage, Cost: resp.Cost, Model: resp.UsedModel()})
 	refusal := *cause
 	switch refused := refusedBy(resp, err); {
@@ -195,10 +195,17 @@ func (q *question) suspicion() *sessions.Suspicion {
 	return cmp.Or(q.refusals.suspicion.Join(old), old)
 }
 
-// marks are the refusals that the commit stores, for a view's model.
-func (f *refusals) marks(v sessions.View) (taken []sessions.Withheld, suspicion *sessions.Suspicion) {
+// Marks are what a commit keeps of a provider's refusals.
+type Marks struct {
+	Taken     []sessions.Withheld // marks of the turn's messages
+	Suspicion *sessions.Suspicion // rows of a refused request; nil: none
+	guilty    *sessions.Refusal   // the question is at fault; nil: it is not known to be
+}
+
+func (f *refusals) marks(v sessions.View) Marks {
+	m := Marks{Suspicion: f.suspicion.Join(v.Session.Suspicion), guilty: f.guilty}
 	if f.guilty != nil {
-		taken = []sessions.Withheld{{v.Reads: *f.guilty}}
+		m.Taken = []sessions.Withheld{{v.Reads: *f.guilty}}
 	}
-	return taken, f.suspicion.Join(v.Session.Suspicion)
+	return m
 }

@@ -39,8 +39,8 @@ func (a Answer) MarshalZerologObject(e *zerolog.Event) {
 	if a.Work.requests == 0 {
 		return
 	}
-	e.Str("model", a.Model).Int("requests", a.Work.requests).Int("tokens_in", a.Usage.Prompt).Int("tokens_cached", a.Usage.Cached).
-		Int("tokens_out", a.Usage.Completion).Float64("cost", a.Cost)
+	e.Str("model", a.Spent.Model).Int("requests", a.Work.requests).Int("tokens_in", a.Spent.Usage.Prompt).Int("tokens_cached", a.Spent.Usage.Cached).
+		Int("tokens_out", a.Spent.Usage.Completion).Float64("cost", a.Spent.Cost)
 	if len(a.Work.tools) > 0 {
 		e.Strs("tools", a.Work.tools)
 	}

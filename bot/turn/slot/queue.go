@@ -117,7 +117,7 @@ func both(slot, free func()) func() { return func() { slot(); free() } }
 type queued struct {
 	slots   *Slots
 	lease   sessions.Lease
-	ctx     context.Context //nolint:containedctx // outlives the wait: a call that shows the turn is not broken off
+	ctx     context.Context // outlives the wait: a call that shows the turn is not broken off
 	rest    Rest
 	suspect bool
 	leave   func() // ends the display; nil: not shown
