@@ -209,7 +209,7 @@ func isModelFault(attended context.Context, a answer.Answer, err error) bool {
 func (r *Runner) command(ctx context.Context, made choice.Choice) answer.Answer {
 	t := view.CommandTurn{Lease: made.Lease, View: made.View, Asked: made.Asked[0], Lang: made.Lang}
 	after := func() choice.Choice {
-		made.Lease, made.View, made.Asked = t.Lease, t.View, []sessions.Event{t.Asked}
+		made.Lease, made.View, made.Asked, made.Lang = t.Lease, t.View, []sessions.Event{t.Asked}, t.Lang
 		return made
 	}
 	metered, used := llm.WithMeter(ctx)

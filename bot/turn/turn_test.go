@@ -205,7 +205,7 @@ func TestTurnOfACommand(t *testing.T) {
 	check(t, "requests", len(w.asked), 0)
 }
 
-// A member's stop ends the own messages. Those of others are answered at once, in a turn of their own.
+// A member's stop ends the own messages. Other people's are answered at once, in their own turn.
 func TestStopLeavesTheOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -9,7 +9,7 @@ import (
 	"ebb/sessions"
 )
 
-// CommandTurn is a turn that answers a slash command. The command may change all of it but its language.
+// CommandTurn is a turn that answers a slash command. The command may change all of it.
 type CommandTurn struct {
 	Lease sessions.Lease
 	View  sessions.View

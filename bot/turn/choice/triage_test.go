@@ -130,3 +130,16 @@ func TestTriageTakesAtLeastOne(t *testing.T) {
 	_, take := c.triage([]sessions.Event{e, waits("ask", now)}, usable, now)
 	want(t, "taken", take, 1)
 }
+
+// The language of a word that says little is that of the conversation, which includes commands and their answers.
+func TestLanguageOfATurn(t *testing.T) {
+	t.Parallel()
+	c, now := testChooser(t), time.Now()
+	c.cfg.Languages.Preset = "en"
+	e := waits("ask", now)
+	e.Content, e.Message.Text, e.SenderID = "ok", "ok", "u1"
+	said := sessions.Event{Role: sessions.RoleUser, SenderID: "u1", Content: "/status", Message: &sessions.Message{Text: "/status"}, CreatedAt: now.Add(-2 * time.Minute)}
+	answer := sessions.Event{Role: sessions.RoleAssistant, Content: "这个对话占了三分之一。", CreatedAt: now.Add(-time.Minute)}
+	made := c.open(sessions.Lease{}, sessions.View{Tail: []sessions.Event{said, answer}, Pending: []sessions.Event{e}}, 0)
+	want(t, "language behind a command", made.Lang, "zh")
+}
