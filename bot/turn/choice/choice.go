@@ -118,7 +118,7 @@ func (c *Chooser) open(lease sessions.Lease, v sessions.View, n int) Choice {
 	return made
 }
 
-// WaitingLanguage is the language of messages before their view is read. Where their words say little, it is that of the session's last
+// WaitingLanguage is the language of messages before their view is read. Words that say little leave it at that of the session's last
 // turn.
 func (c *Chooser) WaitingLanguage(key sessions.Key, asked []sessions.Event) string {
 	last := len(asked) - 1
