@@ -48,7 +48,7 @@ var (
 func (r *Runner) turn(ctx context.Context, key sessions.Key, rest slot.Rest) (more bool, again *slot.Rest, err error) {
 	defer func() { err = r.cfg.Leases.Check(key, err) }()
 
-	// Step 3: a slot, with the waiting messages under a lease.
+	// Steps 3 and 4: a slot, with the waiting messages under a lease.
 	lease, err := r.slots.Lease(ctx, key)
 	if err != nil || r.outbox.Backpressured(key) {
 		return false, nil, err
@@ -66,7 +66,7 @@ func (r *Runner) turn(ctx context.Context, key sessions.Key, rest slot.Rest) (mo
 	r.running.Hold(place.Lease)
 	ctx = slot.WithLease(ctx, place.Lease)
 
-	// Step 4: a choice of these messages.
+	// A choice of these messages.
 	if err := r.load(ctx, place.Lease, &place.View); err != nil || len(place.View.Pending) == 0 {
 		return false, nil, err
 	}
@@ -91,18 +91,19 @@ func (r *Runner) turn(ctx context.Context, key sessions.Key, rest slot.Rest) (mo
 	ctx = withMessage(ctx, made.Asked[0])
 	r.stats.TurnBegun(key, made.Asked)
 	began := time.Now()
+	live, hide := r.screen.Show(ctx, made)
+	defer hide() // also during a panic, after the work has ended
 	work, stop := context.WithTimeoutCause(ctx, r.cfg.TurnTimeout, errTurnTime)
 	defer stop()
 	var a answer.Answer
 	var cut stopped
 	switch made.Kind {
 	case choice.Ask:
-		live, hide := r.screen.Show(ctx, made)
-		defer hide() // after a panic, too
 		attended, leave := r.watch.Attend(work, made, live)
+		defer leave()
 		a, err = r.asker.Ask(attended, made, live)
 		leave()
-		a, cut, err = r.judge(ctx, attended, made, a, err)
+		a, cut, err = r.judge(ctx, work, attended, made, a, err)
 		a.Card = hide()
 	case choice.Command:
 		a = r.command(work, made)
@@ -118,7 +119,7 @@ func (r *Runner) turn(ctx context.Context, key sessions.Key, rest slot.Rest) (mo
 		a = r.receipt(ctx, a, cut)
 	}
 
-	// Step 7: a commit. Steps 8 and 9 follow it.
+	// Step 7: a commit, with step 9 in it and step 8 behind it.
 	more, err = r.commit(ctx, a, cut, began)
 	if end = err; err != nil || len(cut.others) == 0 {
 		return more, nil, err
@@ -173,7 +174,7 @@ func withMessage(ctx context.Context, e sessions.Event) context.Context {
 }
 
 // judge makes an answer of a stop, and of a failure of the model. After any other error the messages must be tried again.
-func (r *Runner) judge(ctx, attended context.Context, made choice.Choice, a answer.Answer, err error) (answer.Answer, stopped, error) {
+func (r *Runner) judge(ctx, work, attended context.Context, made choice.Choice, a answer.Answer, err error) (answer.Answer, stopped, error) {
 	var cut stopped
 	switch {
 	case ctx.Err() != nil:
@@ -184,7 +185,7 @@ func (r *Runner) judge(ctx, attended context.Context, made choice.Choice, a answ
 		if a, cut, err = r.cutShort(ctx, made, a, slot.StoppedBy(attended)); err != nil {
 			return a, cut, err
 		}
-	case err != nil && !isModelFault(attended, a, err):
+	case err != nil && !isModelFault(work, a, err):
 		return a, cut, err
 	case err != nil:
 		a = answer.Apologize(ctx, a, err)
@@ -197,8 +198,8 @@ func (r *Runner) judge(ctx, attended context.Context, made choice.Choice, a answ
 
 // isModelFault separates a failure of the model, which people read about, from one of the storage, after which the turn
 // runs again. A deadline that expired in a stalled storage is a storage failure.
-func isModelFault(attended context.Context, a answer.Answer, err error) bool {
-	if context.Cause(attended) == errTurnTime { //nolint:errorlint // the cause is that very value
+func isModelFault(work context.Context, a answer.Answer, err error) bool {
+	if context.Cause(work) == errTurnTime { //nolint:errorlint // the cause is that very value
 		return !a.Stalled()
 	}
 	_, ok := errors.AsType[*llm.CallError](err)

@@ -5,7 +5,6 @@ package choice
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -148,10 +147,8 @@ func (c *Chooser) FixedWords(ctx context.Context, made Choice) (string, error) {
 		return wording.Say(wording.Dead, made.Lang, at), nil
 	case Quota:
 		return wording.Say(wording.OverQuota, made.Lang), nil
-	case Hello:
-		return wording.Say(wording.Here, made.Lang), nil
 	}
-	return "", fmt.Errorf("a turn of kind %q has no fixed words", made.Kind)
+	return wording.Say(wording.Here, made.Lang), nil // to a bare mention
 }
 
 // NoteAnswered notes a committed turn, whose senders need no second notice soon.

@@ -26,7 +26,7 @@ const sentPatience = time.Second
 // Show begins the display of a turn that asks the model; nil: it is not shown. hide ends it and returns the card of the reply, see
 // [chat.Live]; it may be called again.
 func (s Screen) Show(ctx context.Context, made choice.Choice) (live chat.Live, hide func() (card string)) {
-	if s.Display != nil {
+	if s.Display != nil && made.Kind == choice.Ask {
 		live = s.Display.Show(ctx, s.shown(made.Lease, made.Asked, made.Lang))
 	}
 	if live == nil {
