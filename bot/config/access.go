@@ -43,11 +43,8 @@ func (a *AccessConfig) check(k checker) {
 	} {
 		for i, id := range list.ids {
 			path := fmt.Sprintf("access.%s[%d]", list.key, i)
-			switch {
-			case id != access.Everyone:
+			if id != access.Everyone {
 				list.check(path, id)
-			case list.key == "deny":
-				k.fail(path, `got "*", want ids; "people": [] serves administrators alone`)
 			}
 		}
 	}
@@ -72,19 +69,18 @@ func (a *AccessConfig) check(k checker) {
 	}
 }
 
-// checkPeople refuses lists that leave no one to serve.
-func (c *Config) checkPeople(k checker) {
-	k.want(len(c.Access.People) > 0 || len(c.Agent.Admins) > 0, "access.people", "an empty list, and no agent.admins", `ids, or "*" for all`)
-}
-
 // warn records lists that say something else than they look like.
 func (a *AccessConfig) warn(c *Config, src *source) {
+	alone := "agent.admins alone"
+	if len(c.Agent.Admins) == 0 {
+		alone = "no one, as agent.admins is empty too"
+	}
 	for _, list := range []struct {
 		path string
 		ids  []string
 		left string
 	}{
-		{"access.groups", a.Groups, "serves no group, private chats alone"}, {"access.people", a.People, "serves agent.admins alone"},
+		{"access.groups", a.Groups, "serves no group, private chats alone"}, {"access.people", a.People, "serves " + alone},
 	} {
 		if len(list.ids) == 0 {
 			c.warn(src.warning(list.path, `an empty list %s; ["*"] serves all`, list.left))
@@ -99,6 +95,9 @@ func (a *AccessConfig) warn(c *Config, src *source) {
 		}
 	}
 	for i, id := range a.Deny {
+		if id == access.Everyone {
+			c.warn(src.warning(fmt.Sprintf("access.deny[%d]", i), `"*" serves %s`, alone))
+		}
 		if slices.Contains(c.Agent.Admins, id) {
 			c.warn(src.warning(fmt.Sprintf("access.deny[%d]", i), "does nothing: the id is one of agent.admins, who are always served"))
 		}

@@ -52,7 +52,7 @@ func (a *AdminConfig) check(k checker) {
 		"an https address that ends in %s, such as \"https://ebb.example.com%s\", or empty for none", LoginPath, LoginPath)
 	for path, token := range map[string]Secret{"admin.token": a.Token, "admin.viewer_token": a.ViewerToken} {
 		k.secret(path, token.Reveal(), "a token")
-		k.want(strings.TrimSpace(token.Reveal()) == token.Reveal(), path, "a text with blanks around it", "a token")
+		k.advise(strings.TrimSpace(token.Reveal()) == token.Reveal(), path, "has blanks around it, which are a part of it")
 	}
 	if a.ViewerToken.Reveal() != "" && a.ViewerToken.Reveal() == a.Token.Reveal() {
 		k.fail("admin.viewer_token", "the same as admin.token, want another one: its holders change nothing")
@@ -60,7 +60,7 @@ func (a *AdminConfig) check(k checker) {
 	k.want(isSafe(l.AuthorizeURL, ""), "admin.dingtalk_login.authorize_url", strconv.Quote(l.AuthorizeURL), "an https address without a query")
 }
 
-var listenForm = regexp.MustCompile(`^[A-Za-z0-9._:%-]*$`)
+var listenForm = regexp.MustCompile(`^[^\s/]*$`)
 
 // warn records short tokens. They are no errors: an installation with one must start after an update.
 func (a *AdminConfig) warn(c *Config, src *source) {

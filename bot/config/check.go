@@ -36,10 +36,12 @@ func (c *Config) check(src *source, need Need) {
 	c.Access.check(k)
 	c.checkGroups(k)
 	c.checkProcess(k)
-	c.checkPeople(k)
-	c.checkPairs(k)
+	c.checkTimes(k)
 	if len(src.errs) == 0 {
 		c.fit(src)
+		for _, w := range src.advice {
+			c.warn(w)
+		}
 	}
 }
 
@@ -51,11 +53,18 @@ func (k checker) want(ok bool, path string, got any, format string, args ...any)
 	}
 }
 
-// name refuses a text that no one types or sees as it is.
+// advise warns of a value that can work, and is probably a mistake.
+func (k checker) advise(ok bool, path, format string, args ...any) {
+	if !ok && !k.failed(path) {
+		k.advice = append(k.advice, k.warning(path, format, args...))
+	}
+}
+
+// name warns of a text that no one types or sees as it is.
 func (k checker) name(path, value, what string) {
 	k.required(path, value, what)
 	stray := strings.TrimSpace(value) != value || strings.ContainsFunc(value, unicode.IsControl) || utf8.RuneCountInString(value) > maxName
-	k.want(!stray, path, strconv.Quote(value), "%s of at most %d characters, without line breaks, and without blanks at its ends", what, maxName)
+	k.advise(!stray, path, "has blanks at its ends, line breaks, or more than %d characters", maxName)
 }
 
 const maxName = 200
@@ -79,12 +88,12 @@ func (k checker) credential(path, value, what string) {
 }
 
 // placeholder is the text of an example. Servers without keys are given words such as EMPTY and none, which pass.
-var placeholder = regexp.MustCompile(`(?i)^(?:<.*>|\[.*\]|your[-_ ].*(?:key|secret|token|id|password)|(?:sk-)?x{4,}|sk-\.+|\.{3,}|change[-_ ]?me|undefined)$`)
+var placeholder = regexp.MustCompile(`(?i)^(?:<.*>|\[.*\]|your[-_ ].*(?:key|secret|token|id|password)|(?:sk-)?x{4,}|.*\*{3,}.*|sk-\.+|\.{3,}|change[-_ ]?me|undefined)$`)
 
-// secret refuses a printed secret and the text of an example.
+// secret refuses a printed secret, and warns of the text of an example, which servers on this machine may accept.
 func (k checker) secret(path, value, what string) {
-	k.want(!strings.Contains(value, mask), path, mask+", which stands for a secret where a configuration is printed", "%s itself", what)
-	k.want(!placeholder.MatchString(value), path, "the text of an example", "%s", what)
+	k.want(value != mask, path, mask+", which stands for a secret where a configuration is printed", "%s itself", what)
+	k.advise(!placeholder.MatchString(value), path, "is the text of an example, want %s", what)
 }
 
 // id refuses a name in the place of an id: it would match no one, and lock out or let in other people than it says. Ids of DingTalk are
@@ -96,16 +105,16 @@ func (k checker) id(path, value, what string) {
 	k.want(!strings.ContainsAny(value, "*,;|"), path, strconv.Quote(value), "%s: one id, without patterns", what)
 }
 
-// person refuses the id of a conversation as well.
+// person warns of what looks like the id of a conversation.
 func (k checker) person(path, value string) {
 	k.id(path, value, staffID)
-	k.want(!conversationForm.MatchString(value), path, strconv.Quote(value)+", the id of a conversation", "%s", staffID)
+	k.advise(!conversationForm.MatchString(value), path, "%q looks like the id of a conversation, want %s", value, staffID)
 }
 
-// conversation refuses the id of a sender as well.
+// conversation warns of what looks like the id of a sender.
 func (k checker) conversation(path, value string) {
 	k.id(path, value, conversationID)
-	k.want(!strings.HasPrefix(value, "$:"), path, strconv.Quote(value)+", the id of a sender", "%s", conversationID)
+	k.advise(!strings.HasPrefix(value, "$:"), path, "%q looks like the id of a sender, want %s", value, conversationID)
 }
 
 var conversationForm = regexp.MustCompile(`^cid[A-Za-z0-9+/]{8,}=+$`)
@@ -157,8 +166,6 @@ func (k checker) httpURL(path, got string) {
 	switch {
 	case got == "" || k.failed(path):
 		k.required(path, got, want)
-	case unbracedWithin.MatchString(got):
-		k.fail(path, "got the name of a variable without braces, want ${NAME}")
 	case strings.Contains(got, "@"):
 		k.fail(path, "got a user name in the URL, want %s", want)
 	case strings.Contains(got, "#"):
@@ -166,18 +173,19 @@ func (k checker) httpURL(path, got string) {
 	case strings.Contains(got, "?"):
 		k.fail(path, "got an address with a query behind ?, want %s; a key belongs to the field for it", want)
 	default:
-		k.want(err == nil && isServer(u) && !strings.ContainsFunc(got, isNoKey), path, strconv.Quote(Endpoint(got).String()), "%s", want)
+		k.want(err == nil && isServer(u) && !strings.ContainsFunc(got, isBlank), path, strconv.Quote(Endpoint(got).String()), "%s", want)
 	}
 }
 
-// unbracedWithin is the name of a variable in a part of an address.
-var unbracedWithin = regexp.MustCompile(`[:/@=.]\$\(?[A-Z_][A-Z0-9_]+\)?(?:[:/@.?&]|$)`)
+func isBlank(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
-var hostForm = regexp.MustCompile(`^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?$`)
+// hostForm has names in all scripts, and zones of IPv6. Without a name it is this machine.
+var hostForm = regexp.MustCompile(`^(?:[\p{L}\p{M}\p{N}._-]*|\[[0-9A-Fa-f:.]+(?:%[^\]]+)?\])(?::[0-9]*)?$`)
 
 func isServer(u *url.URL) bool {
 	port, err := strconv.Atoi(u.Port())
-	return (u.Scheme == "http" || u.Scheme == "https") && hostForm.MatchString(u.Host) && !strings.HasPrefix(u.Path, "//") &&
+	isDoubled := u.Host == "http:" || u.Host == "https:"
+	return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && hostForm.MatchString(u.Host) && !isDoubled &&
 		(u.Port() == "" || err == nil && port > 0 && port <= 65535)
 }
 
@@ -188,16 +196,16 @@ func (d *DingTalkConfig) check(k checker, need Need) {
 	}
 	k.credential("dingtalk.client_id", d.ClientID, "the Client ID (AppKey) of the DingTalk app")
 	k.credential("dingtalk.client_secret", d.ClientSecret.Reveal(), "the Client Secret (AppSecret) of the DingTalk app")
-	k.want(d.ClientID == "" || d.ClientID != d.ClientSecret.Reveal(), "dingtalk.client_secret", "the Client ID", "the Client Secret (AppSecret) of the DingTalk app")
+	k.advise(d.ClientID == "" || d.ClientID != d.ClientSecret.Reveal(), "dingtalk.client_secret", "is the same as dingtalk.client_id")
 	k.dingtalkURL("dingtalk.api_base", d.APIBase, "https://api.dingtalk.com", "oapi.dingtalk.com")
 	k.dingtalkURL("dingtalk.oapi_base", d.OAPIBase, "https://oapi.dingtalk.com", "api.dingtalk.com")
 	k.oneOf("dingtalk.reply", d.Reply, []string{ReplyMarkdown, ReplyCard})
 	if d.Reply == ReplyCard {
 		k.required("dingtalk.card_template_id", d.CardTemplateID, `the id of a card template, because dingtalk.reply is "card"`)
 	}
-	k.want(templateForm.MatchString(d.CardTemplateID), "dingtalk.card_template_id", strconv.Quote(d.CardTemplateID), "the id of a card template alone")
+	k.advise(templateForm.MatchString(d.CardTemplateID), "dingtalk.card_template_id", "%q does not look like the id of a card template", d.CardTemplateID)
 	k.required("dingtalk.card_content_key", d.CardContentKey, "the template's variable for the text")
-	k.want(variableForm.MatchString(d.CardContentKey), "dingtalk.card_content_key", strconv.Quote(d.CardContentKey), `the template's variable for the text, such as "content"`)
+	k.advise(variableForm.MatchString(d.CardContentKey), "dingtalk.card_content_key", `%q does not look like a variable, such as "content"`, d.CardContentKey)
 	k.oneOf("dingtalk.card_stream", d.CardStream, []string{"auto", "always", "never"})
 	k.oneOf("dingtalk.reaction", d.Reaction, []string{ReactionOff, ReactionOn})
 	k.want(d.CardInterval >= 100*time.Millisecond && d.CardInterval <= time.Minute, "dingtalk.card_interval", durationText(d.CardInterval), "100ms to 1m")
@@ -215,18 +223,17 @@ var (
 	variableForm = regexp.MustCompile(`^[\p{L}\p{N}_.-]*$`)
 )
 
-// dingtalkURL refuses an address with the path of a function, which is added to it, and that of the other server.
+// dingtalkURL refuses the other server of DingTalk, and a path of DingTalk's own, which is added to it. Other servers have any path.
 func (k checker) dingtalkURL(path, got, usual, other string) {
 	k.httpURL(path, got)
 	u, err := url.Parse(got)
 	if err != nil || k.failed(path) {
 		return
 	}
-	isFunction := functionOfDingTalk.MatchString(u.Path) || u.Hostname() == other || u.Scheme == "http" && strings.HasSuffix(u.Hostname(), ".dingtalk.com")
-	k.want(!isFunction, path, strconv.Quote(got), "the server alone, as in %s", usual)
+	isDingTalk := strings.HasSuffix(u.Hostname(), ".dingtalk.com")
+	k.want(u.Hostname() != other && !(isDingTalk && strings.Trim(u.Path, "/") != ""), path, strconv.Quote(got), "the server alone, as in %s", usual)
+	k.advise(!isDingTalk || u.Scheme == "https", path, "sends secrets in the clear, want %s", usual)
 }
-
-var functionOfDingTalk = regexp.MustCompile(`/(?:v1\.0|robot|topapi)(?:/|$)`)
 
 func (l *LLMConfig) check(k checker, need Need) {
 	k.want(len(l.Models) > 0, "llm.models", "none", "at least one model")
@@ -288,7 +295,7 @@ var sessionScopes = []string{"group", "member"}
 
 func (a *AgentConfig) check(k checker) {
 	k.name("agent.name", a.Name, "a name")
-	k.want(!strings.HasPrefix(a.Name, "@"), "agent.name", strconv.Quote(a.Name), "a name without @")
+	k.advise(!strings.HasPrefix(a.Name, "@"), "agent.name", "%q begins with @, which stands before the name where it is shown", a.Name)
 	k.oneOf("agent.language", a.Language, []string{"zh", "en"})
 	k.oneOf("agent.session_scope", a.SessionScope, sessionScopes)
 	k.between("agent.max_merged", a.MaxMerged, 1, 100)
@@ -316,9 +323,7 @@ func (d *DatabaseConfig) check(k checker) {
 			switch {
 			case strings.Contains(url, ":"+mask+"@"):
 				fault = mask + ", which stands for a password where a configuration is printed"
-			case unbracedWithin.MatchString(url):
-				fault = "the name of a variable without braces"
-			case strings.TrimSpace(url) != url:
+			case strings.Contains(url, "://") && strings.TrimSpace(url) != url:
 				fault = "an address with blanks around it"
 			}
 			k.want(fault == "", path, fault, "%s, or empty %s", databaseForm, otherwise)
@@ -331,7 +336,8 @@ func (d *DatabaseConfig) check(k checker) {
 		k.want(d.URL != "", "database.url", "nothing", "the pooler's address, as database.pooler is \"transaction\"")
 		k.want(d.DirectURL != "", "database.direct_url", "nothing",
 			"the address of PostgreSQL itself: migrations and notifications can't go through a pooler in transaction mode")
-		k.want(d.URL == "" || d.DirectURL != d.URL, "database.direct_url", "the pooler's address", "the address of PostgreSQL itself")
+		k.advise(d.URL == "" || d.DirectURL != d.URL, "database.direct_url",
+			"is the same as database.url: migrations and notifications can't go through a pooler in transaction mode")
 	}
 	if d.URL == "" {
 		k.required("database.dir", d.Dir, "a folder for the private server's data")
@@ -348,7 +354,7 @@ var pictureHost = regexp.MustCompile(`^(\*\.)?([A-Za-z0-9_-]+\.)*[A-Za-z0-9_-]+$
 var replicaIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{0,63}$`)
 
 func (c *Config) checkProcess(k checker) {
-	k.want(c.Cluster.LeaseTTL >= time.Second && c.Cluster.LeaseTTL <= 10*time.Minute, "cluster.lease_ttl", durationText(c.Cluster.LeaseTTL), "1s to 10m")
+	k.want(c.Cluster.LeaseTTL >= time.Second, "cluster.lease_ttl", durationText(c.Cluster.LeaseTTL), "at least 1s")
 	k.want(replicaIDForm.MatchString(c.Cluster.ReplicaID), "cluster.replica_id", strconv.Quote(c.Cluster.ReplicaID),
 		"at most 63 letters, digits, dots, dashes and underscores")
 	c.Schedule.check(k)

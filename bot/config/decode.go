@@ -217,6 +217,7 @@ func decodeScalar(src *source, path string, v hujson.Value, dst reflect.Value) {
 			src.failKind(path, KindName(v), "a string")
 			return
 		}
+		src.checkWritten(path, lit.String(), dst.Type())
 		dst.SetString(src.expand(path, lit.String()))
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"ebb/bot/schedule"
 	"ebb/bot/schedule/when"
@@ -42,50 +43,23 @@ func (l LimitsConfig) check(k checker) {
 	} {
 		k.want(n >= 0, "agent.limits."+key, n, "0 (no limit) or more")
 	}
-	k.want(l.Tokens <= 0 || l.PersonTokens <= l.Tokens, "agent.limits.person_tokens_per_day", l.PersonTokens, "at most tokens_per_day (%d), which is for all", l.Tokens)
 }
 
-// longest bounds the work of one turn or compaction. Figures above it are milliseconds.
+// longest is more than one turn or compaction takes. Figures above it are milliseconds.
 const longest = 4 * time.Hour
 
-// checkPairs refuses values of the file that another one makes ineffective. Defaults are left alone: a printed configuration names them.
-func (c *Config) checkPairs(k checker) {
-	changed := c.changed(k.source)
-	atMost := func(path string, got, limit time.Duration, other string) {
-		k.want(!changed(path) || got <= limit, path, durationText(got), "at most %s (%s)", other, durationText(limit))
-	}
-	a, comp, d := c.Agent, c.Agent.Compaction, preset().Agent
-	k.want(a.TurnTimeout <= longest, "agent.turn_timeout", durationText(a.TurnTimeout), "at most %s", durationText(longest))
-	k.want(comp.Deadline <= longest, commonPath+"deadline", durationText(comp.Deadline), "at most %s", durationText(longest))
-	atMost(commonPath+"inline_deadline", comp.InlineDeadline, a.TurnTimeout, "agent.turn_timeout")
-	atMost(commonPath+"inline_deadline", comp.InlineDeadline, comp.Deadline, "deadline, as nothing waits for that")
+// checkTimes refuses timeouts of the file that another one of the file ends. Defaults are left alone: a printed configuration names them.
+func (c *Config) checkTimes(k checker) {
+	whole, usual := c.Agent.TurnTimeout, defaultModel()
 	for i, m := range c.LLM.Models {
 		at := fmt.Sprintf("llm.models[%d].", i)
-		if k.isGiven(at+"timeout") && m.Timeout != defaultModel().Timeout {
-			k.want(m.Timeout <= a.TurnTimeout, at+"timeout", durationText(m.Timeout), "at most agent.turn_timeout (%s), which ends the turn", durationText(a.TurnTimeout))
+		if !k.isGiven(at+"timeout") || m.Timeout == usual.Timeout {
+			continue
 		}
-		if k.isGiven(at + "first_token_timeout") {
+		k.want(m.Timeout <= whole, at+"timeout", durationText(m.Timeout), "at most agent.turn_timeout (%s), which ends the turn", durationText(whole))
+		if k.isGiven(at+"first_token_timeout") && m.FirstToken != usual.FirstToken {
 			k.want(m.FirstToken <= m.Timeout, at+"first_token_timeout", durationText(m.FirstToken), "at most timeout (%s)", durationText(m.Timeout))
 		}
-	}
-	daily := func(path string, n int) {
-		k.want(a.Limits.Tokens == 0 || n == d.Compaction.DailyTokens || n <= a.Limits.Tokens, path, n,
-			"at most agent.limits.tokens_per_day (%d), which is for all conversations", a.Limits.Tokens)
-	}
-	daily(commonPath+"daily_tokens", comp.DailyTokens)
-	for _, id := range slices.Sorted(maps.Keys(comp.Groups)) {
-		if path := groupPath(id) + ".daily_tokens"; k.isGiven(path) {
-			daily(path, comp.Groups[id].DailyTokens)
-		}
-	}
-	room := 4 * comp.Usable() // characters; the shortest text for a number of tokens is longer
-	for _, id := range append([]string{""}, slices.Sorted(maps.Keys(c.Groups))...) {
-		path, prompt := "agent.prompt", a.Prompt
-		if id != "" {
-			path, prompt = ownGroupPath(id)+".prompt", c.Groups[id].Prompt
-		}
-		n := len([]rune(prompt))
-		k.want(comp.Usable() <= 0 || n <= room, path, fmt.Sprintf("%d characters", n), "at most %d, as the window has no room for more", room)
 	}
 }
 
@@ -98,13 +72,22 @@ func (c *Config) changed(src *source) func(path string) bool {
 // warnOfPairs warns of values that have less effect than they seem to have, because of another one.
 func (c *Config) warnOfPairs(src *source) {
 	changed := c.changed(src)
-	a, r := c.Agent, c.Retention
+	a, r, comp := c.Agent, c.Retention, c.Agent.Compaction
 	warn := func(when bool, path, format string, args ...any) {
 		if when && changed(path) {
 			c.warn(src.warning(path, format, args...))
 		}
 	}
 	turn := durationText(a.TurnTimeout)
+	const unit = "more than %s: a figure without a unit is a number of seconds"
+	warn(a.TurnTimeout > longest, "agent.turn_timeout", unit, durationText(longest))
+	warn(comp.Deadline > longest, commonPath+"deadline", unit, durationText(longest))
+	warn(a.Memory.RecallTimeout > time.Minute, "agent.memory.recall_timeout", unit, "1m")
+	if comp.InlineDeadline > a.TurnTimeout {
+		warn(true, commonPath+"inline_deadline", "more than agent.turn_timeout (%s), which ends the turn", turn)
+	} else {
+		warn(comp.InlineDeadline > comp.Deadline, commonPath+"inline_deadline", "more than deadline (%s), which ends the compaction", durationText(comp.Deadline))
+	}
 	warn(a.BusyNote >= a.TurnTimeout, "agent.busy_note", "does nothing: a turn ends after agent.turn_timeout (%s)", turn)
 	warn(a.StaleAfter < a.TurnTimeout, "agent.stale_after", "less than agent.turn_timeout (%s): messages behind a long turn get no answer", turn)
 	warn(c.Cluster.LeaseTTL >= a.StaleAfter, "cluster.lease_ttl", "no less than agent.stale_after (%s): messages of a replica that died get no answer", durationText(a.StaleAfter))
@@ -126,18 +109,44 @@ func (c *Config) warnOfPairs(src *source) {
 		}
 	}
 	l := a.Limits
+	warn(l.Tokens > 0 && l.PersonTokens > l.Tokens, "agent.limits.person_tokens_per_day", "more than tokens_per_day (%d), which is for all", l.Tokens)
 	warn(l.GroupTurns > 0 && l.PersonTurns > l.GroupTurns, "agent.limits.person_turns_per_minute", "more than group_turns_per_minute (%d), which comes first in a group", l.GroupTurns)
 	warn(l.GroupTurns > 0 && l.UnidentifiedTurns > 60*l.GroupTurns, "agent.limits.unidentified_turns_per_hour", "more than group_turns_per_minute (%d) allows in an hour", l.GroupTurns)
 	for key, n := range map[string]int{"person_tokens_per_day": l.PersonTokens, "tokens_per_day": l.Tokens} {
 		warn(n > 0 && n < leastTokens, "agent.limits."+key, "less than one question takes: it is a number of tokens, not of thousands")
 	}
 	c.warnOfModels(src)
+	c.warnOfSizes(src)
+}
+
+// warnOfSizes warns of daily tokens of a conversation over those of all, and of prompts over the window.
+func (c *Config) warnOfSizes(src *source) {
+	a, comp := c.Agent, c.Agent.Compaction
+	daily := func(path string, n int) {
+		if all := a.Limits.Tokens; src.isGiven(path) && all > 0 && n != preset().Agent.Compaction.DailyTokens && n > all {
+			c.warn(src.warning(path, "more than agent.limits.tokens_per_day (%d), which is for all conversations", all))
+		}
+	}
+	daily(commonPath+"daily_tokens", comp.DailyTokens)
+	for _, id := range slices.Sorted(maps.Keys(comp.Groups)) {
+		daily(groupPath(id)+".daily_tokens", comp.Groups[id].DailyTokens)
+	}
+	room := 4 * comp.Usable() // characters; a text with as many tokens is seldom longer
+	prompt := func(path, text string) {
+		if n := utf8.RuneCountInString(text); n > room {
+			c.warn(src.warning(path, "has %d characters, and the window has room for about %d", n, room))
+		}
+	}
+	prompt("agent.prompt", a.Prompt)
+	for _, id := range slices.Sorted(maps.Keys(c.Groups)) {
+		prompt(ownGroupPath(id)+".prompt", c.Groups[id].Prompt)
+	}
 }
 
 // leastTokens is about the size of the first request of a conversation with a short answer.
 const leastTokens = 2000
 
-// warnOfModels warns of prices of which one is missing, and of addresses without a version.
+// warnOfModels warns of prices of which one is missing, times without effect, and addresses without a version.
 func (c *Config) warnOfModels(src *source) {
 	for i, m := range c.LLM.Models {
 		at := fmt.Sprintf("llm.models[%d].", i)
@@ -147,16 +156,23 @@ func (c *Config) warnOfModels(src *source) {
 		case m.PriceCached > m.PriceIn:
 			c.warn(src.warning(at+"price_cached", "more than price_in (%g)", m.PriceIn))
 		}
+		if m.FirstToken > m.Timeout {
+			c.warn(src.warning(at+"first_token_timeout", "does nothing: an attempt ends after timeout (%s)", durationText(m.Timeout)))
+		}
 		c.warnOfVersion(src, at+"base_url", m.BaseURL)
 	}
 	c.warnOfVersion(src, "agent.memory.embeddings.base_url", c.Agent.Memory.Embeddings.BaseURL)
 }
 
-// warnOfVersion leaves out the one known provider whose address has no version.
+// versions are the paths of known providers. Others may have none.
+var versions = map[string]string{
+	"api.openai.com": "/v1", "api.moonshot.cn": "/v1", "api.siliconflow.cn": "/v1", "openrouter.ai": "/api/v1", "dashscope.aliyuncs.com": "/compatible-mode/v1",
+}
+
 func (c *Config) warnOfVersion(src *source, path string, e Endpoint) {
 	u, err := url.Parse(e.Reveal())
-	if err == nil && e != "" && strings.Trim(u.Path, "/") == "" && u.Hostname() != "api.deepseek.com" {
-		c.warn(src.warning(path, "has no version: most servers want one, as in https://host/v1"))
+	if err == nil && strings.Trim(u.Path, "/") == "" && versions[u.Hostname()] != "" {
+		c.warn(src.warning(path, "has no version, want https://%s%s", u.Hostname(), versions[u.Hostname()]))
 	}
 }
 

@@ -92,7 +92,7 @@ func load(src *source, need Need, overrides ...Override) (*Config, error) {
 		cfg.LLM.Default = cfg.LLM.Models[0].Name
 	}
 	for i := range cfg.LLM.Models { // a shorter attempt bounds the default
-		if m := &cfg.LLM.Models[i]; m.Timeout > 0 && !src.isGiven(fmt.Sprintf("llm.models[%d].first_token_timeout", i)) {
+		if m := &cfg.LLM.Models[i]; m.Timeout > 0 && m.FirstToken == defaultModel().FirstToken {
 			m.FirstToken = min(m.FirstToken, m.Timeout)
 		}
 	}

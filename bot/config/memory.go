@@ -79,7 +79,6 @@ func (m *MemoryConfig) check(k checker) {
 	k.oneOf(at+"recall", m.Recall, []string{recallQuestions, recallAlways, RecallOff})
 	k.between(at+"recall_tokens", m.RecallTokens, 100, 8000)
 	k.positive(at+"recall_timeout", m.RecallTimeout)
-	k.want(m.RecallTimeout <= time.Minute, at+"recall_timeout", durationText(m.RecallTimeout), "at most 1m")
 	k.between(at+"pinned_tokens", m.PinnedTokens, 0, 8000)
 	k.oneOf(at+"extract", m.Extract, []string{extractFlush, ExtractTurn})
 	k.between(at+"candidates", m.Candidates, 0, 1000)
@@ -99,7 +98,8 @@ func (e *EmbeddingsConfig) check(k checker, at string) {
 		k.checkModelURL(at+"base_url", e.BaseURL.Reveal())
 		k.name(at+"model", e.Model, "the provider's name of the model")
 	}
-	k.credential(at+"api_key", e.APIKey.Reveal(), "the key of the endpoint")
+	k.secret(at+"api_key", e.APIKey.Reveal(), "the key of the endpoint")
+	k.advise(!strings.ContainsFunc(e.APIKey.Reveal(), isNoKey), at+"api_key", "has blanks or other letters than ASCII, want the key of the endpoint alone, without \"Bearer\"")
 	k.between(at+"dimensions", e.Dimensions, 0, 16_000)
 	k.between(at+"batch", e.Batch, 1, 2048)
 	k.between(at+"requests_per_minute", e.RequestsPerMinute, 1, 100_000)

@@ -13,6 +13,10 @@ func dingtalkFile(keys string) string { return fmt.Sprintf(`{"dingtalk": {%s}}`,
 
 func agentFile(keys string) string { return fmt.Sprintf(`{"agent": {%s}}`, keys) }
 
+func modelAt(address string) string {
+	return fmt.Sprintf(`{"llm": {"models": [{"base_url": %s, "model": "m", "api_key": ""}]}}`, address)
+}
+
 func embeddingsFile(keys string) string { return memoryFile(fmt.Sprintf(`"embeddings": {%s}`, keys)) }
 
 // Paths are added to an address, so that one with a query, a fragment or the path of a function leads nowhere.
@@ -33,10 +37,10 @@ func TestAddressesWithMoreAreRefused(t *testing.T) {
 		for value, want := range map[string]string{
 			"https://h/v1?key=hunter2": query, "https://h/v1?": query, "https://h/v1#top": fragment, "https://h/v1#": fragment,
 			"https://hunter2@h/v1": user, "https://u:hunter2@h/v1": user,
-			"https:///v1": plain, "http://:8080/v1": plain, "https://h:99999/v1": plain, "https://h:0/v1": plain, "https://h:/v1": plain, "https://https://h/v1": plain,
+			"https:///v1": plain, "https://h:99999/v1": plain, "https://h:0/v1": plain, "https://https://h/v1": plain,
 			"https://h/v1 ": plain, " https://h/v1": plain, "https:// h/v1": plain, "https：//h/v1": plain, "h/v1": plain, "localhost:8080/v1": plain, "ftp://h/v1": plain,
-			"<https://h/v1>": plain, "https://{host}/v1": plain, "https://域名/v1": plain, "https://h,i/v1": plain, "https:h/v1": plain,
-			"https://$HOST/v1": "got the name of a variable without braces, want ${NAME}", "$URL": "got the name of a variable in another form, want ${NAME}",
+			"<https://h/v1>": plain, "https://{host}/v1": plain, "https://h,i/v1": plain, "https:h/v1": plain,
+			"https://$HOST/v1": "got the name of a variable in another form, want ${NAME}", "$URL": "got the name of a variable in another form, want ${NAME}",
 		} {
 			quoted, err := json.Marshal(value)
 			if err != nil {
@@ -52,7 +56,8 @@ func TestAddressesWithMoreAreRefused(t *testing.T) {
 			})
 		}
 	}
-	for _, address := range []string{"https://h/v1", "https://h/v1/", "http://127.0.0.1:8080/v1", "http://[::1]:80/v1", "https://a-b.c_d.example:8443/compatible-mode/v1", "http://h"} {
+	for _, address := range []string{"https://h/v1", "https://h/v1/", "http://127.0.0.1:8080/v1", "http://[::1]:80/v1", "https://a-b.c_d.example:8443/compatible-mode/v1", "http://h",
+		"http://:8080/v1", "https://h:/v1", "https://域名.例子/v1", "http://[fe80::1%25eth0]:8080/v1", "http://127.0.0.1:8080//v1", "https://h/模型/v1", "https://h/$5/v1"} {
 		mustParse(t, `{"llm": {"models": [{"base_url": "`+address+`", "model": "m"}]}}`)
 		mustParse(t, embeddingsFile(`"model": "m", "base_url": "`+address+`"`))
 	}
@@ -64,29 +69,17 @@ func TestVariablesInOtherFormsAreRefused(t *testing.T) {
 	for _, text := range []string{"$hunter2", "$HUNTER", "$(HUNTER)", "%HUNTER%", "{{ hunter2 }}", "{{.Values.hunter2}}", "{HUNTER_2}", "env:HUNTER", "$env:HUNTER", "os.environ/HUNTER", " $HUNTER "} {
 		for key, file := range map[string]string{
 			"dingtalk.client_id": dingtalkFile(`"client_id": ^%q`), "dingtalk.client_secret": dingtalkFile(`"client_secret": ^%q`),
-			"llm.models[0].api_key": modelFile(`"api_key": ^%q`), "llm.models[0].params.user": modelFile(`"params": {"user": ^%q}`), "agent.prompt": agentFile(`"prompt": ^%q`),
+			"llm.models[0].api_key":           modelFile(`"api_key": ^%q`),
 			"agent.memory.embeddings.api_key": embeddingsFile(`"api_key": ^%q`), "database.url": `{"database": {"url": ^%q}}`,
-			"admin.token": `{"admin": {"token": ^%q}}`, "agent.admins[0]": agentFile(`"admins": [^%q]`), "groups.a.prompt": groupsFile(`"a": {"prompt": ^%q}`),
+			"admin.token": `{"admin": {"token": ^%q}}`,
 		} {
 			want := key + ": got the name of a variable in another form, want ${NAME}"
-			if key == "llm.models[0].params.user" {
-				before, after, _ := strings.Cut(fmt.Sprintf(file, text), "^")
-				_, err := parseConfig("f.jsonc", []byte(before+after), env(), NeedNothing)
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("%s: %v", text, err)
-				}
-				continue
-			}
 			t.Run(key+" "+text, errorCase{"", fmt.Sprintf(file, text), want}.run)
 		}
 	}
 	cfg := mustParse(t, agentFile(`"prompt": "Prices are in $US, and $HOME is a path. Write {{name}} for a name."`))
 	if !strings.Contains(cfg.Agent.Prompt, "$HOME") {
 		t.Errorf("the prompt is %q", cfg.Agent.Prompt)
-	}
-	found, err := parseConfig("f.jsonc", []byte(`{"admin": {"token": "${T}"}}`), env("T", "$hunter2hunter2hunter2"), NeedNothing)
-	if err != nil || found.Admin.Token.Reveal() != "$hunter2hunter2hunter2" {
-		t.Errorf("a secret that looks like a variable: %v", err)
 	}
 }
 
@@ -127,82 +120,39 @@ func TestMistakesAreRefused(t *testing.T) {
 		{"path of the older API", dingtalkFile(`"oapi_base": ^"https://oapi.dingtalk.com/topapi"`), "dingtalk.oapi_base: got"},
 		{"one server for the other", dingtalkFile(`"api_base": ^"https://oapi.dingtalk.com"`), `dingtalk.api_base: got "https://oapi.dingtalk.com", want the server alone, as in https://api.dingtalk.com`},
 		{"the other one too", dingtalkFile(`"oapi_base": ^"https://api.dingtalk.com"`), "dingtalk.oapi_base: got"},
-		{"DingTalk in the clear", dingtalkFile(`"api_base": ^"http://api.dingtalk.com"`), "dingtalk.api_base: got"},
-		{"id for secret", dingtalkFile(`"client_id": "ding1", "client_secret": ^"ding1"`), "dingtalk.client_secret: got the Client ID, want the Client Secret"},
 		{"printed secret", dingtalkFile(`"client_secret": ^"***"`), "dingtalk.client_secret: got ***, which stands for a secret where a configuration is printed, want the Client Secret"},
 		{"printed key", modelFile(`"api_key": ^"***"`), "llm.models[0].api_key: got ***"},
 		{"printed token", `{"admin": {"token": ^"***"}}`, "admin.token: got ***"},
 		{"printed key of embeddings", embeddingsFile(`"api_key": ^"***"`), "agent.memory.embeddings.api_key: got ***"},
 		{"printed password", `{"database": {"url": ^"postgres://u:***@h/d"}}`, "database.url: got ***, which stands for a password where a configuration is printed, want postgres://"},
-		{"key of an example", modelFile(`"api_key": ^"<your-api-key>"`), "llm.models[0].api_key: got the text of an example, want the key of the endpoint"},
-		{"key of another example", modelFile(`"api_key": ^"sk-xxxxxxxx"`), "llm.models[0].api_key: got the text of an example"},
-		{"your key", modelFile(`"api_key": ^"YOUR_API_KEY"`), "llm.models[0].api_key: got the text of an example"},
-		{"secret of an example", dingtalkFile(`"client_secret": ^"your-client-secret"`), "dingtalk.client_secret: got the text of an example"},
-		{"token of an example", `{"admin": {"token": ^"changeme"}}`, "admin.token: got the text of an example"},
-		{"viewers' token of an example", `{"admin": {"viewer_token": ^"<token>"}}`, "admin.viewer_token: got the text of an example"},
-		{"key of embeddings with Bearer", embeddingsFile(`"api_key": ^"Bearer hunter2"`), "agent.memory.embeddings.api_key: got a text with blanks"},
-		{"token with a line break", `{"admin": {"token": ^"hunter2hunter2hunter2\n"}}`, "admin.token: got a text with blanks around it"},
-		{"template with blanks", dingtalkFile(`"card_template_id": ^"abc.schema "`), `dingtalk.card_template_id: got "abc.schema ", want the id of a card template alone`},
-		{"template's address", dingtalkFile(`"card_template_id": ^"https://card.dingtalk.com/abc"`), "dingtalk.card_template_id: got"},
-		{"variable of a template", dingtalkFile(`"card_content_key": ^"$${content}"`), `dingtalk.card_content_key: got "${content}", want the template's variable`},
 		{"milliseconds between updates", dingtalkFile(`"card_interval": ^800`), "dingtalk.card_interval: got 13m20s, want 100ms to 1m"},
 		{"a picture's port", dingtalkFile(`"picture_hosts": [^"img.example.com:443"]`), "dingtalk.picture_hosts[0]: got"},
 		{"all pictures", dingtalkFile(`"picture_hosts": [^"*"]`), "dingtalk.picture_hosts[0]: got"},
 
-		{"path of completions", `{"llm": {"models": [{"base_url": ^"https://h/v1/completions", "model": "m"}]}}`, "llm.models[0].base_url: got an address that ends in /completions, want the part before it"},
-		{"path of models", `{"llm": {"models": [{"base_url": ^"https://h/v1/models/", "model": "m"}]}}`, "llm.models[0].base_url: got an address that ends in /models"},
-		{"path of responses", `{"llm": {"models": [{"base_url": ^"https://h/v1/responses", "model": "m"}]}}`, "llm.models[0].base_url: got an address that ends in /responses"},
-		{"path of messages", `{"llm": {"models": [{"base_url": ^"https://h/v1/messages", "model": "m"}]}}`, "llm.models[0].base_url: got an address that ends in /messages"},
 		{"path of chats for embeddings", embeddingsFile(`"model": "m", "base_url": ^"https://h/v1/chat/completions"`), "agent.memory.embeddings.base_url: got an address that ends in /chat/completions"},
-		{"model with a blank", `{"llm": {"models": [{"base_url": "https://h/v1", "model": ^"qwen-plus "}]}}`, `llm.models[0].model: got "qwen-plus ", want the provider's name of the model of at most`},
-		{"model with a line break", `{"llm": {"models": [{"base_url": "https://h/v1", "model": ^"qwen\nplus"}]}}`, "llm.models[0].model: got"},
-		{"name with a blank", `{"llm": {"models": [{"name": ^" main", "base_url": "https://h/v1", "model": "m"}]}}`, `llm.models[0].name: got " main", want a name`},
-		{"embedding model with a blank", embeddingsFile(`"base_url": "https://h/v1", "model": ^" m"`), "agent.memory.embeddings.model: got"},
-		{"first token after the end", modelFile(`"timeout": "20s", "first_token_timeout": ^"30s"`), "llm.models[0].first_token_timeout: got 30s, want at most timeout (20s)"},
-		{"first token in milliseconds", modelFile(`"first_token_timeout": ^30000`), "llm.models[0].first_token_timeout: got 8h20m, want at most timeout (2m)"},
+		{"first token after the end", modelFile(`"timeout": "20s", "first_token_timeout": ^"40s"`), "llm.models[0].first_token_timeout: got 40s, want at most timeout (20s)"},
 		{"timeout in milliseconds", modelFile(`"timeout": ^120000`), "llm.models[0].timeout: got 33h20m, want at most agent.turn_timeout (5m)"},
 
-		{"name as a mention", agentFile(`"name": ^"@Ebb"`), `agent.name: got "@Ebb", want a name without @`},
-		{"name with a line break", agentFile(`"name": ^"Ebb\n"`), "agent.name: got"},
-		{"name that is a prompt", agentFile(`"name": ^"` + strings.Repeat("你是助手", 60) + `"`), "agent.name: got"},
-		{"prompt over the window", agentFile(`"compaction": {"context_window": 8000, "auto_compact_threshold": 4000, "reserve_tokens": 2000}, "prompt": ^"` + strings.Repeat("说明", 12001) + `"`), "agent.prompt: got 24002 characters, want at most 24000"},
-		{"turn in milliseconds", agentFile(`"turn_timeout": ^300000`), "agent.turn_timeout: got 83h20m, want at most 4h"},
 		{"gather in milliseconds", agentFile(`"gather": ^100`), "agent.gather: got 1m40s, want 0s to 5s"},
 		{"all administrators", agentFile(`"admins": [^"*"]`), `agent.admins[0]: got "*"` + staff},
 		{"two administrators", agentFile(`"admins": [^"staff01,staff02"]`), `agent.admins[0]: got "staff01,staff02"` + staff},
-		{"a group as administrator", agentFile(`"admins": [^"` + longID + `"]`), `agent.admins[0]: got "` + longID + `", the id of a conversation` + staff},
-		{"person over all", agentFile(`"limits": {"tokens_per_day": 1000000, "person_tokens_per_day": ^2000000}`), "agent.limits.person_tokens_per_day: got 2000000, want at most tokens_per_day (1000000), which is for all"},
-		{"conversation over all", agentFile(`"limits": {"tokens_per_day": 1000000}, "compaction": {"daily_tokens": ^3000000}`), "agent.compaction.daily_tokens: got 3000000, want at most agent.limits.tokens_per_day (1000000)"},
-		{"group over all", agentFile(`"limits": {"tokens_per_day": 1000000}, "compaction": {"groups": {"a": {"daily_tokens": ^3000000}}}`), "agent.compaction.groups.a.daily_tokens: got 3000000, want at most agent.limits.tokens_per_day"},
 		{"zone with an offset", agentFile(`"timezone": ^"UTC+8"`), `agent.timezone: got "UTC+8", want the name of a time zone`},
 
-		{"inline over the turn", agentFile(`"turn_timeout": "10s", "compaction": {"inline_deadline": ^"15s"}`), "agent.compaction.inline_deadline: got 15s, want at most agent.turn_timeout (10s)"},
-		{"inline over the background", compactionFile(`"deadline": "30s", "inline_deadline": ^"60s"`), "agent.compaction.inline_deadline: got 1m, want at most deadline, as nothing waits for that (30s)"},
-		{"inline in milliseconds", compactionFile(`"inline_deadline": ^20000`), "agent.compaction.inline_deadline: got 5h33m20s, want at most agent.turn_timeout (5m)"},
-		{"deadline in milliseconds", compactionFile(`"deadline": ^120000`), "agent.compaction.deadline: got 33h20m, want at most 4h"},
 		{"every group", compactionFile(`"groups": {"*": ^{"policy": "turns"}}`), `agent.compaction.groups."*": got "*"` + chat},
 		{"share in percent", compactionFile(`"max_history_share": ^50`), "agent.compaction.max_history_share: got 50, want"},
 		{"ratio in percent", compactionFile(`"flush_ratio": ^90`), "agent.compaction.flush_ratio: got 90, want"},
-		{"recall in milliseconds", memoryFile(`"recall_timeout": ^300`), "agent.memory.recall_timeout: got 5m, want at most 1m"},
 		{"weight in percent", embeddingsFile(`"weight": ^50`), "agent.memory.embeddings.weight: got 50, want 0 to 1"},
 
 		{"every group's settings", groupsFile(`"*": ^{"language": "en"}`), `groups."*": got "*"` + chat},
 		{"two groups", groupsFile(`"cidA,cidB": ^{"language": "en"}`), `groups."cidA,cidB": got "cidA,cidB"` + chat},
-		{"a sender for a group", groupsFile(`"$:LWCP_v1:$abc": ^{}`), `groups."$:LWCP_v1:$abc": got "$:LWCP_v1:$abc", the id of a sender` + chat},
 		{"all administer a group", groupsFile(`"a": {"admins": [^"*"]}`), `groups.a.admins[0]: got "*"` + staff},
 		{"a pattern of groups", `{"access": {"groups": [^"cid*"]}}`, `access.groups[0]: got "cid*"` + chat},
-		{"a sender among groups", `{"access": {"groups": [^"$:LWCP_v1:$abc"]}}`, `access.groups[0]: got "$:LWCP_v1:$abc", the id of a sender` + chat},
-		{"a group among people", `{"access": {"people": [^"` + longID + `"]}}`, `access.people[0]: got "` + longID + `", the id of a conversation` + staff},
 		{"people by a comma", `{"access": {"people": [^"staff01, staff02"]}}`, "access.people[0]: got"},
 		{"a pattern of people", `{"access": {"people": [^"staff*"]}}`, `access.people[0]: got "staff*"` + staff},
-		{"all denied", `{"access": {"deny": [^"*"]}}`, `access.deny[0]: got "*", want ids; "people": [] serves administrators alone`},
-		{"no one", `{"access": {"people": ^[]}}`, `access.people: got an empty list, and no agent.admins, want ids, or "*" for all`},
 
-		{"lease in milliseconds", `{"cluster": {"lease_ttl": ^5000}}`, "cluster.lease_ttl: got 1h23m20s, want 1s to 10m"},
-		{"password as a variable", `{"database": {"url": ^"postgres://u:$DB_PASSWORD@h/d"}}`, "database.url: got the name of a variable without braces, want postgres://"},
+		{"password as a variable", `{"database": {"url": ^"postgres://u:$DB_PASSWORD@h/d"}}`, "database.url: got the name of a variable in another form, want ${NAME}"},
 		{"address with a blank", `{"database": {"url": ^" postgres://h/d"}}`, "database.url: got an address with blanks around it"},
 		{"address of another driver", `{"database": {"url": ^"jdbc:postgresql://h/d"}}`, "database.url: got an address that does not begin with postgres://"},
-		{"pooler twice", `{"database": {"pooler": "transaction", "url": "postgres://h:6432/d", "direct_url": ^"postgres://h:6432/d"}}`, "database.direct_url: got the pooler's address, want the address of PostgreSQL itself"},
 		{"listen as an address", `{"admin": {"listen": ^"http://127.0.0.1:8080"}}`, "admin.listen: got"},
 		{"listen with a blank", `{"admin": {"listen": ^"127.0.0.1 :8080"}}`, `admin.listen: got "127.0.0.1 :8080", want host:port`},
 		{"listen with a path", `{"admin": {"listen": ^"127.0.0.1/x:8080"}}`, "admin.listen: got"},
@@ -256,8 +206,8 @@ func TestMistakesAreWarnedOf(t *testing.T) {
 		{"price of the cache", modelFile(`"api_key": "", "price_in": 1, "price_cached": ^2`), "llm.models[0].price_cached: more than price_in (1)"},
 		{"price of the cache alone", modelFile(`"api_key": "", "price_cached": ^2`), "llm.models[0].price_cached: more than price_in (0)"},
 		{"price of the output alone", modelFile(`"api_key": "", "price_out": ^8`), "llm.models[0].price_out: without price_in, input costs nothing"},
-		{"address without a version", `{"llm": {"models": [{"base_url": ^"https://api.openai.com", "model": "m", "api_key": ""}]}}`, "llm.models[0].base_url: has no version: most servers want one, as in https://host/v1"},
-		{"embeddings without a version", embeddingsFile(`"model": "m", "base_url": ^"https://h/"`), "agent.memory.embeddings.base_url: has no version"},
+		{"address without a version", `{"llm": {"models": [{"base_url": ^"https://api.openai.com", "model": "m", "api_key": ""}]}}`, "llm.models[0].base_url: has no version, want https://api.openai.com/v1"},
+		{"embeddings without a version", embeddingsFile(`"model": "m", "base_url": ^"https://dashscope.aliyuncs.com/"`), "agent.memory.embeddings.base_url: has no version"},
 		{"person over a group", agentFile(`"limits": {"person_turns_per_minute": ^10, "group_turns_per_minute": 5}`), "agent.limits.person_turns_per_minute: more than group_turns_per_minute (5)"},
 		{"outsiders over a group", agentFile(`"limits": {"unidentified_turns_per_hour": ^100, "group_turns_per_minute": 1}`), "agent.limits.unidentified_turns_per_hour: more than group_turns_per_minute (1) allows"},
 		{"thousands of tokens", agentFile(`"limits": {"person_tokens_per_day": ^50}`), "agent.limits.person_tokens_per_day: less than one question takes"},
@@ -268,15 +218,7 @@ func TestMistakesAreWarnedOf(t *testing.T) {
 		{"variable of a template", dingtalkFile(`"card_template_id": ^"${NO_SUCH}"`), "dingtalk.card_template_id: NO_SUCH is not set in the environment"},
 		{"variable of a prompt", agentFile(`"prompt": ^"You serve ${NO_SUCH}."`), "agent.prompt: NO_SUCH is not set in the environment"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			before, after, _ := strings.Cut(tt.text, "^")
-			said := mustParse(t, before+after).Warnings
-			col := 1 + len(before) - strings.LastIndex(before, "\n") - 1
-			if want := fmt.Sprintf("test.jsonc:1:%d: %s", col, tt.want); len(said) != 1 || !strings.HasPrefix(said[0], want) {
-				t.Errorf("warned %q, want %s", said, want)
-			}
-		})
+		t.Run(tt.name, tt.isWarnedOf)
 	}
 	for _, text := range []string{
 		`{"access": {"groups": ["*"], "people": ["*"], "deny": []}}`, `{` + admins + `, "access": {"groups": ["` + longID + `"], "people": ["boss", "$:LWCP_v1:$a=="], "deny": ["` + longID + `=", "staff01"]}}`,
@@ -289,6 +231,60 @@ func TestMistakesAreWarnedOf(t *testing.T) {
 		if said := mustParse(t, text).Warnings; len(said) > 0 {
 			t.Errorf("%s: warned %q", text, said)
 		}
+	}
+}
+
+// isWarnedOf checks for one warning, at the mark.
+func (tt errorCase) isWarnedOf(t *testing.T) {
+	t.Parallel()
+	before, after, _ := strings.Cut(tt.text, "^")
+	said := mustParse(t, before+after).Warnings
+	col := 1 + len(before) - strings.LastIndex(before, "\n") - 1
+	if want := fmt.Sprintf("test.jsonc:1:%d: %s", col, tt.want); len(said) != 1 || !strings.HasPrefix(said[0], want) {
+		t.Errorf("warned %q, want %s", said, want)
+	}
+}
+
+// Probable mistakes that can work are warned of at their place, and no more.
+func TestUnlikelyValuesAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	const admins = `"agent": {"admins": ["boss"]}`
+	for _, tt := range []errorCase{
+		{"no one", `{"access": {"people": ^[]}}`, "access.people: an empty list serves no one, as agent.admins is empty too"},
+		{"all denied", `{` + admins + `, "access": {"deny": [^"*"]}}`, `access.deny[0]: "*" serves agent.admins alone`},
+		{"a group as administrator", agentFile(`"admins": [^"` + longID + `"]`), `agent.admins[0]: "` + longID + `" looks like the id of a conversation, want a staff id`},
+		{"a group among people", `{"access": {"people": [^"` + longID + `"]}}`, `access.people[0]: "` + longID + `" looks like the id of a conversation`},
+		{"a sender among groups", `{"access": {"groups": [^"$:LWCP_v1:$abc"]}}`, `access.groups[0]: "$:LWCP_v1:$abc" looks like the id of a sender`},
+		{"id for secret", dingtalkFile(`"client_id": "ding1", "client_secret": ^"ding1"`), "dingtalk.client_secret: is the same as dingtalk.client_id"},
+		{"key of an example", modelFile(`"api_key": ^"<your-api-key>"`), "llm.models[0].api_key: is the text of an example, want the key of the endpoint"},
+		{"key of another example", modelFile(`"api_key": ^"sk-xxxx"`), "llm.models[0].api_key: is the text of an example"},
+		{"key as another program shows it", modelFile(`"api_key": ^"sk-1***9"`), "llm.models[0].api_key: is the text of an example"},
+		{"secret of an example", dingtalkFile(`"client_secret": ^"your-client-secret"`), "dingtalk.client_secret: is the text of an example"},
+		{"viewers' token of an example", `{"admin": {"viewer_token": ^"<a-token-of-viewers>"}}`, "admin.viewer_token: is the text of an example"},
+		{"key of embeddings with Bearer", embeddingsFile(`"model": "m", "base_url": "https://h/v1", "api_key": ^"Bearer hunter2"`), "agent.memory.embeddings.api_key: has blanks"},
+		{"token with a line break", `{"admin": {"token": ^"hunter2hunter2hunter2\n"}}`, "admin.token: has blanks around it"},
+		{"template with blanks", dingtalkFile(`"reply": "card", "card_template_id": ^"abc.schema "`), `dingtalk.card_template_id: "abc.schema " does not look like the id`},
+		{"variable in braces", dingtalkFile(`"reply": "card", "card_template_id": "abc", "card_content_key": ^"$${content}"`), `dingtalk.card_content_key: "${content}" does not look like a variable`},
+		{"DingTalk in the clear", dingtalkFile(`"api_base": ^"http://api.dingtalk.com"`), "dingtalk.api_base: sends secrets in the clear"},
+		{"path of completions", modelAt(`^"https://h/v1/completions"`), "llm.models[0].base_url: ends in /completions; if that is a function, want the part before it"},
+		{"path of messages", modelAt(`^"https://h/v1/messages/"`), "llm.models[0].base_url: ends in /messages"},
+		{"model with a blank", `{"llm": {"models": [{"base_url": "https://h/v1", "api_key": "", "model": ^"qwen-plus "}]}}`, `llm.models[0].model: has blanks at its ends`},
+		{"first token in milliseconds", modelFile(`"api_key": "", "first_token_timeout": ^30000`), "llm.models[0].first_token_timeout: does nothing: an attempt ends after timeout (2m)"},
+		{"name as a mention", agentFile(`"name": ^"@Ebb"`), `agent.name: "@Ebb" begins with @`},
+		{"name with a line break", agentFile(`"name": ^"Ebb\n"`), "agent.name: "},
+		{"prompt over the window", agentFile(`"compaction": {"context_window": 16000, "auto_compact_threshold": 8400, "reserve_tokens": 6000}, "prompt": ^"` + strings.Repeat("说明", 20001) + `"`), "agent.prompt: has 40002 characters, and the window has room for about 40000"},
+		{"turn in milliseconds", agentFile(`"turn_timeout": ^300000`), "agent.turn_timeout: more than 4h: a figure without a unit is a number of seconds"},
+		{"deadline in milliseconds", compactionFile(`"deadline": ^120000`), "agent.compaction.deadline: more than 4h"},
+		{"recall in milliseconds", memoryFile(`"recall_timeout": ^300`), "agent.memory.recall_timeout: more than 1m"},
+		{"lease in milliseconds", `{"cluster": {"lease_ttl": ^5000}}`, "cluster.lease_ttl: no less than agent.stale_after"},
+		{"person over all", agentFile(`"limits": {"tokens_per_day": 1000000, "person_tokens_per_day": ^2000000}`), "agent.limits.person_tokens_per_day: more than tokens_per_day (1000000), which is for all"},
+		{"conversation over all", agentFile(`"limits": {"tokens_per_day": 1000000}, "compaction": {"daily_tokens": ^3000000}`), "agent.compaction.daily_tokens: more than agent.limits.tokens_per_day (1000000)"},
+		{"group over all", agentFile(`"limits": {"tokens_per_day": 1000000}, "compaction": {"groups": {"a": {"daily_tokens": ^3000000}}}`), "agent.compaction.groups.a.daily_tokens: more than agent.limits.tokens_per_day"},
+		{"inline over the turn", agentFile(`"turn_timeout": "10s", "compaction": {"inline_deadline": ^"15s"}`), "agent.compaction.inline_deadline: more than agent.turn_timeout (10s)"},
+		{"inline over the background", compactionFile(`"deadline": "30s", "inline_deadline": ^"60s"`), "agent.compaction.inline_deadline: more than deadline (30s)"},
+		{"pooler twice", `{"database": {"pooler": "transaction", "url": "postgres://h:6432/d", "direct_url": ^"postgres://h:6432/d"}}`, "database.direct_url: is the same as database.url"},
+	} {
+		t.Run(tt.name, tt.isWarnedOf)
 	}
 }
 

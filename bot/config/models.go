@@ -14,19 +14,25 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// checkModelURL refuses a base_url with the path of an API function, which clients append.
+// checkModelURL refuses a base_url with the path that clients append, and warns of those of other functions.
 func (k checker) checkModelURL(path, got string) {
 	k.httpURL(path, got)
 	u, err := url.Parse(got)
 	if err != nil || k.failed(path) {
 		return
 	}
-	if function := functionOfModels.FindString(strings.TrimRight(u.Path, "/")); function != "" {
-		k.fail(path, "got an address that ends in %s, want the part before it, up to and including the version, as in https://host/v1", function)
+	const want = "want the part before it, up to and including the version, as in https://host/v1"
+	switch function := functionOfModels.FindString(strings.TrimRight(u.Path, "/")); function {
+	case "":
+	case "/chat/completions":
+		k.fail(path, "got an address that ends in %s, %s", function, want)
+	default:
+		k.advise(false, path, "ends in %s; if that is a function, %s", function, want)
 	}
 }
 
-var functionOfModels = regexp.MustCompile(`/(?:chat/completions|completions|responses|messages|models|embeddings)$`)
+// An address may end in /models: Azure's does.
+var functionOfModels = regexp.MustCompile(`/(?:chat/completions|completions|responses|messages|embeddings)$`)
 
 // fitModels removes the inherited key of a model of another provider than the first model's, and warns of such models.
 func (c *Config) fitModels(src *source) {

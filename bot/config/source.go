@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -65,6 +66,7 @@ type source struct {
 	// written holds a value's name in the file or on the command line, if it is not its path.
 	written map[string]string
 	errs    []located
+	advice  []string        // warnings of single values
 	bad     map[string]bool // paths with an error
 	kinds   map[string]kindError
 }
@@ -185,10 +187,6 @@ func (s *source) forget(path string) {
 // missing key like a present one.
 func (s *source) expand(path, value string) string {
 	delete(s.unset, path)
-	if unbraced.MatchString(value) {
-		s.fail(path, "got the name of a variable in another form, want ${NAME}; a text that looks like one can come from a variable or a file")
-		return value
-	}
 	out, unset, err := expandEnv(value, s.getenv)
 	if err != nil {
 		s.fail(path, "%v", err)
@@ -222,7 +220,23 @@ func readSecret(path string) (string, error) {
 	return text, nil
 }
 
-// unbraced is a variable as shells, batch files and other programs write it. No error shows it: a password may look like one.
+// checkWritten refuses a secret or address with a variable as shells, batch files and other programs write it. It reads the text of the
+// file alone: what a variable holds may have any form. No error shows it: a password may look like one.
+func (s *source) checkWritten(path, text string, of reflect.Type) {
+	isAddress := of == reflect.TypeFor[DSN]() || of == reflect.TypeFor[Endpoint]() || slices.Contains(plainAddresses, path)
+	if isAddress && unbracedWithin.MatchString(text) || (isAddress || of == reflect.TypeFor[Secret]()) && unbraced.MatchString(text) {
+		s.fail(path, "got the name of a variable in another form, want ${NAME}; a text that looks like one can come from a variable or a file")
+	}
+}
+
+// plainAddresses are not secret.
+var plainAddresses = []string{
+	"dingtalk.client_id", "dingtalk.api_base", "dingtalk.oapi_base", "admin.dingtalk_login.redirect_uri", "admin.dingtalk_login.authorize_url",
+}
+
+// unbracedWithin is the name of a variable in a part of an address.
+var unbracedWithin = regexp.MustCompile(`[:/@=.]\$\(?[A-Z_][A-Z0-9_]+\)?(?:[:/@.?&]|$)`)
+
 var unbraced = regexp.MustCompile(`^\s*(?:\$(?:env:)?[A-Za-z_]\w*|\$\([A-Za-z_]\w*\)|%[A-Za-z_]\w*%|\{\{.*\}\}|\{[A-Z_][A-Z0-9_]+\}|(?:env:|os\.environ/)[A-Z_][A-Z0-9_]*)\s*$`)
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
