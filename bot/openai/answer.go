@@ -221,8 +221,9 @@ func (a *answer) another(p *callParts, id, name string) bool {
 
 // end returns the rest of the text. Calls in the provider's own form count alone.
 func (a *answer) end() (n news) {
+	end, _ := endOf(a.finish)
 	show, undo := a.check.Push(a.filter.Finish())
-	rest, again := a.check.Finish()
+	rest, again := a.check.Finish(end == llm.FinishLength)
 	if n.text, n.undo = show+rest, undo || again; again {
 		n.text = rest
 	}

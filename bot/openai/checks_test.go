@@ -91,22 +91,23 @@ func TestRepetitionsOutsideTheText(t *testing.T) {
 func TestAnswersThatGoOnAreEnded(t *testing.T) {
 	t.Parallel()
 	var counting strings.Builder
-	for i := range 2000 {
+	for i := range 6000 {
 		fmt.Fprintf(&counting, "第%d次：等待发布完成。\n", i+1)
 	}
 	for name, c := range map[string]struct {
 		text, want string
 		finish     llm.Finish
 		kind       written.Kind
+		pieces     int // characters
 	}{
-		"counting":     {counting.String(), "第1次：等待发布完成。\n第2次：等待发布完成。", llm.FinishRepeats, written.Repeated},
-		"a template":   {"周五三点<|im_end|>\n<|im_start|>user\n" + strings.Repeat("好的。", 8000), "周五三点", llm.FinishStop, written.Leaked},
-		"other people": {"Ebb: 周五三点\n\n张三(u2): 好的，那就这样定了\n\n" + strings.Repeat("Ebb: 不客气，还有别的吗\n", 2000), "周五三点", llm.FinishStop, written.Spoken},
-		"one word":     {"周五" + strings.Repeat("发布", 8000), "周五发布发布", llm.FinishRepeats, written.Repeated},
+		"counting":     {counting.String(), "第1次：等待发布完成。\n第2次：等待发布完成。", llm.FinishRepeats, written.Repeated, 20},
+		"a template":   {"周五三点<|im_end|>\n<|im_start|>user\n" + strings.Repeat("好的。", 8000), "周五三点", llm.FinishStop, written.Leaked, 8},
+		"other people": {"Ebb: 周五三点\n\n张三(u2): 好的，那就这样定了\n\n" + strings.Repeat("Ebb: 不客气，还有别的吗\n", 2000), "周五三点", llm.FinishStop, written.Spoken, 8},
+		"one word":     {"周五" + strings.Repeat("发布", 8000), "周五发布发布", llm.FinishRepeats, written.Repeated, 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openaitest.NewServer(t, openaitest.Text(c.text).Slow(10*time.Millisecond), openaitest.Text("好"))
+			s := openaitest.NewServer(t, openaitest.Text(c.text).Pieces(c.pieces).Slow(10*time.Millisecond), openaitest.Text("好"))
 			client := clientOf(t, 0, s)
 			var h heard
 			began := time.Now()
@@ -128,6 +129,32 @@ func TestAnswersThatGoOnAreEnded(t *testing.T) {
 				t.Errorf("the next answer is %q, %v", resp.Text, err)
 			}
 		})
+	}
+}
+
+// A rota is an answer, but where the limit of tokens ended it, it may be a loop. A label that a later line has, too, is shown again.
+func TestWordsThatTheEndDecidesOn(t *testing.T) {
+	t.Parallel()
+	var rota strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&rota, "%s 由张三值班，电话保持畅通，有事在群里说。\n", time.Date(2026, 1, 1+i, 0, 0, 0, 0, time.UTC).Format(time.DateOnly))
+	}
+	rows := strings.SplitAfter(rota.String(), "\n")
+	dialogue := "机器人：您好，请问有什么可以帮您？\n\n客户：我想退货"
+	for name, c := range map[string]struct {
+		answer openaitest.Reply
+		want   string
+		finish llm.Finish
+	}{
+		"to its end":   {openaitest.Text(rota.String()), rota.String(), llm.FinishStop},
+		"to the limit": {openaitest.Text(rota.String()).Finish("length"), rows[0] + rows[1], llm.FinishRepeats},
+		"a dialogue":   {openaitest.Text(dialogue), dialogue, llm.FinishStop},
+	} {
+		var h heard
+		resp, err := clientOf(t, 0, openaitest.NewServer(t, c.answer)).Generate(t.Context(), inGroup(&h))
+		if err != nil || resp.Text != c.want || resp.Finish != c.finish || h.text.String() != resp.Text {
+			t.Errorf("%s: got %.80q, %q, %v; shown %.80q", name, resp.Text, resp.Finish, err, h.text.String())
+		}
 	}
 }
 

@@ -79,8 +79,8 @@ func (f *Filter) beginsName(s string) bool {
 		s != "" && slices.ContainsFunc(f.cfg.Tools, func(t Tool) bool { return strings.HasPrefix(t.Name, s) || strings.HasPrefix("functions."+t.Name, s) })
 }
 
-func (f *Filter) schema(name string) map[string]any {
-	for _, t := range f.cfg.Tools {
+func (c *Config) schema(name string) map[string]any {
+	for _, t := range c.Tools {
 		if t.Name == name {
 			return t.Schema
 		}
@@ -192,7 +192,7 @@ func (f *Filter) parseTags(s string) (calls []sessions.ToolCall, ok bool) {
 			end = starts[i+1][0]
 		}
 		name, args := s[at[2]:at[3]], map[string]json.RawMessage{}
-		schema, _ := f.schema(name)["properties"].(map[string]any)
+		schema, _ := f.cfg.schema(name)["properties"].(map[string]any)
 		for _, m := range append(parameter.FindAllStringSubmatch(s[at[1]:end], -1), keyValue.FindAllStringSubmatch(s[at[1]:end], -1)...) {
 			args[strings.TrimSpace(m[1])] = valueOf(strings.Trim(m[2], "\r\n"), schema[strings.TrimSpace(m[1])])
 		}

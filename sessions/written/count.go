@@ -1,15 +1,22 @@
 package written
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
 
-// A unit whose numbers grow is a loop after this number of times and characters.
+// A unit whose numbers grow is a loop after this number of times and characters, since people ask for hundreds of codes. The limit of tokens
+// is a sign of a loop, so fewer times are one there.
 const (
-	numberedTimes = 60
+	numberedTimes = 700
+	limitTimes    = 60
 	numberedRun   = 4000
 )
+
+// maxDays are the days of the longest calendar that people ask for.
+const maxDays = 366 + 5
 
 // counted is a text with one rune for each number, so that units which differ by their numbers are equal.
 type counted struct {
@@ -96,33 +103,39 @@ func (c counted) run(unit int, change func(a, b, c int) bool) int {
 // Ways in which a number changes from one unit to the next.
 func evenly(a, b, c int) bool { return b-a == c-b }
 
-func anyhow(_, _, _ int) bool { return true }
-
-// asInDates also allows fields of dates and times: they begin again, and those above them change only then.
+// asInDates also allows fields of dates and times: they begin again, and take one more from the field below.
 func asInDates(a, b, c int) bool {
-	return evenly(a, b, c) || isField(a) && isField(b) && isField(c)
+	if evenly(a, b, c) {
+		return true
+	}
+	if !isField(a) || !isField(b) || !isField(c) {
+		return false
+	}
+	return slices.ContainsFunc([]int{12, 24, 28, 29, 30, 31, 60}, func(m int) bool {
+		more := (c - b - (b - a)) % m
+		return more == 0 || more == 1 || more == -1 || more == m-1 || more == 1-m
+	})
 }
 
 func isField(n int) bool { return n < 60 || n >= 1900 && n < 2100 }
 
-// loops are the kinds of repetitions whose units differ by their numbers. Each has the least length of a unit, with a number as one
-// character, the least number of repetitions, and the least length of all. People ask for a list of all days of a year, weeks or codes.
-var loops = []struct {
-	change           func(a, b, c int) bool
-	unit, times, run int
-}{
-	{evenly, 1, numberedTimes, numberedRun},
-	{asInDates, 20, numberedTimes, numberedRun},
-	{asInDates, 1, daysOfYear + 5, numberedRun},
-	{anyhow, 40, 2 * numberedTimes, 2 * numberedRun},
+var date = regexp.MustCompile(`\d{4}[-/.年] ?\d{1,2}[-/.月] ?\d{1,2}|\d{1,2} ?月 ?\d{1,2} ?日`)
+
+// daysIn counts the lines of a text whose first date differs from that of the line before.
+func daysIn(s string) (n int) {
+	last := ""
+	for line := range strings.Lines(s) {
+		if d := date.FindString(line); d != last {
+			n, last = n+1, d
+		}
+	}
+	return n
 }
 
-const daysOfYear = 366
-
-// cutCounting leaves two units of a repetition whose numbers change, in an answer. A summary lists the identifiers of its events, which may
-// grow evenly.
+// cutCounting leaves two units of a repetition whose numbers change, in an answer. Lists, calendars and logs are answers, so a repetition
+// goes on far past their lengths, or to the limit of tokens. A summary lists the identifiers of its events, which may grow evenly.
 func (f *Filter) cutCounting(recent []rune) bool {
-	if !f.cfg.Turn || f.count < max(numberedRun, f.again) {
+	if !f.cfg.Turn || f.count < numberedRun || f.count < f.again {
 		return false
 	}
 	c := foldNumbers(recent)
@@ -133,42 +146,23 @@ func (f *Filter) cutCounting(recent []rune) bool {
 	if unit == 0 {
 		return false
 	}
+	f.again = f.count + max(step, f.count/3) // all looks take time in proportion to the text
 	factor := f.factor(c.runes[len(c.runes)-unit:])
-	// The beginning is looked for only once: before that, only as far as the bounds.
-	for _, most := range []int{4 * numberedRun * factor, f.count} {
-		recent = lastRunes(f.out, most)
-		c = foldNumbers(recent)
-		from, missing := c.loop(unit, factor, len(recent))
-		if from < 0 {
-			f.again = f.count + missing // it grows by no more than the text
-			return false
-		}
-		recent = recent[from:]
+	recent = []rune(string(f.out))
+	c = foldNumbers(recent)
+	from := func(run int) []rune { return recent[c.at[len(c.runes)-run]:] }
+	even, dated := c.run(unit, evenly), c.run(unit, asInDates)
+	run := 0
+	switch isLong := func(run, times int) bool {
+		return run/unit >= factor*times && len(from(run)) >= factor*numberedRun
+	}; {
+	case f.limit && isLong(dated, limitTimes), isLong(dated, 1) && daysIn(string(from(dated))) > factor*maxDays:
+		run = dated
+	case isLong(even, numberedTimes):
+		run = even
+	default:
+		return false
 	}
-	f.loop(recent)
+	f.loop(from(run - shownUnits*unit))
 	return true
-}
-
-// loop returns where the rest of a repetition begins that is without end, behind the units to show; else -1, and the number of characters
-// that it lacks at least.
-func (c counted) loop(unit, factor, whole int) (from, missing int) {
-	missing = numberedRun
-	for _, l := range loops {
-		if unit < l.unit {
-			continue
-		}
-		run := c.run(unit, l.change)
-		length := whole - c.at[len(c.runes)-run]
-		if run/unit >= factor*l.times && length >= factor*l.run {
-			return c.at[len(c.runes)-run+shownUnits*unit], 0
-		}
-		missing = min(missing, max(step, factor*l.run-length))
-	}
-	return -1, missing
-}
-
-func lastRunes(b []byte, n int) []rune {
-	const maxBytes = 4
-	rs := []rune(string(b[max(0, len(b)-maxBytes*n):]))
-	return rs[max(0, len(rs)-n):]
 }

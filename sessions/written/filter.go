@@ -65,6 +65,8 @@ type Filter struct {
 	cur                []byte
 	prev               string // last line with words
 	kept               bool   // names before lines are content
+	lead               lead   // label of a role or time that was removed, with the blanks behind it
+	restored           bool   // lead was put back, which changes text that may be shown
 	words              int    // marks without an end that begin no call
 	mentions, template bool   // marks around turns, and whole turns, that are words of the answer
 	called             bool   // a call was found: the words behind it are dropped
@@ -76,6 +78,7 @@ type Filter struct {
 	tail  []rune // newest runes of out
 	count int    // runes of out
 	again int    // runes of out at which a loop that counts may be found
+	limit bool   // the model ran to its limit of tokens
 }
 
 // New returns a filter for one answer.
@@ -110,9 +113,10 @@ func (f *Filter) Push(s string) (show string, undo bool) {
 	return f.news()
 }
 
-// Finish ends the text and returns its rest.
-func (f *Filter) Finish() (show string, undo bool) {
+// Finish ends the text and returns its rest. limit says that the model ran to its limit of tokens: it may be in a loop.
+func (f *Filter) Finish(limit bool) (show string, undo bool) {
 	f.run(true)
+	f.limit, f.again = limit, 0
 	if !f.ended {
 		f.cutRepeats()
 	}
@@ -120,9 +124,10 @@ func (f *Filter) Finish() (show string, undo bool) {
 }
 
 func (f *Filter) news() (show string, undo bool) {
-	if undo = f.shown > len(f.out); undo {
+	if undo = f.shown > len(f.out) || f.restored && f.shown > 0; undo {
 		f.shown = 0
 	}
+	f.restored = false
 	show = string(f.out[f.shown:])
 	f.shown = len(f.out)
 	return show, undo

@@ -19,6 +19,15 @@ var config = Config{
 
 // through pushes a text in pieces of n bytes and returns the shown text.
 func through(t interface{ Fatalf(string, ...any) }, f *Filter, text string, n int) string {
+	return pushed(t, f, text, n, false)
+}
+
+// toLimit is through for a model that ran to its limit of tokens.
+func toLimit(t interface{ Fatalf(string, ...any) }, f *Filter, text string, n int) string {
+	return pushed(t, f, text, n, true)
+}
+
+func pushed(t interface{ Fatalf(string, ...any) }, f *Filter, text string, n int, limit bool) string {
 	shown := ""
 	add := func(s string, undo bool) {
 		if undo {
@@ -31,7 +40,7 @@ func through(t interface{ Fatalf(string, ...any) }, f *Filter, text string, n in
 		add(f.Push(s[:k]))
 		s = s[k:]
 	}
-	add(f.Finish())
+	add(f.Finish(limit))
 	if shown != f.Text() {
 		t.Fatalf("of %q, %q is shown and %q kept", text, shown, f.Text())
 	}
@@ -260,7 +269,7 @@ func TestRepetitionsInCalls(t *testing.T) {
 		for f.Push("好的。\n" + lead); !f.Ended() && pushed < 20000; pushed += len("等等，") {
 			f.Push("等等，")
 		}
-		if f.Finish(); !f.Ended() || !f.Has(Repeated) || pushed > 10000 || strings.TrimSpace(f.Text()) != "好的。" || len(f.Calls()) > 0 {
+		if f.Finish(false); !f.Ended() || !f.Has(Repeated) || pushed > 10000 || strings.TrimSpace(f.Text()) != "好的。" || len(f.Calls()) > 0 {
 			t.Errorf("%s: ended %v after %d bytes, %q", lead, f.Ended(), pushed, f.Text())
 		}
 	}
@@ -312,7 +321,7 @@ func partsOfAnswers() *rapid.Generator[string] {
 	return rapid.SampledFrom([]string{
 		"张三(u2)", "李四(u3)", "李四（u3）", "Ebb", "**", ": ", "：", "\n", "\n\n", " ", "周五三点", "好的。", "[15:04]", "[2026-11-25 15:04 Wednesday CST]", "[引用 张三: 几点]\n",
 		"<tool_call>", "</tool_call>", "<tool", "<function=memory_search>", "</function>", "[TOOL_CALLS]", "<｜tool▁calls▁begin｜>", "<|im_end|>", "```", "```json\n", "`", "{", "}",
-		asJSON, `{"name":"memory_search","arguments":`, `{"query":"x"}`, "functions.memory_search:0", "Action: memory_search", "Action Input: ", "✿FUNCTION✿: memory_search", "✿ARGS✿: ", "李四 (u3)", "[Ebb]", "【Ebb】", "(x)", "# 分工", "- ", "|", "</s>", "<s>", "<|im_start|>", "<|user|>", "user", "assistant\n", "：", "[INST]", "<｜Assistant｜>", strings.Repeat("啊", 500), strings.Repeat("好的，", 260), "x",
+		asJSON, `{"name":"memory_search","arguments":`, `{"query":"x"}`, "functions.memory_search:0", "Action: memory_search", "Action Input: ", "✿FUNCTION✿: memory_search", "✿ARGS✿: ", "李四 (u3)", "[Ebb]", "【Ebb】", "(x)", "# 分工", "- ", "|", "</s>", "<s>", "<|im_start|>", "<|user|>", "user", "assistant\n", "：", "[INST]", "<｜Assistant｜>", "AI", "AI: ", "**机器人**：", "客户：", "**客户**：", "[15:30] ", "\n  张三(u2): ", "  ", "/", "1", strings.Repeat("啊", 500), strings.Repeat("好的，", 260), "x",
 	})
 }
 

@@ -19,7 +19,7 @@ func TestGrowthOfMarks(t *testing.T) {
 		for _, r := range text {
 			f.Push(string(r))
 		}
-		f.Finish()
+		f.Finish(false)
 	})
 }
 
@@ -34,7 +34,7 @@ func TestGrowth(t *testing.T) {
 				f.Push(s[:k])
 				s = s[k:]
 			}
-			f.Finish()
+			f.Finish(false)
 		})
 	}
 }
@@ -50,7 +50,7 @@ func TestGrowthOfLists(t *testing.T) {
 				i++
 				f.Push(strings.ReplaceAll(s, "0", strconv.Itoa(i%500)))
 			}
-			f.Finish()
+			f.Finish(false)
 		})
 	}
 }

@@ -15,17 +15,15 @@ func TestTurnsWithNamesAreCut(t *testing.T) {
 		{"周五三点<|im_end|>\n<|im_start|>张三\n好的", S},
 		{"周五三点<|im_end|>\n<|im_start|>张三(u2)\n好的", S},
 		{"周五三点<|im_end|><|im_start|>user_1\n好的", S},
-		{"周五三点<|im_end|>\n<|im_start|>王五\n好的", S},
 		{"周五三点<|im_end|>\n<|im_start|>user name=张三\n好的", S},
 		{"周五三点<|im_end|>\n<|im_start|>user name=\"zhang\"\n好的", S},
 		{"周五三点<|im_end|>\n<|im_start|>user:张三\n好的", S},
 		{"周五三点\n<|im_start|>张三(u2)\n好的<|im_end|>", S},
 		{"周五三点\n<|im_start|>张三\n好的<|im_end|>", S},
-		{"周五三点\n<|im_start|>zhangsan\n好的<|im_end|>", S},
 		{"周五三点<|im_start|>user\n好的", S},
 		{"周五三点<|eot_id|><|start_header_id|>张三<|end_header_id|>\n\n好的", S},
 		{"周五三点\n<start_of_turn>张三(u2)\n好的", S},
-		{"周五三点<end_of_turn>\n<start_of_turn>zhangsan\n好的", S},
+		{"周五三点<end_of_turn>\n<start_of_turn>李四\n好的", S},
 		{"<|im_start|>Ebb\n周五三点", S},
 		{"<|im_start|>assistant name=Ebb\n周五三点<|im_end|>", S},
 		{"<|im_start|>ebb\n周五三点", S},
@@ -35,9 +33,9 @@ func TestTurnsWithNamesAreCut(t *testing.T) {
 // The label of a role before an answer is no part of it, unless the question is about the word, or further labels follow.
 func TestLabelsOfRolesAreRemoved(t *testing.T) {
 	t.Parallel()
-	for _, label := range []string{"AI:", "AI：", "ai: ", "助手：", "助手: ", "Assistant:", "assistant：", "**AI:** ", "**助手**：", "AI助手：", "AI 助手：", "智能助手：", "机器人：", "Bot: ", "AI Assistant: ", "[AI]: ", "【助手】", "[助手]："} {
+	for _, label := range []string{"AI:", "AI：", "ai: ", "助手：", "助手: ", "Assistant:", "assistant：", "**AI:** ", "**助手**：", "AI助手：", "AI 助手：", "智能助手：", "机器人：", "Bot: ", "AI Assistant: ", "[AI]: ", "[助手]："} {
 		check(t, []answer{
-			{label + "周五三点", "周五三点 [label]"}, {label + "\n周五三点", "周五三点 [label]"}, {label + "周五三点。\n\n备注：带电脑", "周五三点。\n\n备注：带电脑 [label]"},
+			{label + "周五三点", "周五三点 [label]"}, {label + "\n周五三点", "周五三点 [label]"}, {label + "周五三点。\n\n记得带电脑，15:00 开始", "周五三点。\n\n记得带电脑，15:00 开始 [label]"},
 			{label + "会议是 15:00。", "会议是 15:00。 [label]"},
 		})
 	}
@@ -66,7 +64,7 @@ func TestIndentedSpeakersAreCut(t *testing.T) {
 	const S = "周五三点 [other_speaker]"
 	check(t, []answer{
 		{"周五三点\n    张三(u2): 好的", S}, {"周五三点\n\n    张三(u2): 好的", S}, {"周五三点\n  张三(u2)：好的", S}, {"周五三点\n\t张三(u2): 好的", S}, {"周五三点\n　张三(u2): 好的", S},
-		{"周五三点\n\n  [15:04] 张三(u2): 好的", S}, {"周五三点\n   [张三(u2)]: 好的", S}, {"周五三点\n \n  张三（u2）：好的", S}, {"周五三点\n\n  李四(u3): 好的\n  张三(u2): 行", S},
+		{"周五三点\n\n  [15:04] 张三(u2): 好的", S}, {"周五三点\n   [张三(u2)]: 好的", S}, {"周五三点\n \n  张三（u2）：好的", S}, {"周五三点\n\n  李四(u3): 好的\n行", S},
 	})
 	var kept []answer
 	for _, text := range []string{
@@ -87,11 +85,12 @@ func dated(from time.Time, days, step int, line func(day time.Time, i int) strin
 	return b.String()
 }
 
-// The same words with other dates or numbers, again and again, are a loop. Lists of dates are answers.
+// The same words with other dates, again and again, are a loop if they go past a year, or to the limit of tokens. Lists of dates are answers.
 func TestLoopsOverDates(t *testing.T) {
 	t.Parallel()
 	from := time.Date(2026, 11, 1, 9, 0, 0, 0, time.UTC)
 	weekday := []string{"日", "一", "二", "三", "四", "五", "六"}
+	pastYear := map[string]bool{"days": true, "weeks": true, "weekdays": true, "short days": true}
 	for name, text := range map[string]string{
 		"days": dated(from, 400, 1, func(d time.Time, _ int) string {
 			return d.Format("2006-01-02") + "：张三完成了接口文档的初稿，等待评审。\n"
@@ -112,14 +111,14 @@ func TestLoopsOverDates(t *testing.T) {
 		"English days": dated(from, 300, 1, func(d time.Time, _ int) string {
 			return "On 2026-" + d.Format("01-02") + " the team reviewed the interface document again.\n"
 		}),
-		"irregular": dated(from, 300, 1, func(_ time.Time, i int) string {
-			return fmt.Sprintf("订单 %d 已经处理完毕，金额为 %d 元，请相关同事尽快确认收货情况并在系统里登记，谢谢大家的配合。\n", 1000+i*i*7919%9000, i*i*31%977)
-		}),
 	} {
-		f := New(config)
-		through(t, f, text, 7)
-		if !f.Has(Repeated) || !f.Ended() || len(f.Text()) > len(text)/2 || len(f.Text()) == 0 {
-			t.Errorf("%s: kept %d of %d bytes, found %v", name, len(f.Text()), len(text), f.Found())
+		for limit, push := range map[bool]func(interface{ Fatalf(string, ...any) }, *Filter, string, int) string{false: through, true: toLimit} {
+			f := New(config)
+			push(t, f, text, 7)
+			cut := f.Has(Repeated) && f.Ended() && len(f.Text()) < 800 && len(f.Text()) > 0
+			if want := limit || pastYear[name]; cut != want || !want && f.Text() != text {
+				t.Errorf("%s, to the limit %v: kept %d of %d bytes, found %v", name, limit, len(f.Text()), len(text), f.Found())
+			}
 		}
 	}
 	for name, text := range map[string]string{

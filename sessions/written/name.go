@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // variants are a name with the brackets that Chinese models write, and with a blank before them.
@@ -35,6 +37,9 @@ var (
 func (f *Filter) head(final bool) (n int, decided bool) {
 	s := f.buf
 	if blank := len(s) - len(strings.TrimLeft(s, " \t\r\n")); blank > 0 {
+		if f.lead != "" {
+			f.lead += lead(s[:blank])
+		}
 		return blank, false
 	}
 	if !f.text {
@@ -51,9 +56,11 @@ func (f *Filter) head(final bool) (n int, decided bool) {
 		return len(m), false
 	}
 	if n := len(clock.FindString(s)); n > 0 {
-		return f.headLine(n, final, func(below string) (same, wait bool) {
+		cut, decided := f.headLine(n, final, func(below string) (same, wait bool) {
 			return clock.MatchString(below), below == "" || halfClock.MatchString(below)
 		})
+		f.lead += lead(s[:cut])
+		return cut, decided
 	}
 	switch n, wait := f.boxed(s); {
 	case wait && !final:
@@ -62,7 +69,7 @@ func (f *Filter) head(final bool) (n int, decided bool) {
 		f.note(Labelled)
 		return n, false
 	}
-	if role := roleAlone.FindString(s); role != "" {
+	if role := roleAlone.FindString(s); role != "" && !f.cfg.isAsked(role) {
 		f.note(Labelled)
 		return len(role), false
 	}
@@ -77,15 +84,16 @@ func (f *Filter) head(final bool) (n int, decided bool) {
 		f.note(Labelled)
 		return n, false
 	}
-	if m := label().FindString(s); m != "" && !strings.Contains(foldAll(f.cfg.Question).text, strings.Trim(foldAll(m).text, roleMarks)) {
-		list, wait := isLabelList(s[len(m):], final)
-		if wait {
+	if m := label().FindString(s); m != "" && !f.cfg.isAsked(m) {
+		list, wait := isLabelList(s[len(m):])
+		if wait && !final {
 			return 0, false
 		}
 		if f.kept = list; list {
 			return 0, true
 		}
 		f.note(Labelled)
+		f.lead += lead(m)
 		return len(m), false
 	} else if m == "" && !final && halfLabel.MatchString(s) {
 		return 0, false
@@ -97,7 +105,7 @@ func (f *Filter) head(final bool) (n int, decided bool) {
 	case n > 0:
 		return f.headLine(n, final, func(below string) (same, wait bool) {
 			n, other, wait := f.name(strings.TrimLeft(below, "\n\r \t"), false, f.cfg.Speakers...)
-			near := !strings.HasPrefix(below, "\n") || other != who && f.asked(who) && f.asked(other)
+			near := !strings.HasPrefix(below, "\n") || other != who && f.cfg.asked(who) && f.cfg.asked(other)
 			return n > 0 && near, wait || strings.TrimSpace(below) == ""
 		})
 	}
@@ -106,24 +114,83 @@ func (f *Filter) head(final bool) (n int, decided bool) {
 
 var (
 	label     = ruleFile.Regexp("label")
-	halfLabel = regexp.MustCompile(`^\*{0,2}[\[【「]?(?:(?i:[abc][a-z]{0,10}(?:\x20?[a-z助手理]{0,10})?)|[助智小机人][^\s:：]{0,6})?[\]】」]?\*{0,2}\x20?$`)
-	// labelled is a further label, and the beginning of its line.
-	labelled  = regexp.MustCompile(`^[^\s:：]{1,20}[ \t]?[:：]`)
-	halfNext  = regexp.MustCompile(`^[^\s:：]{0,20}[ \t]?$`)
+	about     = ruleFile.Regexp("about")
+	halfLabel = regexp.MustCompile(`^\*{0,2}[\[「]?(?:(?i:[abc][a-z]{0,10}(?:\x20?[a-z助手]{0,10})?)|[助智小机人聊][^\s:：]{0,6})?[\]」]?\*{0,2}[\x20\t]?$`)
 	nextLabel = regexp.MustCompile(`[;；]\s*[^\s:：;；\d]{1,20}[:：]|[,，、|]\s*[A-Za-z]{1,12}[:：]`)
+	// labelled is the label of a later line, with the marks before it, and halfNext the beginning of that line.
+	labelled = regexp.MustCompile(`^([*\[「]{0,3})(?:[^\s*\[\]「」:：。，,.;；!！?？|>#-][^\n*\[\]「」:：。，,.;；!！?？|]{0,24})[\]」]?\*{0,2}[ \t]?[:：]`)
+	halfNext = regexp.MustCompile(`^[*\[「]{0,3}[^\n:：。，,.;；!！?？|>#]{0,30}$`)
+	noLabel  = regexp.MustCompile(`(?::/|\d[:：]\d)$`) // an address or a time, up to the character behind the colon
 )
 
 // roleMarks stand around the label of a role.
-const roleMarks = "*[]【】「」:： \t"
+const roleMarks = "*[]「」:： \t\r\n"
 
-// isLabelList reports whether the text behind the label of a role has more labels in its line, or one before the next line: it is a list.
-func isLabelList(s string, final bool) (list, wait bool) {
+// isAsked reports whether the question has the word of a label, or asks for a word: the label may be the answer.
+func (c *Config) isAsked(label string) bool {
+	question := foldAll(c.Question).text
+	return hasWord(question, strings.Trim(foldAll(label).text, roleMarks)) || about().MatchString(question)
+}
+
+// hasWord finds a word that is no part of a longer one in Latin letters.
+func hasWord(s, word string) bool {
+	isLatin := func(r rune) bool { return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
+	for at := 0; word != ""; {
+		i := strings.Index(s[at:], word)
+		if i < 0 {
+			break
+		}
+		before, _ := utf8.DecodeLastRuneInString(s[:at+i])
+		after, _ := utf8.DecodeRuneInString(s[at+i+len(word):])
+		first, _ := utf8.DecodeRuneInString(word)
+		last, _ := utf8.DecodeLastRuneInString(word)
+		if !(isLatin(before) && isLatin(first)) && !(isLatin(after) && isLatin(last)) {
+			return true
+		}
+		at += i + len(word)
+	}
+	return false
+}
+
+// isLabelList reports whether the text behind the label of a role has more labels in its line, or is indented below it as that of a key.
+func isLabelList(s string) (list, wait bool) {
 	line, below, found := strings.Cut(s, "\n")
-	hasWords := strings.TrimSpace(line) != ""
-	if !final && (!found || hasWords && halfNext.MatchString(below)) {
+	if !found || strings.TrimSpace(line) == "" && strings.TrimSpace(below) == "" {
+		return nextLabel.MatchString(line), true
+	}
+	below = strings.TrimLeft(below, "\r\n")
+	return nextLabel.MatchString(line) || strings.TrimSpace(line) == "" && (below[0] == ' ' || below[0] == '\t'), false
+}
+
+// lead is what was removed before an answer.
+type lead string
+
+// isLike reports whether a later line begins with a label of the same form: each is a word of the answer.
+func (l lead) isLike(line string, final bool) (like, wait bool) {
+	if l == "" || clock.MatchString(string(l)) {
+		return false, false
+	}
+	m := labelled.FindStringSubmatch(line)
+	if m == nil {
+		return false, !final && halfNext.MatchString(line)
+	}
+	n := len(m[0])
+	if n == len(line) && !final {
 		return false, true
 	}
-	return nextLabel.MatchString(line) || hasWords && labelled.MatchString(below), false
+	signs := l[:len(l)-len(strings.TrimLeft(string(l), "*[「"))]
+	return string(signs) == m[1] && !noLabel.MatchString(line[:min(n+1, len(line))]), false
+}
+
+// putBack shows what was removed before the answer.
+func (f *Filter) putBack() {
+	if f.called {
+		return
+	}
+	f.out = append([]byte(f.lead), f.out...)
+	f.count += utf8.RuneCountInString(string(f.lead))
+	f.found = slices.DeleteFunc(f.found, func(k Kind) bool { return k == Labelled })
+	f.lead, f.restored, f.kept = "", true, true
 }
 
 // headLine decides on n bytes before the first line. It is content if the line below has the same form.
@@ -150,8 +217,8 @@ func (f *Filter) headLine(n int, final bool, form func(below string) (same, wait
 	return n, false
 }
 
-func (f *Filter) asked(name string) bool {
-	return slices.Contains(f.cfg.Askers, plainName.Replace(name))
+func (c *Config) asked(name string) bool {
+	return slices.Contains(c.Askers, plainName.Replace(name))
 }
 
 // name matches a name with its colon. wait: it may become one. Only the bot's own may be bold: a bold name of a person is content.
@@ -244,20 +311,31 @@ func (f *Filter) lineStart(final bool) (n int, decided bool) {
 		return 0, true
 	}
 	indent := len(s) - len(strings.TrimLeft(s, " \t\u3000"))
-	switch {
-	case indent > 0 && isItem(f.prev): // it goes on with the item
-		return 0, true
-	case indent == len(s) && !final:
+	if indent == len(s) && !final {
 		return 0, false
 	}
 	s = s[indent:]
-	if n, _, wait := f.name(s, false, f.cfg.Speakers...); n > 0 || wait && !final {
-		if n > 0 {
-			return f.otherSpeaker(n)
+	ofItem := indent > 0 && isItem(f.prev) // it goes on with the item
+	if n, _, wait := f.name(s, false, f.cfg.Speakers...); !ofItem && (n > 0 || wait && !final) {
+		switch list, wait := f.isIndentedList(s); {
+		case n == 0 || indent > 0 && wait && !final:
+			return 0, false
+		case indent > 0 && list:
+			f.kept = true
+			return 0, true
 		}
-		return 0, false
+		return f.otherSpeaker(n)
 	}
-	if !final && halfClock.MatchString(s) {
+	like, wait := f.lead.isLike(s, final)
+	if like {
+		f.putBack()
+	}
+	switch {
+	case wait:
+		return 0, false
+	case ofItem || like:
+		return 0, true
+	case !final && halfClock.MatchString(s):
 		return 0, false
 	}
 	at := len(clock.FindString(s))
@@ -273,11 +351,15 @@ func (f *Filter) lineStart(final bool) (n int, decided bool) {
 		if n > 0 {
 			return f.otherSpeaker(at)
 		}
-		return 0, !wait || found || final
+		decided = !wait || found || final
+		if decided && clock.MatchString(string(f.lead)) && !fullClock.MatchString(string(f.lead)) { // lines of a timetable
+			f.putBack()
+		}
+		return 0, decided
 	case fullClock.MatchString(s):
 		return f.otherSpeaker(at)
 	}
-	n, _, wait := f.name(below, false, f.cfg.Speakers...)
+	n, _, wait = f.name(below, false, f.cfg.Speakers...)
 	switch {
 	case n > 0:
 		return f.otherSpeaker(at)
@@ -285,6 +367,26 @@ func (f *Filter) lineStart(final bool) (n int, decided bool) {
 		return 0, false
 	}
 	return 0, true
+}
+
+// isIndentedList reports whether one more indented line below begins with a name: tasks or minutes have such lines.
+func (f *Filter) isIndentedList(s string) (list, wait bool) {
+	const most = 2000 // bytes
+	_, below, _ := strings.Cut(s, "\n")
+	for line := range strings.Lines(below[:min(len(below), most)]) {
+		text := strings.TrimLeft(line, " \t\u3000")
+		n, _, half := f.name(text, false, f.cfg.Speakers...)
+		switch {
+		case strings.TrimSpace(text) == "":
+		case text == line:
+			return false, false
+		case n > 0:
+			return true, false
+		case half:
+			return false, true
+		}
+	}
+	return false, len(below) < most
 }
 
 // isItem reports whether a line below may be a part of it.

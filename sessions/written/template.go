@@ -141,7 +141,7 @@ func isPartOfMark(s string) bool {
 }
 
 const (
-	roles    = `(?i:user|assistant|system|developer|tool|model|human|ipython|observation|environment|用户|助手)`
+	roles    = `(?i:user(?:_\d{1,4})?|assistant|system|developer|tool|model|human|ipython|observation|environment|用户|助手)`
 	roleName = `(?:(?:[ \t]+name[ \t]*=[ \t]*|[ \t]*[:：][ \t]*)[^\s<>]{1,60})?`
 	roleEnds = `<\|(?:end_header_id|header_end|end_of_role|im_middle|im_sep|message|channel)\|>`
 	nameEnds = `(?:[ \t]*\r?\n|` + roleEnds + `)`
@@ -153,9 +153,7 @@ var (
 	roleLabel = regexp.MustCompile(`^` + roles + `[ \t]*[:：\r\n]`)
 	halfRole  = regexp.MustCompile(`^(?:[A-Za-z]{0,11}|用户?|助手?)(?:[ \t]*\r?|<[|a-z_]{0,15})$`)
 	ownRole   = regexp.MustCompile(`^(?i:assistant|model)` + roleName + `(?:[ \t]*\r?\n|` + roleEnds + `)`)
-	// wordName is a word in place of a role, shortName any name, and halfName the beginning of their line.
-	wordName  = regexp.MustCompile(`^[A-Za-z_][\w.-]{0,40}` + nameEnds)
-	shortName = regexp.MustCompile(`^[^\s<>|。！？!?，,：:]{1,40}` + nameEnds)
+	// halfName is the beginning of a line with a role and a name.
 	halfName  = regexp.MustCompile(`^[^\n<>]{0,80}(?:\r?|<[|a-z_]{0,15})$`)
 	endOfName = regexp.MustCompile(`^` + nameEnds)
 	lineEnd   = regexp.MustCompile(`^[ \t]*\r?\n`)
@@ -171,7 +169,7 @@ func (f *Filter) turn(m mark, n int, final bool) int {
 	if m.open == "<s>" || m.open == "</s>" && bytes.Contains(f.out, []byte("<s>")) { // HTML
 		return f.emit(f.buf[:n])
 	}
-	last, size, apart := m, n, false
+	last, size := m, n
 	for {
 		blank := len(f.buf[size:]) - len(strings.TrimLeft(f.buf[size:], " \t\r\n"))
 		next, k, wait := findMark(f.buf[size+blank:])
@@ -181,10 +179,9 @@ func (f *Filter) turn(m mark, n int, final bool) int {
 		if k == 0 || next.place == atCall {
 			break
 		}
-		apart = strings.Contains(f.buf[size:size+blank], "\n")
 		last, size = next, size+blank+k
 	}
-	ends, starts, wait := f.turnEnds(last, f.buf[size:], size > n, apart)
+	ends, starts, wait := f.turnEnds(last, f.buf[size:], size > n)
 	switch {
 	case wait && !final:
 		return 0
@@ -203,9 +200,9 @@ func (f *Filter) turn(m mark, n int, final bool) int {
 	return f.emit(f.buf[:size])
 }
 
-// turnEnds judges the text behind the last mark of a chain, which may begin its line. starts: another turn follows. ends: the text ends.
+// turnEnds judges the text behind the last mark of a chain. starts: another turn follows. ends: the text ends.
 // wait: both may change.
-func (f *Filter) turnEnds(last mark, rest string, chain, apart bool) (ends, starts, wait bool) {
+func (f *Filter) turnEnds(last mark, rest string, chain bool) (ends, starts, wait bool) {
 	behind := strings.TrimLeft(rest, " \t\r\n")
 	if behind == "" && (last.place != atRole || !lineEnd.MatchString(rest)) {
 		return true, false, true
@@ -215,8 +212,7 @@ func (f *Filter) turnEnds(last mark, rest string, chain, apart bool) (ends, star
 	sentenced := sentence.Match(f.cur)
 	switch last.place {
 	case atStart:
-		named := wordName.MatchString(rest) || apart && shortName.MatchString(rest) || f.cfg.isNameLine(rest)
-		return false, roleLine.MatchString(behind) || named, halfRole.MatchString(behind) || halfName.MatchString(behind)
+		return false, roleLine.MatchString(behind) || f.cfg.isNameLine(rest), halfRole.MatchString(behind) || halfName.MatchString(behind)
 	case atRole:
 		line := lineEnd.MatchString(rest)
 		if chain {
