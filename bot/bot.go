@@ -164,7 +164,7 @@ type Bot struct {
 	restarts  *restartStats
 
 	turns  *serial.Mailboxes // steps 3 to 8
-	upkeep *serial.Mailboxes // steps 9 to 11
+	upkeep *serial.Mailboxes // steps 10 and 11
 
 	refuser *refuser
 	alarm   *alarm

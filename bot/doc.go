@@ -81,7 +81,7 @@
 //     from the log later. Every trigger calls the same function over the same range.
 //  11. Every compaction goes through upkeep.Worker.Compact, which contains the flush. A failed compaction changes nothing.
 //
-// No transaction, lock of the database or pooled connection is held during a call of a model or of DingTalk. Steps 9 to 11
+// No transaction, lock of the database or pooled connection is held during a call of a model or of DingTalk. Steps 10 and 11
 // run after the reply was sent, and their failures never reach the group. Only a context that would overflow is compacted
 // before the model is called, within a deadline, with the emergency view as the fallback (view/view.go).
 //

@@ -54,7 +54,10 @@ func (h *Handler) help(_ context.Context, t *view.CommandTurn, c Call) string {
 	default:
 		for _, topic := range topics {
 			// A name of one command alone describes that command, with examples.
-			if name == topic.EN || name == topic.ZH && len(topic.Commands) > 1 {
+			if name == topic.EN || name == topic.ZH {
+				if len(topic.Commands) == 1 {
+					return h.helpOn(t, topic.Commands[0])
+				}
 				return listed(h, t, func(c *Command) bool { return slices.Contains(topic.Commands, c.EN[0]) })
 			}
 		}

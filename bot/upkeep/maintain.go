@@ -39,7 +39,7 @@ func (u *Worker) Due(v sessions.View, tokens int) bool {
 // maxSessionRounds limits a session's compactions in a row: others wait.
 const maxSessionRounds = 5
 
-// Maintain is steps 9 to 11 of a message's path: it flushes and compacts one session after its reply was sent. more
+// Maintain is steps 10 and 11 of a message's path: it flushes and compacts one session after its reply was sent. more
 // reports whether work is left. Failures are logged and retried later.
 func (u *Worker) Maintain(ctx context.Context, key sessions.Key) (more bool, err error) {
 	if err := u.slots.Acquire(ctx, 1); err != nil {
