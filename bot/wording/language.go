@@ -52,6 +52,8 @@ var (
 	ruleFile = rules.Read(ruleLines)
 
 	foreign = ruleFile.Regexp("foreign")
+	name    = ruleFile.Regexp("name")
+	subject = ruleFile.Regexp("subject")
 	chinese = ruleFile.Regexp("chinese")
 	english = ruleFile.Regexp("english")
 
@@ -59,23 +61,29 @@ var (
 	// mayBeForeign saves most texts the search for parts that are in no language.
 	mayBeForeign = regexp.MustCompile("[`@＠>\\[/\\\\_:=(){}<;#&|+*^~0-9]|\\.[A-Za-z]|[A-Z][A-Z]|[a-z][A-Z]")
 	word         = regexp.MustCompile(`\p{Latin}{2,}`)
+	hanRun       = regexp.MustCompile(`\p{Han}+`)
 )
 
-// A text without a typical word is English from this number of words on. One is Japanese with a kana for each few Chinese characters.
-// The rest of a long text is not judged.
+// A text without a typical word is English from this number of words on. One is Japanese with a kana for each few Chinese characters. A
+// text in capitals is English with this number of Latin letters for each Chinese one. The middle of a long text is not judged.
 const (
-	plainWords = 5
-	kanaShare  = 5
-	maxJudged  = 500 // bytes
+	plainWords  = 5
+	kanaShare   = 5
+	shoutedOver = 4
+	maxJudged   = 500 // bytes, of the head and of the tail
 )
 
 // Judge returns zh for a text in Chinese, and en for one in a language of Latin letters. It returns nothing for code, addresses, names,
 // emoji and words of other scripts. A word or two in Latin letters are not clear: people type them in any language.
+//
+// A text in both is Chinese where a line of it begins with Chinese words that are no name: a request about a pasted text is such a line.
+// Within an English sentence they are a name or a quoted term.
 func Judge(text string) (lang string, clear bool) {
-	if len(text) > maxJudged {
-		text = strings.ToValidUTF8(text[:maxJudged], "")
-	}
+	text = ends(text)
 	s := scriptsOf(text)
+	if isShouted(text, s) {
+		text = strings.ToLower(text)
+	}
 	if mayBeForeign.MatchString(text) {
 		text = foreign().ReplaceAllString(fenced.ReplaceAllString(text, " "), " ")
 		s = scriptsOf(text)
@@ -83,7 +91,7 @@ func Judge(text string) (lang string, clear bool) {
 	switch {
 	case s.kana > 0 && s.kana*kanaShare >= s.han, s.other > s.han+s.latin:
 		return "", false
-	case s.han > 0 && (s.latin == 0 || chinese().MatchString(text) || !english().MatchString(text)):
+	case s.han > 0 && (s.latin == 0 || !english().MatchString(text) || chinese().MatchString(withoutNames(text))):
 		return "zh", true
 	}
 	words := len(word.FindAllString(text, plainWords))
@@ -91,6 +99,37 @@ func Judge(text string) (lang string, clear bool) {
 		return "", false
 	}
 	return "en", words == plainWords || english().MatchString(text)
+}
+
+// ends returns the head and the tail of a long text without its code. The tail begins with a whole line, if it has one.
+func ends(text string) string {
+	if len(text) <= 2*maxJudged {
+		return text
+	}
+	if text = fenced.ReplaceAllString(text, " "); len(text) <= 2*maxJudged {
+		return text
+	}
+	head, tail := text[:maxJudged], text[len(text)-maxJudged:]
+	if i := strings.IndexByte(strings.TrimRight(tail, "\n"), '\n'); i >= 0 {
+		tail = tail[i:]
+	}
+	return strings.ToValidUTF8(head, "") + " " + strings.ToValidUTF8(tail, "")
+}
+
+// isShouted reports whether a text of several words, one of them English, is in capitals. Others in capitals are abbreviations.
+func isShouted(text string, s scripts) bool {
+	return s.latin > shoutedOver*s.han && len(word.FindAllString(text, 2)) == 2 && text == strings.ToUpper(text) && english().MatchString(text)
+}
+
+// withoutNames removes names of people from a text with English words, and the Chinese subject of an English sentence.
+func withoutNames(text string) string {
+	text = subject().ReplaceAllString(text, " ")
+	return hanRun.ReplaceAllStringFunc(text, func(run string) string {
+		if name().MatchString(run) {
+			return " "
+		}
+		return run
+	})
 }
 
 // scripts are numbers of letters.
