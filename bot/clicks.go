@@ -36,7 +36,7 @@ func (b *Bot) judgeClick(ctx context.Context, c chat.Click) (chat.Clicked, strin
 	if err != nil {
 		return b.clickFailed(ctx, err, say)
 	}
-	lang = b.languages.Choose(card.Message.ConversationID, card.Words)
+	lang = b.languages.OfText(card.Message.ConversationID, card.Words)
 	if newest := b.organization.Load(); card.Message.Organization == "" && newest != nil { // an older release stored the session's messages
 		card.Message.Organization = *newest
 	}

@@ -107,12 +107,12 @@ func finish(ctx context.Context, deadline time.Duration, cancel context.CancelCa
 
 const maxShutdownFlushes = 16
 
-// facts are new ones, and known are those that memory had already.
+// saved counts flushes that rows prove, new ones or known ones. facts are new, and known are those that memory had already.
 type flushSum struct{ saved, nothing, owed, facts, known atomic.Int64 }
 
 // add counts a flush by its receipt.
 func (s *flushSum) add(r memory.Receipt) {
-	if len(r.Saved) > 0 {
+	if r.Rows() > 0 {
 		s.saved.Add(1)
 	} else {
 		s.nothing.Add(1)

@@ -61,17 +61,20 @@ func TestStopFinishesTurns(t *testing.T) {
 	})
 }
 
-// The account of a stop counts facts that are new. A fact that memory held before is known, and a flush with such facts alone saved nothing.
+// The account of a stop counts facts that are new. A fact that memory held before is known, and proves a flush as a new one does.
 func TestStopCountsNewFacts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, setup{model: &script{flush: func(_ context.Context, r llm.Request) (llm.Response, error) {
-			if strings.Contains(r.Messages[len(r.Messages)-1].Content, "again") {
+			switch words := r.Messages[len(r.Messages)-1].Content; {
+			case strings.Contains(words, "again"):
 				return saveCall("the port is 8443"), nil
+			case strings.Contains(words, "nothing"):
+				return calls(sessions.ToolCall{ID: "f", Name: "memory_save", Arguments: `{"facts":[],"nothing_to_save":true}`}), nil
 			}
 			return saveCall("the port is 8443", "the window is Friday", "the window is Friday"), nil
 		}}})
-		for i, words := range []string{"again", "more"} {
+		for i, words := range []string{"again", "more", "nothing"} {
 			room := fmt.Sprint("room", i)
 			w.post(in(room, said("m", "alice", words)))
 			synctest.Wait()
@@ -81,8 +84,8 @@ func TestStopCountsNewFacts(t *testing.T) {
 		}
 		w.stop()
 		s := w.summary()
-		want(t, "summary", fmt.Sprint(s["sessions"], s["flushed"], s["saved"], s["nothing_to_save"], s["owed"], s["memories"], s["known"]), "2 2 1 1 0 1 2")
-		for outcome, n := range map[string]float64{"saved": 1, "nothing": 1, "failed": 0} {
+		want(t, "summary", fmt.Sprint(s["sessions"], s["flushed"], s["saved"], s["nothing_to_save"], s["owed"], s["memories"], s["known"]), "3 3 2 1 0 1 2")
+		for outcome, n := range map[string]float64{"saved": 2, "nothing": 1, "failed": 0} {
 			want(t, "flushes counted as "+outcome, series(t, w, "ebb_memory_flushes_total", outcome), n)
 		}
 	})

@@ -97,7 +97,7 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 		doubted:      vec("model_reports_doubted_total", "Answers whose reported prompt tokens are missing or can't be right, by model.", "model"),
 		refusals:     vec("model_refusals_total", "Permanent refusals of turns by providers, by what was refused: question, history, model (every request).", "what"),
 		withheld:     vec("withheld_total", "Rows kept from a model that refuses them, by row: message, summary, fact.", "row"),
-		flushes:      vec("memory_flushes_total", "Memory flushes, by outcome: saved (a new fact at least), nothing (no new fact), failed.", "outcome"),
+		flushes:      vec("memory_flushes_total", "Memory flushes, by outcome: saved (a fact at least, new or known before), nothing (no fact), failed.", "outcome"),
 		digests:      vec("daily_digests_total", "Days summarized as digests, by outcome: written, nothing, failed.", "outcome"),
 		compactions:  vec("compactions_total", "Compactions tried, by trigger and outcome.", "trigger", "outcome"),
 		freed:        one("compaction_freed_tokens_total", "Tokens that compactions took out of contexts."),
@@ -218,7 +218,7 @@ func (r *recorder) Flushed(o extract.Outcome, err error) {
 	switch {
 	case err != nil:
 		outcome = "failed"
-	case len(o.Receipt.Saved) == 0:
+	case o.Receipt.Rows() == 0:
 		outcome = "nothing"
 	}
 	r.metrics.flushes.WithLabelValues(outcome).Inc()

@@ -106,6 +106,9 @@ type Receipt struct {
 	Unknown []int64
 }
 
+// Rows is the number of rows that prove a flush: new facts, and those that memory held before.
+func (r Receipt) Rows() int { return len(r.Saved) + len(r.Duplicate) }
+
 // Source narrows a search.
 type Source string
 

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -224,7 +225,7 @@ func (h *Handler) unconfirmed(ctx context.Context, key sessions.Key, tail []sess
 		case outcome == sessions.HalfErased:
 			e = m
 		case outcome == sessions.Previewed && who != "":
-			lang = wording.LanguageOf(h.views.LanguageWords(tail, m), h.cfg.Language)
+			lang = cmp.Or(h.views.LanguageWords(tail, m).Lang, h.cfg.Language)
 			return who, lang, !direct || h.answeredBefore(ctx, m, e)
 		case direct || who != "":
 			return "", "", false

@@ -49,7 +49,7 @@ type Config struct {
 
 func (c *Config) language(key sessions.Key) string {
 	_, id := key.Conversation()
-	return c.Languages.Choose(id, "")
+	return c.Languages.OfText(id, "")
 }
 
 // Worker does the upkeep of sessions and memory: flushes, compactions, digests and tidying.

@@ -33,65 +33,72 @@ func (b *Builder) IsCommand(e sessions.Event) bool {
 	return isApart || b.cfg.Commands.IsCommand(b.OwnWords(e))
 }
 
+// languageEvents bounds the events that decide a language: older ones cost more than they say.
+const languageEvents = 50
+
 // LanguageWords decides the language of an answer: the sender's own words. Some say little about it: the name of a command in Latin
 // letters, which is typed in any language, a bare "ok", code, an address. A few words in Latin letters say less than the sender's earlier
-// messages. Then the conversation in the tail decides: other people's newest words, and the answer to the last message that says little.
-func (b *Builder) LanguageWords(tail []sessions.Event, e sessions.Event) string {
-	own, clear := b.telling(e)
-	if clear {
+// messages. Then the newest events of the tail decide: other people's newest words, and the answer to the last message that says little.
+// Each text is judged once.
+func (b *Builder) LanguageWords(tail []sessions.Event, e sessions.Event) wording.Spoken {
+	own := b.telling(e)
+	if own.Clear {
 		return own
 	}
-	earlier, others, answer, answered := "", "", "", ""
-	for _, t := range slices.Backward(tail) {
+	var earlier, others wording.Spoken
+	answer, answered := "", ""
+	for _, t := range slices.Backward(tail[max(0, len(tail)-languageEvents):]) {
 		if t.Role == sessions.RoleAssistant && t.Content != sessions.ErasedText {
 			answered = cmp.Or(answered, t.Content)
 		}
 		if t.Role != sessions.RoleUser {
 			continue
 		}
-		said, isClear := b.telling(t)
-		switch {
-		case t.IsScheduled():
-			said = ""
-		case said == "":
-			answer = cmp.Or(answer, answered)
-		case b.IsCommand(t): // people type the names of either language
-			said = ""
+		var said wording.Spoken
+		if !t.IsScheduled() {
+			if said = b.telling(t); said.Lang == "" {
+				answer = cmp.Or(answer, answered)
+			} else if b.IsCommand(t) { // people type the names of either language
+				said = wording.Spoken{}
+			}
 		}
 		answered = ""
 		switch {
-		case said == "":
+		case said.Lang == "":
 		case t.SenderID != e.SenderID:
-			if isClear {
+			if said.Clear {
 				others = cmp.Or(others, said)
 			}
-		case isClear:
+		case said.Clear:
 			return said
 		default:
 			earlier = cmp.Or(earlier, said)
 		}
 	}
-	return cmp.Or(own, earlier, others, answer, wording.WordsOfCommand(b.OwnWords(e)))
+	if said := cmp.Or(own, earlier, others); said.Lang != "" {
+		return said
+	}
+	return wording.SpokenIn(cmp.Or(answer, wording.WordsOfCommand(b.OwnWords(e))))
 }
 
-// telling returns the words of a message that show its language; empty: it says little. A command shows that of the text that it keeps,
+// telling returns the language that the words of a message show; empty: it says little. A command shows that of the text that it keeps,
 // or of its own words behind the name.
-func (b *Builder) telling(e sessions.Event) (words string, clear bool) {
+func (b *Builder) telling(e sessions.Event) wording.Spoken {
 	own, commands := b.OwnWords(e), b.cfg.Commands
-	words = wording.WordsOfCommand(own)
+	words := wording.WordsOfCommand(own)
 	isCommand := !e.IsScheduled() && commands.IsCommand(own)
 	if isCommand {
-		if kept := wording.WordsOfCommand(commands.Kept(own)); wording.LanguageOf(kept, "") != "" {
-			return kept, true
+		if kept := wording.SpokenIn(wording.WordsOfCommand(commands.Kept(own))); kept.Lang != "" {
+			return wording.Spoken{Lang: kept.Lang, Clear: true}
 		}
 		words = commands.Words(words)
 	}
 	lang, clear := wording.Judge(words)
 	isBare := !e.IsScheduled() && commands.IsYesOrNo(own) && lang == "en"
 	if lang == "" || own == sessions.ErasedText || isBare || isCommand && !clear {
-		return "", false
+		return wording.Spoken{}
 	}
-	return words, clear
+	return wording.Spoken{Lang: lang, Clear: clear}
 }
 
 // OwnWords returns the sender's own text without the quote.

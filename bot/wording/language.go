@@ -1,6 +1,7 @@
 package wording
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"regexp"
@@ -19,14 +20,34 @@ type Languages struct {
 	Assigned func(sessions.ConversationID) string // configured language of a conversation, or ""; nil: none
 }
 
-// Choose returns the conversation's configured language, or that of the sender's text.
-func (l Languages) Choose(id sessions.ConversationID, text string) string {
+// Spoken is the language of words.
+type Spoken struct {
+	Lang  string // zh, en, or empty for words that show none
+	Clear bool   // see [Judge]
+}
+
+// SpokenIn judges a text.
+func SpokenIn(text string) Spoken {
+	lang, clear := Judge(text)
+	if lang == "" && strings.ContainsFunc(text, isLatin) {
+		lang = "en"
+	}
+	return Spoken{lang, clear}
+}
+
+// Choose returns the conversation's configured language, or that of the sender's words.
+func (l Languages) Choose(id sessions.ConversationID, words Spoken) string {
 	if l.Assigned != nil {
 		if set := l.Assigned(id); set != "" {
 			return set
 		}
 	}
-	return LanguageOf(text, l.Preset)
+	return cmp.Or(words.Lang, l.Preset)
+}
+
+// OfText is [Languages.Choose] for the sender's text.
+func (l Languages) OfText(id sessions.ConversationID, text string) string {
+	return l.Choose(id, SpokenIn(text))
 }
 
 // WordsOfCommand removes names of people from a command, because they may be in any language.
@@ -36,13 +57,7 @@ var mentionRE = regexp.MustCompile(`[@＠]\S+`)
 
 // LanguageOf returns the language of a text, en for one with Latin letters alone, else the configured one.
 func LanguageOf(text, configured string) string {
-	if lang, _ := Judge(text); lang != "" {
-		return lang
-	}
-	if strings.ContainsFunc(text, isLatin) {
-		return "en"
-	}
-	return configured
+	return cmp.Or(SpokenIn(text).Lang, configured)
 }
 
 //go:embed rules.tsv

@@ -122,10 +122,8 @@ func (c *Chooser) open(lease sessions.Lease, v sessions.View, n int) Choice {
 func (c *Chooser) WaitingLanguage(key sessions.Key, asked []sessions.Event) string {
 	last := len(asked) - 1
 	words := c.cfg.Views.LanguageWords(asked[:last], asked[last])
-	if before, known := c.spoken.Get(key); known {
-		if _, isClear := wording.Judge(words); !isClear {
-			return before
-		}
+	if before, known := c.spoken.Get(key); known && !words.Clear {
+		return before
 	}
 	return c.cfg.Languages.Choose(asked[0].Message.ConversationID, words)
 }
