@@ -60,15 +60,19 @@ func TestNewRefusesInvalidSettings(t *testing.T) {
 	}
 }
 
-// An app that the gateway alone refuses, and a gateway that is away, fail the check of the stream; no secret shows. Only a gateway that
-// answers suggests the mode of the bot.
+// An app that the gateway alone refuses, wrong credentials and a gateway that is away fail the check of the stream; no secret shows. Only
+// the refusal of an app with the right credentials suggests the mode of the bot.
 func TestCheckStream(t *testing.T) {
 	t.Parallel()
 	s := dingtalktest.NewServer(t, dingtalktest.Fast())
 	if err := newTransport(t, s.URL, nil).CheckStream(testContext(t)); err != nil {
 		t.Fatal(err)
 	}
-	for _, status := range []int{401, 403, 503} {
+	err := newTransport(t, s.URL, func(c *Config) { c.ClientSecret = "wrong-secret" }).CheckStream(testContext(t))
+	if !errors.Is(err, ErrCredentials) || errors.Is(err, ErrStream) || strings.Contains(err.Error(), "wrong-secret") {
+		t.Errorf("a wrong secret: %v", err)
+	}
+	for status, refused := range map[int]bool{401: true, 403: true, 429: false, 500: false, 503: false} {
 		s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteOpen, Action: dingtalktest.Action{
 			Status: status, Body: `{"code":"authFailed","message":"no stream mode for ` + testSecret + `"}`,
 		}})
@@ -77,13 +81,13 @@ func TestCheckStream(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := tr.CheckStream(testContext(t))
-		if err == nil || strings.Contains(err.Error(), testSecret) || !strings.Contains(err.Error(), "is the bot in stream mode?") {
+		if err == nil || strings.Contains(err.Error(), testSecret) || errors.Is(err, ErrStream) != refused || errors.Is(err, ErrCredentials) {
 			t.Errorf("status %d: %v", status, err)
 		}
 	}
 	gone := dingtalktest.New(dingtalktest.Fast())
 	gone.Close()
-	err := newTransport(t, gone.URL, nil).CheckStream(testContext(t))
+	err = newTransport(t, gone.URL, nil).CheckStream(testContext(t))
 	if err == nil || strings.Contains(err.Error(), "stream mode") {
 		t.Errorf("without an answer: %v", err)
 	}

@@ -23,6 +23,8 @@ const (
 
 const system, callback = "SYSTEM", "CALLBACK" // types of frames
 
+const userAgent = "ebb/1"
+
 // One goroutine reads a link, so that messages keep their order.
 type link struct {
 	conn   *websocket.Conn
@@ -65,7 +67,7 @@ func (t *Transport) endpoint(ctx context.Context) (string, error) {
 	options := []client.ClientOption{
 		client.WithAppCredential(client.NewAppCredentialConfig(t.config.ClientID, t.config.ClientSecret)),
 		client.WithOpenApiHost(t.config.APIBase),
-		client.WithUserAgent(&client.UserAgentConfig{UserAgent: "ebb/1"}),
+		client.WithUserAgent(&client.UserAgentConfig{UserAgent: userAgent}),
 		client.WithSubscription(callback, payload.BotMessageCallbackTopic, unused),
 	}
 	if t.cards != nil {

@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/open-dingtalk/dingtalk-stream-sdk-go/payload"
 	"golang.org/x/sync/semaphore"
 
 	"ebb/bot/chat"
@@ -227,32 +227,35 @@ func (t *Transport) CheckCredentials(ctx context.Context) error {
 	return err
 }
 
+// ErrStream is the refusal of a stream connection for an application with the right credentials: its bot is not in stream mode.
+var ErrStream = errors.New("DingTalk refuses a stream connection (is the bot in stream mode?)")
+
 // CheckStream requests a ticket and opens no connection, which could receive a message. Its error names no secret; it is a [net.Error] where
-// DingTalk did not answer.
+// DingTalk did not answer, [ErrCredentials] or [ErrStream] for a refusal, and another one where DingTalk has a fault of its own.
 func (t *Transport) CheckStream(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, t.timing.request)
 	defer cancel()
-	if _, err := t.endpoint(ctx); err != nil {
-		text := "asking for a stream connection: " + t.config.redact(err.Error())
-		if cause, unanswered := errors.AsType[net.Error](err); unanswered {
-			return &streamFault{text, cause}
+	// The SDK's error has no status.
+	a, err := t.post(ctx, t.config.APIBase+"/v1.0/gateway/connections/open", nil, payload.ConnectionEndpointRequest{
+		ClientId: t.config.ClientID, ClientSecret: t.config.ClientSecret, UserAgent: userAgent,
+		Subscriptions: []*payload.SubscriptionModel{{Type: callback, Topic: payload.BotMessageCallbackTopic}},
+	})
+	switch {
+	case err != nil:
+	case a.status == http.StatusOK && a.body.str("endpoint") != "":
+		return nil
+	case a.status < 400 || a.status >= 500 || a.status == http.StatusTooManyRequests:
+		err = fmt.Errorf("status %d: %s", a.status, t.words(a))
+	default:
+		if _, _, err = t.fetchToken(ctx); err == nil {
+			err = fmt.Errorf("%w: status %d: %s", ErrStream, a.status, t.words(a))
 		}
-		return errors.New(text + " (is the bot in stream mode?)")
+	}
+	if err != nil {
+		return fmt.Errorf("asking for a stream connection: %w", err)
 	}
 	return nil
 }
-
-// streamFault has the error of the network behind a text without secrets.
-type streamFault struct {
-	text  string
-	cause net.Error
-}
-
-// Error returns the text.
-func (f *streamFault) Error() string { return f.text }
-
-// Unwrap returns the cause.
-func (f *streamFault) Unwrap() error { return f.cause }
 
 func (c Config) robot() sessions.RobotCode { return sessions.RobotCode(c.ClientID) }
 

@@ -153,8 +153,9 @@ func eachModel(ctx context.Context, cfg *config.Config, did string, check func(c
 	for i, m := range cfg.LLM.Models {
 		all.Go(func() {
 			if err := check(ctx, client, m.Name); err != nil { // with the provider's name of the model, since the error has Ebb's
+				path := fmt.Sprintf("llm.models[%d].", i)
 				errs[i] = fmt.Errorf("%s (%s): %s (next: %s)", m.Name, m.Model, withWords(strings.TrimPrefix(err.Error(), "model "+m.Name+": "), err),
-					modelStep(err, fmt.Sprintf("llm.models[%d].", i)))
+					modelStep(err, path, path+"params and "+path+"max_output", "agent.compaction.context_window"))
 			}
 			if forms := client.Learned(m.Name); len(forms) > 0 {
 				learned[i] = "; " + m.Name + " " + strings.Join(forms, ", ")
@@ -173,7 +174,8 @@ func eachModel(ctx context.Context, cfg *config.Config, did string, check func(c
 
 func checkEmbeddings(ctx context.Context, cfg *config.Config) (string, error) {
 	word, err := gateway.CheckEmbeddings(ctx, cfg)
-	return word, advise(err, modelStep(err, "agent.memory.embeddings."))
+	const path = "agent.memory.embeddings."
+	return word, advise(err, modelStep(err, path, path+"dimensions", path+"model"))
 }
 
 func checkDingTalk(ctx context.Context, cfg *config.Config) (string, error) {
@@ -182,7 +184,7 @@ func checkDingTalk(ctx context.Context, cfg *config.Config) (string, error) {
 		return "", err
 	}
 	if err := t.CheckCredentials(ctx); err != nil {
-		return "", advise(err, dingtalkStep(err, awhileStep))
+		return "", advise(err, dingtalkStep(err))
 	}
 	return "credentials are accepted", nil
 }
@@ -194,7 +196,7 @@ func checkStream(ctx context.Context, cfg *config.Config) (string, error) {
 		return "", err
 	}
 	if err := t.CheckStream(ctx); err != nil {
-		return "", advise(err, dingtalkStep(err, streamStep))
+		return "", advise(err, dingtalkStep(err))
 	}
 	return "the gateway offers a connection", nil
 }
@@ -258,8 +260,9 @@ func stepOf(err error) string {
 	return ""
 }
 
-// modelStep says what to do about the failure of a model, whose configuration is at path.
-func modelStep(err error, path string) string {
+// modelStep says what to do about the failure of a model, whose configuration is at path. form and size are the keys of what a request asks
+// for, and of its largest size.
+func modelStep(err error, path, form, size string) string {
 	switch llm.ClassOf(err) {
 	case llm.Denied:
 		return "check " + path + "api_key, and the rights of the account"
@@ -270,9 +273,9 @@ func modelStep(err error, path string) string {
 	case llm.Unreachable:
 		return "check " + path + "base_url and the network"
 	case llm.Malformed:
-		return "check " + path + "params and " + path + "max_output, or use another model"
+		return "check " + form + ", or use another model"
 	case llm.Overflow:
-		return "check agent.compaction.context_window"
+		return "check " + size
 	case llm.Refused:
 		return "use another model: this one refuses a request without a word of people"
 	}
@@ -294,21 +297,18 @@ func databaseStep(key string) string {
 
 const networkStep = "check dingtalk.api_base and the network"
 
-// dingtalkStep says what to do about a refusal or the silence of DingTalk; refused is the step for a refusal.
-func dingtalkStep(err error, refused string) string {
+// dingtalkStep says what to do about a refusal or the silence of DingTalk.
+func dingtalkStep(err error) string {
 	switch _, unanswered := errors.AsType[net.Error](err); {
 	case unanswered:
 		return networkStep
 	case errors.Is(err, dingtalk.ErrCredentials):
 		return "copy dingtalk.client_id and dingtalk.client_secret from the application in the DingTalk developer console"
+	case errors.Is(err, dingtalk.ErrStream):
+		return "set the message mode of the bot to Stream in the DingTalk developer console, and publish the application"
 	}
-	return refused
+	return "try again in a while; DingTalk answers, but not as it should"
 }
-
-const (
-	awhileStep = "try again in a while; DingTalk answers, but not as it should"
-	streamStep = "set the message mode of the bot to Stream in the DingTalk developer console, and publish the application"
-)
 
 func clockStep(err error) string {
 	if _, unanswered := errors.AsType[net.Error](err); unanswered {

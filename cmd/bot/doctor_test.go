@@ -19,9 +19,20 @@ func TestDoctorAsksForEmbeddings(t *testing.T) {
 	t.Parallel()
 	s := openaitest.New(openaitest.Options{APIKey: "sk-hunter2"})
 	t.Cleanup(s.Close)
+	failing := func(said string) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprintf(w, `{"error":{"message":%q}}`, said)
+		}))
+		t.Cleanup(s.Close)
+		return s.URL
+	}
 	for _, tt := range []struct{ name, embeddings, want string }{
 		{"right", fmt.Sprintf(`{"base_url": %q, "model": "e", "api_key": "sk-hunter2", "dimensions": 8}`, s.URL), "ok   embeddings: e/8 answered a vector of 8 numbers"},
 		{"wrong key", fmt.Sprintf(`{"base_url": %q, "model": "e", "api_key": "sk-hunter3"}`, s.URL), "FAIL embeddings: model embeddings: denied"},
+		{"refused form", fmt.Sprintf(`{"base_url": %q, "model": "e"}`, failing("dimensions is invalid")), "(next: check agent.memory.embeddings.dimensions, or use another model)"},
+		{"refused size", fmt.Sprintf(`{"base_url": %q, "model": "e"}`, failing("maximum context length is 512 tokens")), "(next: check agent.memory.embeddings.model)"},
 		{"nobody listens", `{"base_url": "http://127.0.0.1:1/v1", "model": "e"}`, "FAIL embeddings: model embeddings: unreachable: "},
 		{"none", `{}`, ""},
 	} {
@@ -66,9 +77,9 @@ func TestDoctorNamesTheNextStep(t *testing.T) {
 	}{
 		"no application": {gone.URL, "", "", map[string]string{"dingtalk": "(next: make an application", "stream": "(next: make an application", "clock": network}},
 		"no network":     {gone.URL, "i", "s", map[string]string{"dingtalk": network, "stream": network, "clock": network}},
-		"wrong secret":   {ding.URL, "dingsimapp0001", "wrong", map[string]string{"dingtalk": copied, "clock": ""}},
+		"wrong secret":   {ding.URL, "dingsimapp0001", "wrong", map[string]string{"dingtalk": copied, "stream": copied, "clock": ""}},
 		"no stream mode": {unstreamed.URL, "dingsimapp0001", "sim-secret", map[string]string{"dingtalk": "", "stream": refused}},
-		"clock off":      {slow.URL, "i", "s", map[string]string{"dingtalk": "(next: try again in a while", "stream": refused, "clock": "(next: set the clock of this machine"}},
+		"clock off":      {slow.URL, "i", "s", map[string]string{"dingtalk": "(next: try again in a while", "stream": "(next: try again in a while", "clock": "(next: set the clock of this machine"}},
 		"no date":        {undated.URL, "i", "s", map[string]string{"clock": "(next: check dingtalk.api_base: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
