@@ -3,6 +3,8 @@ package compaction
 import (
 	"fmt"
 	"time"
+
+	"ebb/sessions"
 )
 
 // Policy defines when a conversation is compacted, how much stays raw and how the rest is summarized. A zero field
@@ -81,6 +83,15 @@ type Settings struct {
 	Policy  Policy
 	// DailyTokens bounds a session's daily tokens of flushes and compactions; 0: none.
 	DailyTokens int
+}
+
+// RestsUntil is the size up to which an undone compaction is not repeated by itself, for a session that has size tokens; 0 if it does not
+// rest, or nothing is compacted by itself.
+func (s Settings) RestsUntil(session sessions.Session, size int) int {
+	if !s.Enabled || session.CompactError != sessions.CompactUndone || session.RearmTokens <= size {
+		return 0
+	}
+	return session.RearmTokens
 }
 
 // Validate is [Policy.Validate] with the window.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"ebb/sessions"
 )
 
 var seed = Window{Context: 128000, Reserve: 20000, Threshold: 80000, Share: 0.5, FlushRatio: 0.9, Summary: 1200}
@@ -214,6 +216,27 @@ func TestPoliciesAreValid(t *testing.T) {
 			if err := p.Validate(seed); err != nil || p.Name != name {
 				t.Errorf("%s (%s) in mode %s: %v", name, p.Name, mode, err)
 			}
+		}
+	}
+}
+
+// An undo rests only where something is compacted by itself, and only below the size that arms it again.
+func TestRestsUntil(t *testing.T) {
+	t.Parallel()
+	undone := sessions.Session{CompactError: sessions.CompactUndone, RearmTokens: 5000}
+	for name, c := range map[string]struct {
+		s       Settings
+		session sessions.Session
+		size    int
+		want    int
+	}{
+		"undone":           {Settings{Enabled: true}, undone, 4000, 5000},
+		"grown":            {Settings{Enabled: true}, undone, 5000, 0},
+		"disabled":         {Settings{}, undone, 4000, 0},
+		"failed, not undo": {Settings{Enabled: true}, sessions.Session{CompactError: "busy", RearmTokens: 5000}, 4000, 0},
+	} {
+		if got := c.s.RestsUntil(c.session, c.size); got != c.want {
+			t.Errorf("%s: it rests until %d, want %d", name, got, c.want)
 		}
 	}
 }

@@ -222,7 +222,7 @@ func (h *Handler) undo(ctx context.Context, t *view.CommandTurn, _ Call) string 
 	h.reload(ctx, t)
 	// The row of a repeated request has the sizes of its time, so the view's are stated.
 	size, rest := h.views.ContextSize(t.View), ""
-	if grown := t.View.Session.RearmTokens; grown > size && h.views.Settings(t.View.Session).Enabled {
+	if grown := h.views.Settings(t.View.Session).RestsUntil(t.View.Session, size); grown > 0 {
 		rest = wording.Say(wording.UndoneRests, t.Lang, wording.Thousands(grown))
 	}
 	return wording.Say(wording.Undone, t.Lang, e.StartSeq, e.EndSeq, wording.Thousands(size)) + rest

@@ -121,10 +121,10 @@ func (r statusCommand) figures(ctx context.Context) string {
 	if h.worker.Busy(t.Lease.Key) {
 		rows = append(rows, row("正在整理", "upkeep", "⏳"))
 	}
-	switch {
-	case s.CompactError == sessions.CompactUndone:
-		rows = append(rows, row("已撤销压缩，增长到多少再自动压缩", "compaction undone, rests until", "%s token{|s}", wording.Thousands(s.RearmTokens)))
-	case s.CompactError != "":
+	switch grown := set.RestsUntil(s, tokens); {
+	case grown > 0:
+		rows = append(rows, row("已撤销压缩，增长到多少再自动压缩", "compaction undone, rests until", "%s token{|s}", wording.Thousands(grown)))
+	case s.CompactError != "" && s.CompactError != sessions.CompactUndone:
 		rows = append(rows, row("上次压缩", "last attempt", "%s", outcomeWord(sessions.LogEntry{Outcome: upkeep.OutcomeFailed, Error: s.CompactError}, t.Lang)))
 	}
 	if s.CompactFailures > 0 {

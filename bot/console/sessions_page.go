@@ -72,6 +72,7 @@ func (c *Console) sessions(w http.ResponseWriter, r *request) error {
 
 type sessionView struct {
 	Session   sessions.Session
+	Rests     int // size up to which no compaction runs by itself after an undo; 0 for none
 	Trigger   int // tokens at which it is compacted
 	FlushAt   int
 	Talk      []line
@@ -97,14 +98,6 @@ func (v sessionView) Generation() int { return v.Session.Gen + 1 }
 // Failed reports whether the last compaction failed. An undo leaves a word in the place of a reason.
 func (v sessionView) Failed() bool {
 	return v.Session.CompactError != "" && v.Session.CompactError != sessions.CompactUndone
-}
-
-// Rests is the size up to which no compaction runs by itself after an undo; 0 for none.
-func (v sessionView) Rests() int {
-	if v.Session.CompactError != sessions.CompactUndone || v.Session.RearmTokens <= v.Session.TotalTokens {
-		return 0
-	}
-	return v.Session.RearmTokens
 }
 
 // line is an event of the conversation, with the cuts of compactions after it.
@@ -143,6 +136,7 @@ func (c *Console) session(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
+	v.Rests = settings.RestsUntil(v.Session, v.Session.TotalTokens)
 	v.Schedules = c.scheduleViews(r, v.scheduled)
 	c.pages.show(w, r, http.StatusOK, "session", v)
 	return nil

@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/upkeep"
+	"ebb/compaction"
 	"ebb/memory"
 	"ebb/memory/pages"
 	"ebb/sessions"
@@ -90,6 +91,9 @@ func (m *Manager) UndoCompaction(ctx context.Context, a Actor, s sessions.Sessio
 		return m.cfg.Operators.UndoCompaction(ctx, s.Key, id, a.requester(), m.restAfterUndo(s))
 	})
 }
+
+// Settings are those in force for a session.
+func (m *Manager) Settings(s sessions.Session) compaction.Settings { return m.cfg.Settings(s) }
 
 func (m *Manager) restAfterUndo(s sessions.Session) int {
 	return m.cfg.Settings(s).Window.RearmAfter(0, false)

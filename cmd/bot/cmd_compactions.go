@@ -79,8 +79,12 @@ func (c compactionsUndoCmd) Run(ctx context.Context, app *App) error {
 		if session, err = s.Session(ctx, session.Key); err != nil {
 			return ofSession(c.Session, err)
 		}
-		_, err = fmt.Fprintln(app.Stdout, wording.Count("the last compaction is undone: events %d-%d are back in full, %d -> %d token{|s}; it rests until it has grown to %d token{|s}",
-			e.StartSeq, e.EndSeq, e.TokensBefore, e.TokensAfter, session.RearmTokens))
+		rest := ""
+		if grown := m.Settings(session).RestsUntil(session, session.TotalTokens); grown > 0 {
+			rest = wording.Count("; it rests until it has grown to %d token{|s}", grown)
+		}
+		_, err = fmt.Fprintln(app.Stdout, wording.Count("the last compaction is undone: events %d-%d are back in full, %d -> %d token{|s}",
+			e.StartSeq, e.EndSeq, e.TokensBefore, e.TokensAfter)+rest)
 		return err
 	})
 }

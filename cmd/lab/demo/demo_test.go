@@ -78,6 +78,7 @@ func TestDemoOnce(t *testing.T) {
 
 var (
 	linkRE = regexp.MustCompile(`http://\S+/login\?code=\w+`)
+	pidRE  = regexp.MustCompile(`Gateway D runs \(PID (\d+)\)`)
 	killRE = regexp.MustCompile(`kill -9 (\d+)`)
 )
 
@@ -203,6 +204,17 @@ func crash(t *testing.T, in io.Writer, await func(string), whole func() string) 
 	if !strings.Contains(whole(), "Gateway D runs (PID ") {
 		t.Errorf("the start of the next gateway is not reported in\n%s", whole())
 	}
+	// A press and a line in the moment of a crash wait for the next gateway, which waits for no reader of its news.
+	if pid, err = strconv.Atoi(pidRE.FindStringSubmatch(whole())[1]); err == nil {
+		err = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(in, ":good\nWhen does the gradual rollout begin?\n"); err != nil {
+		t.Fatal(err)
+	}
+	await("May 19 at 10 am")
 }
 
 // A signal in the middle of the story takes everything down: gateways, PostgreSQL, files.

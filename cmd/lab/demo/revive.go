@@ -26,6 +26,9 @@ func (w *lockedWriter) Write(p []byte) (int, error) {
 // restartWithin bounds the start of a gateway in the place of one that ended.
 const restartWithin = 30 * time.Second
 
+// unreadNews are kept while a line waits for its acknowledgement, which may need the gateway that they announce.
+const unreadNews = 64
+
 // keepServing starts the next gateway when one ends by itself, as a supervisor does. One that does not come up is the end of the demo.
 func (s *story) keepServing(ctx context.Context, news chan<- string) {
 	lost := make(chan *rig.Process)
