@@ -85,8 +85,8 @@ type Settings struct {
 	DailyTokens int
 }
 
-// RestsUntil is the size up to which an undone compaction is not repeated by itself, for a session that has size tokens; 0 if it does not
-// rest, or nothing is compacted by itself.
+// RestsUntil is the size up to which an undone compaction is not repeated by itself, in tokens; size is that of now. It is 0 where the
+// session does not rest, or nothing is compacted by itself.
 func (s Settings) RestsUntil(session sessions.Session, size int) int {
 	if !s.Enabled || session.CompactError != sessions.CompactUndone || session.RearmTokens <= size {
 		return 0

@@ -230,8 +230,8 @@ func (t *Transport) CheckCredentials(ctx context.Context) error {
 // ErrStream is the refusal of a stream connection for an application with the right credentials: its bot is not in stream mode.
 var ErrStream = errors.New("DingTalk refuses a stream connection (is the bot in stream mode?)")
 
-// CheckStream requests a ticket and opens no connection, which could receive a message. Its error names no secret; it is a [net.Error] where
-// DingTalk did not answer, [ErrCredentials] or [ErrStream] for a refusal, and another one where DingTalk has a fault of its own.
+// CheckStream requests a ticket and opens no connection, which could receive a message. Its error names no secret. It
+// is a [net.Error] where DingTalk did not answer, and [ErrCredentials] or [ErrStream] for a refusal. A fault of DingTalk is another error.
 func (t *Transport) CheckStream(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, t.timing.request)
 	defer cancel()
