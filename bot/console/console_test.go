@@ -251,6 +251,10 @@ func TestWhatACompactionKept(t *testing.T) {
 	if _, page := b.get(session); !strings.Contains(page, "之前不会自动压缩") {
 		t.Errorf("the page does not say that the conversation rests: %s", around(page, "alert"))
 	}
+	w.execute(`UPDATE dingtalk_sessions SET settings = '{"enabled":false}'`)
+	if _, page := b.get(session); strings.Contains(page, "之前不会自动压缩") {
+		t.Errorf("the page names a size where nothing is compacted by itself: %s", around(page, "alert"))
+	}
 	if got := scan[string](w, "SELECT action || ' ' || outcome FROM audit"); got != "undo done" {
 		t.Errorf("audit: %s", got)
 	}

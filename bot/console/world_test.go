@@ -111,8 +111,8 @@ func scan[T any](w *world, query string) T {
 func (w *world) serve(change func(*console.Config)) string {
 	w.t.Helper()
 	lists, reads := w.store.Pages(), w.store.ForPages()
-	policy := func(sessions.Session) compaction.Settings {
-		return compaction.Settings{Window: compaction.Window{Context: 8000, Threshold: 4000, FlushRatio: 0.9}}
+	policy := func(s sessions.Session) compaction.Settings {
+		return compaction.Settings{Enabled: !strings.Contains(s.Settings, `"enabled": false`), Window: compaction.Window{Context: 8000, Threshold: 4000, FlushRatio: 0.9}}
 	}
 	cfg := console.Config{
 		Lists: lists, Logins: lists, Audit: lists, Records: lists, Requests: reads, Search: reads.Search, Reads: manage.New(manage.Config{Audit: lists, Rights: reads}), Policy: policy, Location: time.UTC, Token: adminToken, ViewerToken: viewerToken, ShowCode: func(string) {},
