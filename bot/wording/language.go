@@ -74,7 +74,7 @@ var (
 
 	fenced = regexp.MustCompile("(?s)(?:```|~~~).*?(?:```|~~~|$)")
 	// mayBeForeign saves most texts the search for parts that are in no language.
-	mayBeForeign = regexp.MustCompile("[`@＠>\\[/\\\\_:=(){}<;#&|+*^~0-9]|\\.[A-Za-z]|[A-Z][A-Z]|[a-z][A-Z]")
+	mayBeForeign = regexp.MustCompile("[`@＠>\\[/\\\\_:=(){}<;#&|+*^~0-9]|\\.[A-Za-z]|[A-Z][A-Z]|[a-z][A-Z]|\\s-[a-zA-Z-]")
 	word         = regexp.MustCompile(`\p{Latin}{2,}`)
 	hanRun       = regexp.MustCompile(`\p{Han}+`)
 )

@@ -35,7 +35,7 @@ func TestJudge(t *testing.T) {
 			"张伟 is here", "张伟's laptop is broken", "李娜, can you review this?", "飞书 is down, what should we do?", "王都都 said that they are late", "张伟 李娜 and 王芳 will join us", "Attendees:\n张伟\n- 李娜\nplease send them the notes",
 			"WHAT IS THE STATUS", "PLEASE HELP ME", "WHAT DID 张伟 SAY?", "WHERE IS THE API?", "PLEASE CHECK ERR_TIMEOUT",
 		},
-		"en?": {"hello", "deploy staging", "Thanks!", "code review", "hi all", "kubectl get pods", "good morning", "call mom", "standup", "lgtm"},
+		"en?": {"hello", "deploy staging", "Thanks!", "code review", "hi all", "kubectl get pods", "git rebase -i main", "tar -a archive", "good morning", "call mom", "standup", "lgtm"},
 		"": {
 			"", "👍", "😂😂", "123", "2026-11-26", "https://example.com/path?x=1", "www.example.com", "zhang@example.com", "`rm -rf`", "```go\nfunc main() {}\n```", "```\nwhat is the plan\n",
 			"ERR_CONNECTION_REFUSED", "com.foo.Bar", "a.b(c)", "getUserName", "API", "OKR", "v1.2.3", "PR #123", "/etc/hosts", "C:\\Users\\x", "@张三", "@Ebb", "@张三 @李四", "[图片]", "[文件: 季度报告.pdf]",
