@@ -283,6 +283,34 @@ func TestDemoGatewayDies(t *testing.T) {
 	}
 }
 
+// The next gateway starts while a line or a press waits for it, and no one reads the news.
+func TestDemoRestartsUnread(t *testing.T) {
+	t.Parallel()
+	ctx, ended := context.WithCancelCause(t.Context())
+	defer ended(nil)
+	var out bytes.Buffer
+	s := &story{stage: &stage{
+		show: newShow(&out, labtest.MakeEnv()), dir: t.TempDir(), program: "false", book: rig.NewLogBook(), lost: func(_ *rig.Process, err error) { ended(err) },
+		dingtalk: dingtalktest.New(dingtalktest.Fast()), model: openaitest.New(openaitest.Options{}),
+	}}
+	defer s.model.Close()
+	defer s.dingtalk.Close()
+	killed, err := rig.StartProcess("C", "false", "none", s.book)
+	if err != nil {
+		t.Fatal(err)
+	}
+	news := s.keepServing(ctx)
+	s.reportLoss(killed, errors.New("killed"))
+	select {
+	case <-ctx.Done():
+	case <-time.After(restartWithin):
+		t.Fatal("the next gateway waits for a reader of its news")
+	}
+	if cause := context.Cause(ctx); !strings.Contains(cause.Error(), "gateway D") || len(news) != 1 {
+		t.Errorf("got the cause %v and %d news", cause, len(news))
+	}
+}
+
 // The config that gateways are started with is one that serve takes as it is, without a word of warning.
 func TestDemoConfig(t *testing.T) {
 	t.Parallel()

@@ -74,8 +74,7 @@ func (s *story) converseWith(ctx context.Context, in io.Reader, out io.Writer) e
 	}
 	link := fmt.Sprint(console.Fields["console"])
 	fmt.Fprintf(out, memberHelp, s.third.PID(), s.third.PID(), link)
-	news := make(chan string, unreadNews)
-	s.keepServing(ctx, news)
+	news := s.keepServing(ctx)
 	go s.followLinks(ctx, link, news)
 	s.model.Add(append(scriptReading(), scriptEnglish()...)...)
 	lines := make(chan string)

@@ -30,7 +30,9 @@ const restartWithin = 30 * time.Second
 const unreadNews = 64
 
 // keepServing starts the next gateway when one ends by itself, as a supervisor does. One that does not come up is the end of the demo.
-func (s *story) keepServing(ctx context.Context, news chan<- string) {
+// It returns the news of it and does not wait for their reader.
+func (s *story) keepServing(ctx context.Context) chan string {
+	news := make(chan string, unreadNews)
 	lost := make(chan *rig.Process)
 	s.mu.Lock()
 	fail := s.lost
@@ -54,6 +56,7 @@ func (s *story) keepServing(ctx context.Context, news chan<- string) {
 			}
 		}
 	}()
+	return news
 }
 
 func (s *story) replaceGateway(ctx context.Context, c *rig.Process, news chan<- string) (*rig.Process, error) {
