@@ -74,3 +74,15 @@ func TestJudge(t *testing.T) {
 		}
 	}
 }
+
+// The words of the bot itself have the language that they are written in: a bare command after them takes it.
+func TestPhrasesHaveTheirLanguage(t *testing.T) {
+	t.Parallel()
+	for p, text := range phrases {
+		for i, lang := range []string{"zh", "en"} {
+			if got, clear := Judge(text[i]); clear && got != lang {
+				t.Errorf("phrase %v in %s is judged %s: %q", p, lang, got, text[i])
+			}
+		}
+	}
+}
