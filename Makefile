@@ -30,9 +30,8 @@ screenshots: ## Draw the pages of the console into docs/console
 LONG := TestProviders|TestGrowth|TestQuality|TestKilledAtEveryStep|TestImportIsWorkedOff|TestSmallerWindowIsWorkedOff|TestReopenedRangeIsWorkedOff|TestHeapOfTurns|TestLongScripts|TestForgetInManySessions|TestBacklogOfLongMessages|TestVectorsAsText|TestSearchAmongLongMessages|TestStoreBehindPooler|TestSafeTakesProportionalTime|TestBodyGrowth
 # The packages with long tests, whose binaries alone are linked for them.
 LONG_PACKAGES = $(shell grep -rlE '^func ($(LONG))' --include='*_test.go' cmd/bot sql bot compaction memory sessions | xargs -n 1 dirname | sed 's|^|./|' | awk '!seen[$$0]++')
-# The longest ones begin first, and others run beside their waits.
+# The longest ones begin first. No more packages run at a time than there are cores: scenarios wait for leases and deadlines in real time.
 FIRST := ./cmd/bot ./sql ./cmd/lab/browsertest ./bot
-BESIDE := -p 3
 # The packages with goroutines, and the tests of package sql with some. Others run without the race detector only.
 CONCURRENT := ./bot ./bot/admin ./bot/console ./bot/dingtalk/... ./bot/leader ./bot/llm ./bot/openai/... ./bot/outbox ./bot/reload ./bot/turn/... ./bot/upkeep ./sessions/... ./sql/limits ./sql/localpg ./sql/pg ./sql/search ./sql/sqltest ./cmd/bot/gateway
 # Simulated days and large backlogs of package bot: their goroutines are those of shorter tests beside them.
@@ -44,17 +43,17 @@ SHARED := TestPipelinesReadTheirOwnRows|TestRetentionOfTwoReplicas|TestRedeliver
 test: ## Run the tests of all packages, without the long ones
 	@.ci/deps.sh tests
 	go vet ./...
-	go test $(BESIDE) -vet=off -ldflags=-w -shuffle=on -timeout 20m -skip '$(LONG)' $(FIRST) ./...
+	go test -vet=off -ldflags=-w -shuffle=on -timeout 20m -skip '$(LONG)' $(FIRST) ./...
 
 # -short makes the property tests draw a fifth of their cases: a race shows in few.
 test-race: ## Run the packages with goroutines under the race detector
 	@.ci/deps.sh tests
-	CGO_ENABLED=1 go test $(BESIDE) -race -vet=off -ldflags=-w -short -shuffle=on -timeout 30m -skip '$(LONG)|^($(DAYS))$$' $(CONCURRENT)
+	CGO_ENABLED=1 go test -race -vet=off -ldflags=-w -short -shuffle=on -timeout 30m -skip '$(LONG)|^($(DAYS))$$' $(CONCURRENT)
 	CGO_ENABLED=1 go test -race -vet=off -ldflags=-w -short -shuffle=on -timeout 30m -run '^($(SHARED))$$' ./sql
 
 test-long: ## Run the long tests
 	@.ci/deps.sh tests
-	go test $(BESIDE) -vet=off -ldflags=-w -shuffle=on -timeout 30m -run '$(LONG)' $(LONG_PACKAGES)
+	go test -vet=off -ldflags=-w -shuffle=on -timeout 30m -run '$(LONG)' $(LONG_PACKAGES)
 
 lint: ## Check format and style
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
