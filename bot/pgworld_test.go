@@ -209,8 +209,9 @@ type replica struct {
 	stop  func() // as a signal does; waits for the end
 	begin func() // the signal alone
 
-	dead chan struct{}
-	die  func() // cuts the bot off from storage and network, as a dead process is
+	dying atomic.Bool // set before the first link is cut
+	dead  chan struct{}
+	die   func() // cuts the bot off from storage and network, as a dead process is
 }
 
 // run starts a bot on the database, which runs until the test ends. arrange may change it before.
@@ -218,6 +219,7 @@ func (p *place) run(name sessions.ReplicaID, arrange func(*replica, *Config)) *r
 	p.t.Helper()
 	r := &replica{t: p.t, place: p, wire: &wire{running: make(chan struct{})}, model: &script{}, dead: make(chan struct{})}
 	r.die = sync.OnceFunc(func() {
+		r.dying.Store(true)
 		r.store.silence()
 		for _, l := range r.links {
 			l.sever()
@@ -259,7 +261,7 @@ func (p *place) run(name sessions.ReplicaID, arrange func(*replica, *Config)) *r
 	go func() { ended <- b.Run(ctx) }()
 	r.stop = sync.OnceFunc(func() {
 		cancel()
-		if err := <-ended; err != nil && !r.isDead() {
+		if err := <-ended; err != nil && !r.dying.Load() {
 			p.t.Errorf("Run: %v", err)
 		}
 		for _, l := range r.links {
@@ -336,10 +338,11 @@ func fetched(_ context.Context, in chat.ToolInput) (string, error) {
 	return in.Arguments + " " + prose(len(in.Arguments), 2500), nil
 }
 
-// post hands a message in, and fails the test where a living bot does not accept it.
+// post hands a message in, and fails the test where a living bot does not accept it. One may die while it waits: a turn takes a message
+// as soon as it is stored.
 func (r *replica) post(m sessions.Message) {
 	r.t.Helper()
-	if err := r.wire.accept(context.WithoutCancel(r.t.Context()), m); err != nil && !r.isDead() {
+	if err := r.wire.accept(context.WithoutCancel(r.t.Context()), m); err != nil && !r.dying.Load() {
 		r.t.Fatalf("accept %s: %v", m.ID, err)
 	}
 }
