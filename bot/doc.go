@@ -102,7 +102,7 @@
 // Each file that starts some, and the bound and the end of each. A test compares the list with the code.
 //
 //	bot/bot.go                    each background task, the listener, the heartbeats   one each, to the end of the drain
-//	bot/sweep.go                  a sweep when replicas change                         one a notification, within commit_timeout
+//	bot/sweep.go                  a sweep when replicas change                         one a notification, within CommitTimeout
 //	bot/alarm.go                  a notice to administrators                           one a fault of a model, awaited by the drain
 //	bot/refuse.go                 a refusal to a person without access                 8 at once, refusalTime each
 //	bot/drain.go                  last flushes, handing over                           maxShutdownFlushes at once, to the deadline of the drain
@@ -117,7 +117,7 @@
 //	bot/turn/slot/watch.go        the watch of a running turn                          one a running turn
 //	bot/upkeep/digest.go          digests                                              4 at once, awaited by the task
 //	bot/upkeep/requests.go        compactions by hand                                  the slots of upkeep, awaited by the task
-//	bot/openai/probe.go           a request whose caller stopped waiting               one a model, to the request's deadline
+//	bot/openai/probe.go           a try of a model that failed before                  one a call, to the deadline of the call
 //	sessions/lease/holder.go      a heartbeat                                          4 within a time to live, each to its timeout
 //	sessions/serial/mailbox.go    the work of a session                                one a session with work
 //	sql/pg/batch.go               a batch of requests                                  batchLanes at once
