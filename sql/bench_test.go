@@ -109,7 +109,7 @@ func BenchmarkIndex(b *testing.B) {
 	for _, turns := range []int{32, 256, 2048, 16_384} {
 		b.Run(fmt.Sprintf("turns=%d", turns), func(b *testing.B) {
 			s, l := benchSession(b, 1)
-			pool, err := pgxpool.New(b.Context(), s.Logs.Pool.Config().ConnString())
+			pool, err := pgxpool.New(b.Context(), s.DB().Pool.Config().ConnString())
 			if err != nil {
 				b.Fatal(err)
 			}

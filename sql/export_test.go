@@ -11,6 +11,7 @@ import (
 
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
 )
 
 // OpenTraced is Open, with a tracer that sees every statement before it is sent.
@@ -42,6 +43,9 @@ func OpenCounted(ctx context.Context, o Options, read *atomic.Int64) (*Store, er
 	s.db.Pool.Pool, err = pgxpool.NewWithConfig(ctx, config)
 	return s, err
 }
+
+// DB is the database of all stores.
+func (s *Store) DB() *pg.DB { return s.db }
 
 // ServerCompares reports whether the server compares vectors.
 func (s *Store) ServerCompares(ctx context.Context) (bool, error) {

@@ -25,7 +25,7 @@ func TestLostNotificationsCostNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	if err := s.Logs.Q.Notify(t.Context(), s.Logs.Pool, "|"); err == nil {
+	if err := s.DB().Q.Notify(t.Context(), s.DB().Pool, "|"); err == nil {
 		t.Fatal("notifications do not fail")
 	}
 	const a, b = sessions.ReplicaID("a"), sessions.ReplicaID("b")

@@ -14,7 +14,7 @@ import (
 
 // DeadLetters lists dead letters of sessions, nil for all, the newest first.
 func (s *Store) DeadLetters(ctx context.Context, only []sessions.Key, limit int) ([]sessions.Event, error) {
-	rows, err := s.Q.DeadLettersList(ctx, s.Pool, &dbsqlc.DeadLettersListParams{Erased: sessions.ErasedText, OnlyKeys: pg.Texts(only), MaxRows: pg.Clamp(limit)})
+	rows, err := s.db.Q.DeadLettersList(ctx, s.db.Pool, &dbsqlc.DeadLettersListParams{Erased: sessions.ErasedText, OnlyKeys: pg.Texts(only), MaxRows: pg.Clamp(limit)})
 	if err != nil {
 		return nil, fmt.Errorf("listing dead letters: %w", err)
 	}
@@ -25,11 +25,11 @@ func (s *Store) DeadLetters(ctx context.Context, only []sessions.Key, limit int)
 // sessions.ErrNotFound when the message is no dead letter. A turn takes it alone, since it may fail again.
 func (s *Store) RetryDeadLetter(ctx context.Context, id int64) (sessions.Key, error) {
 	var key sessions.Key
-	err := s.InTx(ctx, func(tx pgx.Tx) (err error) {
-		if key, err = s.Q.DeadLetterRetry(ctx, tx, &dbsqlc.DeadLetterRetryParams{ID: id, Erased: sessions.ErasedText}); err != nil {
+	err := s.db.InTx(ctx, func(tx pgx.Tx) (err error) {
+		if key, err = s.db.Q.DeadLetterRetry(ctx, tx, &dbsqlc.DeadLetterRetryParams{ID: id, Erased: sessions.ErasedText}); err != nil {
 			return err
 		}
-		return s.Q.Notify(ctx, tx, "|"+string(key))
+		return s.db.Q.Notify(ctx, tx, "|"+string(key))
 	})
 	if err != nil {
 		return "", fmt.Errorf("retrying dead letter %d: %w", id, pg.AsNotFound(err))

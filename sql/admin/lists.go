@@ -12,14 +12,14 @@ import (
 )
 
 // Store lists rows for administrators.
-type Store struct{ *pg.DB }
+type Store struct{ db *pg.DB }
 
 // New returns the lists of a database.
 func New(db *pg.DB) *Store { return &Store{db} }
 
 // Sessions lists sessions, the last active first.
 func (s *Store) Sessions(ctx context.Context, limit int) ([]sessions.Session, error) {
-	rows, err := s.Q.SessionsList(ctx, s.Pool, pg.Clamp(limit))
+	rows, err := s.db.Q.SessionsList(ctx, s.db.Pool, pg.Clamp(limit))
 	if err != nil {
 		return nil, fmt.Errorf("listing sessions: %w", err)
 	}
@@ -32,7 +32,7 @@ func (s *Store) Sessions(ctx context.Context, limit int) ([]sessions.Session, er
 
 // Session returns one session, or sessions.ErrNotFound.
 func (s *Store) Session(ctx context.Context, key sessions.Key) (sessions.Session, error) {
-	row, err := s.Q.SessionFind(ctx, s.Pool, key)
+	row, err := s.db.Q.SessionFind(ctx, s.db.Pool, key)
 	if err != nil {
 		return sessions.Session{}, fmt.Errorf("reading a session: %w", pg.AsNotFound(err))
 	}
@@ -42,7 +42,7 @@ func (s *Store) Session(ctx context.Context, key sessions.Key) (sessions.Session
 // Events lists a session's log in order of arrival, with pending and dead messages and summaries, from IDs above
 // after.
 func (s *Store) Events(ctx context.Context, key sessions.Key, after int64, limit int) ([]sessions.Event, error) {
-	rows, err := s.Q.EventsList(ctx, s.Pool, &dbsqlc.EventsListParams{
+	rows, err := s.db.Q.EventsList(ctx, s.db.Pool, &dbsqlc.EventsListParams{
 		SessionKey: key, AfterID: after, MaxRows: pg.Clamp(limit),
 	})
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *Store) Events(ctx context.Context, key sessions.Key, after int64, limit
 
 // Compactions implements sessions.Store.
 func (s *Store) Compactions(ctx context.Context, key sessions.Key, limit int) ([]sessions.LogEntry, error) {
-	rows, err := s.Q.CompactionsList(ctx, s.Pool, &dbsqlc.CompactionsListParams{
+	rows, err := s.db.Q.CompactionsList(ctx, s.db.Pool, &dbsqlc.CompactionsListParams{
 		SessionKey: string(key), MaxRows: pg.Clamp(limit),
 	})
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Store) Compactions(ctx context.Context, key sessions.Key, limit int) ([
 
 // Compaction returns one attempt, or sessions.ErrNotFound.
 func (s *Store) Compaction(ctx context.Context, id int64) (sessions.LogEntry, error) {
-	row, err := s.Q.CompactionFind(ctx, s.Pool, id)
+	row, err := s.db.Q.CompactionFind(ctx, s.db.Pool, id)
 	if err != nil {
 		return sessions.LogEntry{}, fmt.Errorf("reading compaction %d: %w", id, pg.AsNotFound(err))
 	}
@@ -83,7 +83,7 @@ type CompactionEnd struct {
 
 // CompactionEnds returns the remaining state of attempts by id.
 func (s *Store) CompactionEnds(ctx context.Context, ids []int64) (map[int64]CompactionEnd, error) {
-	rows, err := s.Q.CompactionsEnds(ctx, s.Pool, ids)
+	rows, err := s.db.Q.CompactionsEnds(ctx, s.db.Pool, ids)
 	if err != nil {
 		return nil, fmt.Errorf("reading the ends of %d compactions: %w", len(ids), err)
 	}
@@ -96,7 +96,7 @@ func (s *Store) CompactionEnds(ctx context.Context, ids []int64) (map[int64]Comp
 
 // Summary returns one summary of a session, whatever its state, or sessions.ErrNotFound.
 func (s *Store) Summary(ctx context.Context, key sessions.Key, id int64) (sessions.Summary, error) {
-	r, err := s.Q.SummaryFind(ctx, s.Pool, &dbsqlc.SummaryFindParams{SessionKey: key, ID: id})
+	r, err := s.db.Q.SummaryFind(ctx, s.db.Pool, &dbsqlc.SummaryFindParams{SessionKey: key, ID: id})
 	if err != nil {
 		return sessions.Summary{}, fmt.Errorf("reading summary %d: %w", id, pg.AsNotFound(err))
 	}
@@ -118,7 +118,7 @@ type Debt struct {
 
 // Debts lists owed flushes of sessions, nil for all, the oldest first.
 func (s *Store) Debts(ctx context.Context, only []sessions.Key, limit int) ([]Debt, error) {
-	rows, err := s.Q.DebtsList(ctx, s.Pool, &dbsqlc.DebtsListParams{OnlyKeys: pg.Texts(only), MaxRows: pg.Clamp(limit)})
+	rows, err := s.db.Q.DebtsList(ctx, s.db.Pool, &dbsqlc.DebtsListParams{OnlyKeys: pg.Texts(only), MaxRows: pg.Clamp(limit)})
 	if err != nil {
 		return nil, fmt.Errorf("listing flush debts: %w", err)
 	}

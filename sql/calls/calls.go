@@ -16,19 +16,19 @@ import (
 )
 
 // Store implements the port calls.Store of bot/dingtalk, which documents its methods.
-type Store struct{ *pg.DB }
+type Store struct{ db *pg.DB }
 
 // New returns the counts of a database.
 func New(db *pg.DB) *Store { return &Store{db} }
 
 // OpenCallMonth implements calls.Store.
 func (s *Store) OpenCallMonth(ctx context.Context, month string, quota int64) (sessions.CallMonth, error) {
-	begun, err := s.Q.CallsOpen(ctx, s.Pool, &dbsqlc.CallsOpenParams{Month: month, Quota: quota})
+	begun, err := s.db.Q.CallsOpen(ctx, s.db.Pool, &dbsqlc.CallsOpenParams{Month: month, Quota: quota})
 	if err != nil {
 		return sessions.CallMonth{}, fmt.Errorf("beginning the month of calls %s: %w", month, err)
 	}
 	if begun == 0 {
-		if err := s.Q.CallsSetQuota(ctx, s.Pool, &dbsqlc.CallsSetQuotaParams{Month: month, Quota: quota}); err != nil {
+		if err := s.db.Q.CallsSetQuota(ctx, s.db.Pool, &dbsqlc.CallsSetQuotaParams{Month: month, Quota: quota}); err != nil {
 			return sessions.CallMonth{}, fmt.Errorf("setting the quota of calls of %s: %w", month, err)
 		}
 	}
@@ -38,11 +38,11 @@ func (s *Store) OpenCallMonth(ctx context.Context, month string, quota int64) (s
 }
 
 // Now implements calls.Store.
-func (s *Store) Now() time.Time { return s.Clock.Now() }
+func (s *Store) Now() time.Time { return s.db.Clock.Now() }
 
 // Replicas implements calls.Store.
 func (s *Store) Replicas(ctx context.Context) (int, error) {
-	n, err := s.Q.ReplicasRunning(ctx, s.Pool, int(math.Ceil(s.TTL.Seconds())))
+	n, err := s.db.Q.ReplicasRunning(ctx, s.db.Pool, int(math.Ceil(s.db.TTL.Seconds())))
 	if err != nil {
 		return 0, fmt.Errorf("counting the replicas: %w", err)
 	}
@@ -51,7 +51,7 @@ func (s *Store) Replicas(ctx context.Context) (int, error) {
 
 // CallMonth implements calls.Store.
 func (s *Store) CallMonth(ctx context.Context, month string) (sessions.CallMonth, error) {
-	r, err := s.Q.CallsMonth(ctx, s.Pool, month)
+	r, err := s.db.Q.CallsMonth(ctx, s.db.Pool, month)
 	if err != nil {
 		return sessions.CallMonth{}, fmt.Errorf("reading the calls of %s: %w", month, pg.AsNotFound(err))
 	}
@@ -60,11 +60,11 @@ func (s *Store) CallMonth(ctx context.Context, month string) (sessions.CallMonth
 
 // ReserveCalls implements calls.Store.
 func (s *Store) ReserveCalls(ctx context.Context, day string, apis []string, bound int64, now time.Time) (sessions.CallMonth, bool, error) {
-	month, p := sessions.MonthOf(day), s.Pool.Pipeline()
-	s.Q.CallsLock(ctx, p, []string{month})
-	s.Q.CallsCount(ctx, p, []*dbsqlc.CallsCountParams{{Month: month, Apis: apis, Bound: bound, Now: now}})
-	s.Q.CallsCountDay(ctx, p, []*dbsqlc.CallsCountDayParams{{Month: month, Day: day, Apis: apis, Bound: bound, Now: now}})
-	counted := s.Q.CallsReserve(ctx, p, []*dbsqlc.CallsReserveParams{{Month: month, Apis: apis, Bound: bound, Now: now}})
+	month, p := sessions.MonthOf(day), s.db.Pool.Pipeline()
+	s.db.Q.CallsLock(ctx, p, []string{month})
+	s.db.Q.CallsCount(ctx, p, []*dbsqlc.CallsCountParams{{Month: month, Apis: apis, Bound: bound, Now: now}})
+	s.db.Q.CallsCountDay(ctx, p, []*dbsqlc.CallsCountDayParams{{Month: month, Day: day, Apis: apis, Bound: bound, Now: now}})
+	counted := s.db.Q.CallsReserve(ctx, p, []*dbsqlc.CallsReserveParams{{Month: month, Apis: apis, Bound: bound, Now: now}})
 	err := p.Send(ctx)
 	var r dbsqlc.CallsReserveRow
 	if err == nil {
@@ -81,10 +81,10 @@ func (s *Store) ReserveCalls(ctx context.Context, day string, apis []string, bou
 
 // ReturnCall implements calls.Store.
 func (s *Store) ReturnCall(ctx context.Context, day, api string) (sessions.CallMonth, error) {
-	month, p := sessions.MonthOf(day), s.Pool.Pipeline()
-	returned := s.Q.CallsReturn(ctx, p, []string{month})
-	s.Q.CallsUncount(ctx, p, []*dbsqlc.CallsUncountParams{{Month: month, Api: api}})
-	s.Q.CallsUncountDay(ctx, p, []*dbsqlc.CallsUncountDayParams{{Day: day, Api: api}})
+	month, p := sessions.MonthOf(day), s.db.Pool.Pipeline()
+	returned := s.db.Q.CallsReturn(ctx, p, []string{month})
+	s.db.Q.CallsUncount(ctx, p, []*dbsqlc.CallsUncountParams{{Month: month, Api: api}})
+	s.db.Q.CallsUncountDay(ctx, p, []*dbsqlc.CallsUncountDayParams{{Day: day, Api: api}})
 	err := p.Send(ctx)
 	var r dbsqlc.CallsReturnRow
 	if err == nil {
@@ -98,7 +98,7 @@ func (s *Store) ReturnCall(ctx context.Context, day, api string) (sessions.CallM
 
 // ReportCallLevel implements calls.Store.
 func (s *Store) ReportCallLevel(ctx context.Context, month string, level int) (bool, error) {
-	n, err := s.Q.CallsReport(ctx, s.Pool, &dbsqlc.CallsReportParams{Month: month, Level: level})
+	n, err := s.db.Q.CallsReport(ctx, s.db.Pool, &dbsqlc.CallsReportParams{Month: month, Level: level})
 	if err != nil {
 		return false, fmt.Errorf("reporting the level of calls of %s: %w", month, err)
 	}
@@ -111,7 +111,7 @@ func (s *Store) PersonCalls(ctx context.Context, month string, person sessions.U
 	if err != nil {
 		return 0, err
 	}
-	n, err := s.Q.CallsOfPerson(ctx, s.Pool, subject)
+	n, err := s.db.Q.CallsOfPerson(ctx, s.db.Pool, subject)
 	if err != nil {
 		return 0, fmt.Errorf("reading a person's calls of %s: %w", month, err)
 	}
@@ -124,7 +124,7 @@ func (s *Store) CountPersonCall(ctx context.Context, month string, person sessio
 	if err != nil {
 		return err
 	}
-	if err := s.Q.CallsCountPerson(ctx, s.Pool, &dbsqlc.CallsCountPersonParams{Subject: subject, EndsAt: until}); err != nil {
+	if err := s.db.Q.CallsCountPerson(ctx, s.db.Pool, &dbsqlc.CallsCountPersonParams{Subject: subject, EndsAt: until}); err != nil {
 		return fmt.Errorf("counting a person's call of %s: %w", month, err)
 	}
 	return nil
@@ -137,7 +137,7 @@ func (s *Store) ofPerson(ctx context.Context, month string, person sessions.User
 	if err != nil {
 		return nil, fmt.Errorf("reading the month of a call: %w", err)
 	}
-	key, err := limits.KeyOf(ctx, s.DB, first.AddDate(0, 1, -1))
+	key, err := limits.KeyOf(ctx, s.db, first.AddDate(0, 1, -1))
 	if err != nil {
 		return nil, err
 	}
@@ -146,9 +146,9 @@ func (s *Store) ofPerson(ctx context.Context, month string, person sessions.User
 
 // ExhaustCalls implements calls.Store.
 func (s *Store) ExhaustCalls(ctx context.Context, month string, until time.Time) (bool, error) {
-	p := s.Pool.Pipeline()
-	locked := s.Q.CallsLock(ctx, p, []string{month})
-	s.Q.CallsExhaust(ctx, p, []*dbsqlc.CallsExhaustParams{{Month: month, Until: until}})
+	p := s.db.Pool.Pipeline()
+	locked := s.db.Q.CallsLock(ctx, p, []string{month})
+	s.db.Q.CallsExhaust(ctx, p, []*dbsqlc.CallsExhaustParams{{Month: month, Until: until}})
 	err := p.Send(ctx)
 	var before dbsqlc.CallsLockRow
 	if err == nil {
@@ -164,15 +164,15 @@ func (s *Store) ExhaustCalls(ctx context.Context, month string, until time.Time)
 // [sessions.ErrNotFound] for a month without a call.
 func (s *Store) ResumeCalls(ctx context.Context, month string) (sessions.ResumedCalls, error) {
 	out := sessions.ResumedCalls{Month: month}
-	err := s.InTx(ctx, func(tx pgx.Tx) error {
-		r, err := pg.One(s.Q.CallsLock(ctx, tx, []string{month}).QueryRow)
+	err := s.db.InTx(ctx, func(tx pgx.Tx) error {
+		r, err := pg.One(s.db.Q.CallsLock(ctx, tx, []string{month}).QueryRow)
 		if err == nil {
-			err = s.Q.CallsResume(ctx, tx, month)
+			err = s.db.Q.CallsResume(ctx, tx, month)
 		}
 		if err != nil {
 			return err
 		}
-		replies, err := s.Q.RepliesResume(ctx, tx)
+		replies, err := s.db.Q.RepliesResume(ctx, tx)
 		out.RefusedUntil, out.Replies, out.Calls, out.Quota = pg.OrZero(r.ExhaustedUntil), int(replies), r.Calls, r.Quota
 		return err
 	})
@@ -186,7 +186,7 @@ func (s *Store) ResumeCalls(ctx context.Context, month string) (sessions.Resumed
 // all; byDay lists days instead.
 func (s *Store) CallCounts(ctx context.Context, month string, byDay bool, limit int) ([]sessions.CallCount, error) {
 	if byDay {
-		rows, err := s.Q.CallsDays(ctx, s.Pool, &dbsqlc.CallsDaysParams{Month: month, MaxRows: limit})
+		rows, err := s.db.Q.CallsDays(ctx, s.db.Pool, &dbsqlc.CallsDaysParams{Month: month, MaxRows: limit})
 		if err != nil {
 			return nil, fmt.Errorf("listing the calls by day: %w", err)
 		}
@@ -196,7 +196,7 @@ func (s *Store) CallCounts(ctx context.Context, month string, byDay bool, limit 
 		}
 		return out, nil
 	}
-	rows, err := s.Q.CallsList(ctx, s.Pool, &dbsqlc.CallsListParams{Month: month, MaxRows: limit})
+	rows, err := s.db.Q.CallsList(ctx, s.db.Pool, &dbsqlc.CallsListParams{Month: month, MaxRows: limit})
 	if err != nil {
 		return nil, fmt.Errorf("listing the calls by month: %w", err)
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // Store commits compactions, undoes them, and logs every attempt.
-type Store struct{ *pg.DB }
+type Store struct{ db *pg.DB }
 
 // New returns the compactions of a database.
 func New(db *pg.DB) *Store { return &Store{db} }
@@ -45,7 +45,7 @@ func (s *Store) Compact(
 	ctx context.Context, l sessions.Lease, c sessions.Compaction,
 ) (sessions.Compacted, error) {
 	var done sessions.Compacted
-	err := s.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
+	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
 		if err := within(row, c.Gen, c.From, c.Through); err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func (s *Store) unchanged(ctx context.Context, tx pgx.Tx, key sessions.Key, c se
 	if c.Source == "" {
 		return nil
 	}
-	rows, err := s.Q.EventsRange(ctx, tx, &dbsqlc.EventsRangeParams{
+	rows, err := s.db.Q.EventsRange(ctx, tx, &dbsqlc.EventsRangeParams{
 		SessionKey: key, AfterSeq: c.From, ThroughSeq: c.Through, MaxRows: math.MaxInt32,
 	})
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Store) unforgotten(ctx context.Context, tx pgx.Tx, p *sessions.Pinned) 
 	if len(rows) == 0 {
 		return nil
 	}
-	held, err := s.Q.MemoriesHold(ctx, tx, rows)
+	held, err := s.db.Q.MemoriesHold(ctx, tx, rows)
 	if err == nil && len(held) != len(rows) {
 		err = sessions.ErrLeaseLost
 	}
@@ -112,7 +112,7 @@ func (s *Store) compact(
 	var done sessions.Compacted
 	key := row.SessionKey
 	entry, before := c.Log, ViewBefore{Cursor: c.From, Pinned: row.Pinned}
-	size, err := s.Q.ViewTokens(ctx, tx, &dbsqlc.ViewTokensParams{SessionKey: key, AfterSeq: c.From})
+	size, err := s.db.Q.ViewTokens(ctx, tx, &dbsqlc.ViewTokensParams{SessionKey: key, AfterSeq: c.From})
 	if err != nil {
 		return done, err
 	}
@@ -120,7 +120,7 @@ func (s *Store) compact(
 	if err != nil {
 		return done, err
 	}
-	if err := s.Q.EventsArchive(ctx, tx, &dbsqlc.EventsArchiveParams{
+	if err := s.db.Q.EventsArchive(ctx, tx, &dbsqlc.EventsArchiveParams{
 		SessionKey: key, StartSeq: c.From + 1, EndSeq: c.Through,
 	}); err != nil {
 		return done, err
@@ -128,20 +128,20 @@ func (s *Store) compact(
 	if before.Shown, err = s.show(ctx, tx, key, c); err != nil {
 		return done, err
 	}
-	left, err := s.Q.ViewTokens(ctx, tx, &dbsqlc.ViewTokensParams{SessionKey: key, AfterSeq: c.Through})
+	left, err := s.db.Q.ViewTokens(ctx, tx, &dbsqlc.ViewTokensParams{SessionKey: key, AfterSeq: c.Through})
 	if err != nil {
 		return done, err
 	}
 	size -= left
 	before.Freed = &size
-	deleted, err := s.Q.BlobsSweep(ctx, tx, &dbsqlc.BlobsSweepParams{SessionKey: key, AfterSeq: c.Through})
+	deleted, err := s.db.Q.BlobsSweep(ctx, tx, &dbsqlc.BlobsSweepParams{SessionKey: key, AfterSeq: c.Through})
 	if err != nil {
 		return done, err
 	}
 	if done.BlobsDeleted = len(deleted); len(deleted) > 0 {
 		entry.Audit = sessions.AuditOffloads(entry.Audit, deleted)
 	}
-	if err := s.Q.JobDelete(ctx, tx, key); err != nil {
+	if err := s.db.Q.JobDelete(ctx, tx, key); err != nil {
 		return done, err
 	}
 	entry.Key, entry.Outcome = key, "committed"
@@ -159,11 +159,11 @@ func (s *Store) compact(
 		done.Replies = []sessions.Outgoing{out}
 	}
 	if len(c.Summaries) > 0 {
-		if err := s.Q.SessionSummarized(ctx, tx, key); err != nil {
+		if err := s.db.Q.SessionSummarized(ctx, tx, key); err != nil {
 			return done, err
 		}
 	}
-	return done, s.Q.SessionCompacted(ctx, tx, &dbsqlc.SessionCompactedParams{
+	return done, s.db.Q.SessionCompacted(ctx, tx, &dbsqlc.SessionCompactedParams{
 		SessionKey: key, ThroughSeq: c.Through,
 		Freed: min(max(c.Freed, -math.MaxInt32), math.MaxInt32), RearmTokens: pg.Clamp(c.RearmTokens),
 		Pin: c.Pinned != nil, Pinned: pg.Clean(pg.OrZero(c.Pinned).Text),
@@ -177,7 +177,7 @@ func (s *Store) notice(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, r se
 	if err != nil {
 		return out, err
 	}
-	made, err := s.Q.OutboxNotice(ctx, tx, &dbsqlc.OutboxNoticeParams{
+	made, err := s.db.Q.OutboxNotice(ctx, tx, &dbsqlc.OutboxNoticeParams{
 		SessionKey: row.SessionKey, Target: target, Body: pg.Clean(r.Text), Nonce: pg.Clean(r.Nonce), Owner: string(pg.OrZero(row.LeaseOwner)),
 		HandSeconds: pg.ClaimTime.Seconds(),
 	})
@@ -188,14 +188,14 @@ func (s *Store) notice(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, r se
 // Log implements sessions.Store.
 func (s *Store) Log(ctx context.Context, l sessions.Lease, e sessions.LogEntry) error {
 	e.Key = l.Key
-	err := s.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
+	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
 		if _, err := s.logAttempt(ctx, tx, e, attempt{gen: row.Gen}); err != nil {
 			return err
 		}
-		if err := spend.Add(ctx, tx, s.DB, l.Key, sessions.Spending{Kind: sessions.SpentSummary, Usage: e.Usage, Cost: e.Cost, Model: e.Model}); err != nil {
+		if err := spend.Add(ctx, tx, s.db, l.Key, sessions.Spending{Kind: sessions.SpentSummary, Usage: e.Usage, Cost: e.Cost, Model: e.Model}); err != nil {
 			return err
 		}
-		return s.Q.SessionCompactFailed(ctx, tx, &dbsqlc.SessionCompactFailedParams{
+		return s.db.Q.SessionCompactFailed(ctx, tx, &dbsqlc.SessionCompactFailedParams{
 			SessionKey: l.Key, CompactFailures: pg.Clamp(e.Failures), CompactRetryAt: pg.OrNil(e.RetryAt), RearmTokens: pg.Clamp(e.Rearm),
 			Failed: e.Outcome == "failed" || e.Outcome == "rejected", Error: pg.Clean(e.Error),
 		})
@@ -241,7 +241,7 @@ func (s *Store) logAttempt(
 	if err := s.complete(ctx, tx, p, a); err != nil {
 		return e, err
 	}
-	row, err := s.Q.CompactionInsert(ctx, tx, p)
+	row, err := s.db.Q.CompactionInsert(ctx, tx, p)
 	e.ID, e.CreatedAt, e.RequestedBy = row.ID, row.CreatedAt, p.RequestedBy
 	return e, err
 }
@@ -249,7 +249,7 @@ func (s *Store) logAttempt(
 // complete sets the newest flush of the cycle, and the sender of the message that asked for an undo.
 func (s *Store) complete(ctx context.Context, tx pgx.Tx, p *dbsqlc.CompactionInsertParams, a attempt) error {
 	if a.cycle != nil {
-		flush, err := s.Q.FlushOfCycle(ctx, tx, &dbsqlc.FlushOfCycleParams{SessionKey: p.SessionKey, Gen: a.gen, Epoch: *a.cycle})
+		flush, err := s.db.Q.FlushOfCycle(ctx, tx, &dbsqlc.FlushOfCycleParams{SessionKey: p.SessionKey, Gen: a.gen, Epoch: *a.cycle})
 		if err == nil {
 			p.FlushID = &flush
 		} else if !errors.Is(err, pgx.ErrNoRows) {
@@ -259,7 +259,7 @@ func (s *Store) complete(ctx context.Context, tx pgx.Tx, p *dbsqlc.CompactionIns
 	if a.askedBy == 0 || p.RequestedBy != "" {
 		return nil
 	}
-	asker, err := s.Q.CompactionAsker(ctx, tx, &dbsqlc.CompactionAskerParams{SessionKey: p.SessionKey, ID: a.askedBy})
+	asker, err := s.db.Q.CompactionAsker(ctx, tx, &dbsqlc.CompactionAskerParams{SessionKey: p.SessionKey, ID: a.askedBy})
 	if p.RequestedBy = string(asker); errors.Is(err, pgx.ErrNoRows) {
 		return nil
 	}
@@ -270,8 +270,8 @@ func (s *Store) complete(ctx context.Context, tx pgx.Tx, p *dbsqlc.CompactionIns
 func (s *Store) Backlogs(
 	ctx context.Context, owner sessions.ReplicaID, tokens int, after sessions.Key, limit int,
 ) ([]sessions.Session, error) {
-	rows, err := s.Q.SessionsBacklog(ctx, s.Pool, &dbsqlc.SessionsBacklogParams{
-		Owner: string(owner), TtlSeconds: s.TTL.Seconds(), Least: pg.Clamp(tokens), AfterKey: string(after), MaxRows: pg.Clamp(limit),
+	rows, err := s.db.Q.SessionsBacklog(ctx, s.db.Pool, &dbsqlc.SessionsBacklogParams{
+		Owner: string(owner), TtlSeconds: s.db.TTL.Seconds(), Least: pg.Clamp(tokens), AfterKey: string(after), MaxRows: pg.Clamp(limit),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing backlogs for replica %s: %w", owner, err)

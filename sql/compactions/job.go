@@ -18,7 +18,7 @@ import (
 // OpenJob implements sessions.Store.
 func (s *Store) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (sessions.Source, error) {
 	var src sessions.Source
-	err := s.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
+	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
 		if err := within(row, j.Gen, j.From, j.Through); err != nil {
 			return err
 		}
@@ -29,7 +29,7 @@ func (s *Store) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (
 			SessionKey: l.Key, Gen: j.Gen, FromSeq: j.From, ThroughSeq: j.Through, SourceHash: src.Hash, Version: pg.Clean(j.Version),
 			Attempts: 1,
 		}
-		old, err := s.Q.JobFind(ctx, tx, l.Key)
+		old, err := s.db.Q.JobFind(ctx, tx, l.Key)
 		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
@@ -38,7 +38,7 @@ func (s *Store) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (
 				p.Staged, src.Staged = old.Staged, old.Staged
 			}
 		}
-		return s.Q.JobOpen(ctx, tx, p)
+		return s.db.Q.JobOpen(ctx, tx, p)
 	})
 	if err != nil {
 		return sessions.Source{}, fmt.Errorf("opening a compaction of events %d to %d: %w", j.From+1, j.Through, pg.AsRefused(err))
@@ -50,7 +50,7 @@ func (s *Store) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (
 // to others.
 func (s *Store) source(ctx context.Context, tx pgx.Tx, key sessions.Key, j sessions.Job) (sessions.Source, error) {
 	var src sessions.Source
-	rows, err := s.Q.EventsSource(ctx, tx, &dbsqlc.EventsSourceParams{SessionKey: key, AfterSeq: j.From, ThroughSeq: j.Through})
+	rows, err := s.db.Q.EventsSource(ctx, tx, &dbsqlc.EventsSourceParams{SessionKey: key, AfterSeq: j.From, ThroughSeq: j.Through})
 	if err != nil {
 		return src, err
 	}
@@ -80,14 +80,14 @@ func (s *Store) source(ctx context.Context, tx pgx.Tx, key sessions.Key, j sessi
 
 // StageJob implements sessions.Store.
 func (s *Store) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte, paid sessions.Spending) error {
-	err := s.WithLease(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) error {
-		n, err := s.Q.JobStage(ctx, tx, &dbsqlc.JobStageParams{
+	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) error {
+		n, err := s.db.Q.JobStage(ctx, tx, &dbsqlc.JobStageParams{
 			SessionKey: l.Key, Gen: j.Gen, FromSeq: j.From, ThroughSeq: j.Through, Version: pg.Clean(j.Version), Staged: staged,
 		})
 		if err := pg.Require(n, err, sessions.ErrConflict); err != nil {
 			return err
 		}
-		return spend.Add(ctx, tx, s.DB, l.Key, paid)
+		return spend.Add(ctx, tx, s.db, l.Key, paid)
 	})
 	if err != nil {
 		return fmt.Errorf("staging a compaction of events %d to %d: %w", j.From+1, j.Through, pg.AsRefused(err))
@@ -97,7 +97,7 @@ func (s *Store) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, 
 
 // MarkUpkeep implements sessions.Store.
 func (s *Store) MarkUpkeep(ctx context.Context, l sessions.Lease, limit time.Duration) error {
-	n, err := s.Q.UpkeepMark(ctx, s.Pool, &dbsqlc.UpkeepMarkParams{
+	n, err := s.db.Q.UpkeepMark(ctx, s.db.Pool, &dbsqlc.UpkeepMarkParams{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, LimitSeconds: limit.Seconds(),
 	})
 	if err := pg.Require(n, err, sessions.ErrLeaseLost); err != nil {
@@ -108,7 +108,7 @@ func (s *Store) MarkUpkeep(ctx context.Context, l sessions.Lease, limit time.Dur
 
 // Job implements sessions.Store.
 func (s *Store) Job(ctx context.Context, key sessions.Key) (sessions.Job, error) {
-	row, err := s.Q.JobFind(ctx, s.Pool, key)
+	row, err := s.db.Q.JobFind(ctx, s.db.Pool, key)
 	if err != nil {
 		return sessions.Job{}, fmt.Errorf("reading the compaction under way: %w", pg.AsNotFound(err))
 	}

@@ -14,7 +14,7 @@ import (
 
 // RequestCompaction returns [sessions.ErrConflict] while a request waits or runs.
 func (s *Store) RequestCompaction(ctx context.Context, r sessions.CompactionRequest) error {
-	n, err := s.Q.CompactionRequest(ctx, s.Pool, &dbsqlc.CompactionRequestParams{SessionKey: r.Key, Settings: pg.Clean(r.Settings), Focus: pg.Clean(r.Focus), RequestedBy: pg.Clean(r.RequestedBy)})
+	n, err := s.db.Q.CompactionRequest(ctx, s.db.Pool, &dbsqlc.CompactionRequestParams{SessionKey: r.Key, Settings: pg.Clean(r.Settings), Focus: pg.Clean(r.Focus), RequestedBy: pg.Clean(r.RequestedBy)})
 	if err := pg.Require(n, err, sessions.ErrConflict); err != nil {
 		return fmt.Errorf("requesting a compaction: %w", err)
 	}
@@ -23,7 +23,7 @@ func (s *Store) RequestCompaction(ctx context.Context, r sessions.CompactionRequ
 
 // CompactionRequested returns the request of a session that waits or runs.
 func (s *Store) CompactionRequested(ctx context.Context, key sessions.Key) (r sessions.CompactionRequest, ok bool, err error) {
-	row, err := s.Q.CompactionRequestFind(ctx, s.Pool, key)
+	row, err := s.db.Q.CompactionRequestFind(ctx, s.db.Pool, key)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return r, false, nil
 	}
@@ -35,8 +35,8 @@ func (s *Store) CompactionRequested(ctx context.Context, key sessions.Key) (r se
 
 // CompactionRequests implements sessions.CompactionRequests.
 func (s *Store) CompactionRequests(ctx context.Context, owner sessions.ReplicaID, limit int) ([]sessions.CompactionRequest, error) {
-	rows, err := s.Q.CompactionRequestsDue(ctx, s.Pool, &dbsqlc.CompactionRequestsDueParams{
-		Owner: string(owner), TtlSeconds: s.TTL.Seconds(), MaxRows: pg.Clamp(limit),
+	rows, err := s.db.Q.CompactionRequestsDue(ctx, s.db.Pool, &dbsqlc.CompactionRequestsDueParams{
+		Owner: string(owner), TtlSeconds: s.db.TTL.Seconds(), MaxRows: pg.Clamp(limit),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing requested compactions for replica %s: %w", owner, err)
@@ -50,9 +50,9 @@ func (s *Store) CompactionRequests(ctx context.Context, owner sessions.ReplicaID
 
 // StartRequest implements sessions.CompactionRequests.
 func (s *Store) StartRequest(ctx context.Context, l sessions.Lease) (int, error) {
-	n, err := s.Q.CompactionRequestStart(ctx, s.Pool, &dbsqlc.CompactionRequestStartParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term})
+	n, err := s.db.Q.CompactionRequestStart(ctx, s.db.Pool, &dbsqlc.CompactionRequestStartParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term})
 	if errors.Is(err, pgx.ErrNoRows) {
-		if _, err = s.Q.CompactionRequestFind(ctx, s.Pool, l.Key); err == nil {
+		if _, err = s.db.Q.CompactionRequestFind(ctx, s.db.Pool, l.Key); err == nil {
 			err = sessions.ErrLeaseLost
 		}
 	}
@@ -64,7 +64,7 @@ func (s *Store) StartRequest(ctx context.Context, l sessions.Lease) (int, error)
 
 // ReturnRequest implements sessions.CompactionRequests.
 func (s *Store) ReturnRequest(ctx context.Context, l sessions.Lease, attempt int) error {
-	if err := s.Q.CompactionRequestReturn(ctx, s.Pool, &dbsqlc.CompactionRequestReturnParams{
+	if err := s.db.Q.CompactionRequestReturn(ctx, s.db.Pool, &dbsqlc.CompactionRequestReturnParams{
 		SessionKey: l.Key, Owner: string(l.Owner), Attempt: pg.Clamp(attempt),
 	}); err != nil {
 		return fmt.Errorf("returning the requested compaction: %w", err)
@@ -74,7 +74,7 @@ func (s *Store) ReturnRequest(ctx context.Context, l sessions.Lease, attempt int
 
 // EndRequest implements sessions.CompactionRequests.
 func (s *Store) EndRequest(ctx context.Context, l sessions.Lease, attempt int) error {
-	if err := s.Q.CompactionRequestEnd(ctx, s.Pool, &dbsqlc.CompactionRequestEndParams{
+	if err := s.db.Q.CompactionRequestEnd(ctx, s.db.Pool, &dbsqlc.CompactionRequestEndParams{
 		SessionKey: l.Key, Owner: string(l.Owner), Attempt: pg.Clamp(attempt),
 	}); err != nil {
 		return fmt.Errorf("ending the requested compaction: %w", err)
@@ -85,7 +85,7 @@ func (s *Store) EndRequest(ctx context.Context, l sessions.Lease, attempt int) e
 // RetryDebt ends the pause of an owed flush: the background repeats it at its next check. It returns
 // [sessions.ErrNotFound] for a session that owes none.
 func (s *Store) RetryDebt(ctx context.Context, key sessions.Key) error {
-	n, err := s.Q.DebtRetry(ctx, s.Pool, key)
+	n, err := s.db.Q.DebtRetry(ctx, s.db.Pool, key)
 	if err := pg.Require(n, err, sessions.ErrNotFound); err != nil {
 		return fmt.Errorf("retrying the owed flush: %w", err)
 	}

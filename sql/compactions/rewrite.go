@@ -15,15 +15,15 @@ import (
 
 // Rewrite implements sessions.Store.
 func (s *Store) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewritten) error {
-	err := s.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
-		n, err := s.Q.SummaryRewrite(ctx, tx, &dbsqlc.SummaryRewriteParams{
+	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
+		n, err := s.db.Q.SummaryRewrite(ctx, tx, &dbsqlc.SummaryRewriteParams{
 			SessionKey: l.Key, ID: w.ID, Summary: pg.Clean(w.Text), Tokens: pg.Clamp(w.Tokens), Model: pg.Clean(w.Log.Model),
 			Erased: sessions.ErasedText,
 		})
 		if err := pg.Require(n, err, sessions.ErrConflict); err != nil {
 			return err
 		}
-		if err := s.Q.SessionRewritten(ctx, tx, &dbsqlc.SessionRewrittenParams{
+		if err := s.db.Q.SessionRewritten(ctx, tx, &dbsqlc.SessionRewrittenParams{
 			SessionKey: l.Key, Growth: min(max(w.Growth, -math.MaxInt32), math.MaxInt32),
 		}); err != nil {
 			return err
@@ -33,7 +33,7 @@ func (s *Store) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewrit
 		if _, err := s.logAttempt(ctx, tx, entry, attempt{gen: row.Gen, summary: &w.ID, cycle: &row.CompactionCount}); err != nil {
 			return err
 		}
-		return spend.Add(ctx, tx, s.DB, l.Key, sessions.Spending{Kind: sessions.SpentSummary, Usage: w.Log.Usage, Cost: w.Log.Cost, Model: w.Log.Model})
+		return spend.Add(ctx, tx, s.db, l.Key, sessions.Spending{Kind: sessions.SpentSummary, Usage: w.Log.Usage, Cost: w.Log.Cost, Model: w.Log.Model})
 	})
 	if err != nil {
 		return fmt.Errorf("rewriting summary %d: %w", w.ID, pg.AsRefused(err))

@@ -30,7 +30,7 @@ type viewSummary struct {
 func (s *Store) summarise(
 	ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, c sessions.Compaction, before *ViewBefore,
 ) (*int64, error) {
-	rows, err := s.Q.SummariesActive(ctx, tx, row.SessionKey)
+	rows, err := s.db.Q.SummariesActive(ctx, tx, row.SessionKey)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (s *Store) summarise(
 		return nil, nil
 	}
 	last := fresh[len(fresh)-1]
-	return newest, s.Q.EventSummaryInsert(ctx, tx, &dbsqlc.EventSummaryInsertParams{
+	return newest, s.db.Q.EventSummaryInsert(ctx, tx, &dbsqlc.EventSummaryInsertParams{
 		SessionKey: row.SessionKey, Content: last.text, Tokens: last.tokens,
 	})
 }
@@ -106,7 +106,7 @@ func (s *Store) replace(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, t *
 		p.ToldCount += a.count
 		ids = append(ids, a.id)
 	}
-	stored, err := s.Q.SummaryInsert(ctx, tx, p)
+	stored, err := s.db.Q.SummaryInsert(ctx, tx, p)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return fmt.Errorf("the log has a gap: %w", sessions.ErrConflict)
 	}
@@ -115,11 +115,11 @@ func (s *Store) replace(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, t *
 	}
 	t.id, t.first, t.last, t.count = stored.ID, stored.StartMsgID, stored.EndMsgID, stored.MsgCount
 	if len(ids) > 0 {
-		if err := s.Q.SummariesSupersede(ctx, tx, &dbsqlc.SummariesSupersedeParams{
+		if err := s.db.Q.SummariesSupersede(ctx, tx, &dbsqlc.SummariesSupersedeParams{
 			SessionKey: row.SessionKey, By: &t.id, Ids: ids,
 		}); err != nil {
 			return err
 		}
 	}
-	return s.Q.SummaryActivate(ctx, tx, &dbsqlc.SummaryActivateParams{SessionKey: row.SessionKey, ID: t.id})
+	return s.db.Q.SummaryActivate(ctx, tx, &dbsqlc.SummaryActivateParams{SessionKey: row.SessionKey, ID: t.id})
 }

@@ -18,7 +18,7 @@ import (
 
 // Undo implements sessions.Store.
 func (s *Store) Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (entry sessions.LogEntry, err error) {
-	err = s.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
+	err = s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
 		entry, err = s.undo(ctx, tx, row, 0, asker{event: event}, rest)
 		return err
 	})
@@ -32,8 +32,8 @@ func (s *Store) Undo(ctx context.Context, l sessions.Lease, event int64, rest in
 // cursor has moved. A turn in progress appends to the restored view. The id 0 stands for the newest;
 // [sessions.ErrConflict] says that another one is the newest. by is the operator or person who asks.
 func (s *Store) UndoCompaction(ctx context.Context, key sessions.Key, id int64, by string, rest int) (entry sessions.LogEntry, err error) {
-	err = s.InTx(ctx, func(tx pgx.Tx) error {
-		row, err := s.Q.SessionLock(ctx, tx, key)
+	err = s.db.InTx(ctx, func(tx pgx.Tx) error {
+		row, err := s.db.Q.SessionLock(ctx, tx, key)
 		if err != nil {
 			return pg.AsNotFound(err)
 		}
@@ -58,9 +58,9 @@ func (s *Store) undo(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, id int
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return again, err
 	}
-	done, err := s.Q.CompactionUndoable(ctx, tx, &dbsqlc.CompactionUndoableParams{SessionKey: key, Gen: row.Gen})
+	done, err := s.db.Q.CompactionUndoable(ctx, tx, &dbsqlc.CompactionUndoableParams{SessionKey: key, Gen: row.Gen})
 	if errors.Is(err, pgx.ErrNoRows) {
-		gone, err := s.Q.UndoExpired(ctx, tx, &dbsqlc.UndoExpiredParams{SessionKey: key, Gen: row.Gen})
+		gone, err := s.db.Q.UndoExpired(ctx, tx, &dbsqlc.UndoExpiredParams{SessionKey: key, Gen: row.Gen})
 		if err == nil && gone {
 			err = sessions.ErrUndoExpired
 		}
@@ -84,10 +84,10 @@ func (s *Store) undo(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, id int
 	if before.Freed != nil {
 		freed -= int64(math.Round(row.Calibration * float64(*before.Freed-grown)))
 	}
-	if err := s.Q.CompactionUndone(ctx, tx, &dbsqlc.CompactionUndoneParams{SessionKey: key, ID: done.ID}); err != nil {
+	if err := s.db.Q.CompactionUndone(ctx, tx, &dbsqlc.CompactionUndoneParams{SessionKey: key, ID: done.ID}); err != nil {
 		return again, err
 	}
-	size, err := s.Q.SessionUndone(ctx, tx, &dbsqlc.SessionUndoneParams{
+	size, err := s.db.Q.SessionUndone(ctx, tx, &dbsqlc.SessionUndoneParams{
 		SessionKey: key, CompactedSeq: before.Cursor, Freed: freed, Rest: pg.Clamp(rest), Pinned: before.Pinned,
 	})
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *Store) undoneBy(ctx context.Context, tx pgx.Tx, key sessions.Key, event
 	if event == 0 {
 		return sessions.LogEntry{}, pgx.ErrNoRows
 	}
-	row, err := s.Q.CompactionUndoneBy(ctx, tx, &dbsqlc.CompactionUndoneByParams{SessionKey: key, AskedBy: &event})
+	row, err := s.db.Q.CompactionUndoneBy(ctx, tx, &dbsqlc.CompactionUndoneByParams{SessionKey: key, AskedBy: &event})
 	if err != nil {
 		return sessions.LogEntry{}, err
 	}
@@ -116,33 +116,33 @@ func (s *Store) undoneBy(ctx context.Context, tx pgx.Tx, key sessions.Key, event
 // again.
 func (s *Store) restore(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, v ViewBefore) (grown int64, err error) {
 	key := row.SessionKey
-	size, err := s.Q.ViewTokens(ctx, tx, &dbsqlc.ViewTokensParams{SessionKey: key, AfterSeq: row.CompactedSeq})
+	size, err := s.db.Q.ViewTokens(ctx, tx, &dbsqlc.ViewTokensParams{SessionKey: key, AfterSeq: row.CompactedSeq})
 	if err != nil {
 		return 0, err
 	}
 	if err := s.showBefore(ctx, tx, key, v); err != nil {
 		return 0, err
 	}
-	now, err := s.Q.ViewTokens(ctx, tx, &dbsqlc.ViewTokensParams{SessionKey: key, AfterSeq: v.Cursor})
+	now, err := s.db.Q.ViewTokens(ctx, tx, &dbsqlc.ViewTokensParams{SessionKey: key, AfterSeq: v.Cursor})
 	return now - size, err
 }
 
 func (s *Store) showBefore(ctx context.Context, tx pgx.Tx, key sessions.Key, v ViewBefore) error {
 	ids := append([]int64{}, v.Summaries...)
-	if err := s.Q.SummariesUndo(ctx, tx, &dbsqlc.SummariesUndoParams{SessionKey: key, Ids: ids}); err != nil {
+	if err := s.db.Q.SummariesUndo(ctx, tx, &dbsqlc.SummariesUndoParams{SessionKey: key, Ids: ids}); err != nil {
 		return err
 	}
-	if err := s.Q.SummariesRestore(ctx, tx, &dbsqlc.SummariesRestoreParams{SessionKey: key, Ids: ids}); err != nil {
+	if err := s.db.Q.SummariesRestore(ctx, tx, &dbsqlc.SummariesRestoreParams{SessionKey: key, Ids: ids}); err != nil {
 		return err
 	}
-	if err := s.Q.EventsUnarchive(ctx, tx, &dbsqlc.EventsUnarchiveParams{SessionKey: key, AfterSeq: v.Cursor}); err != nil {
+	if err := s.db.Q.EventsUnarchive(ctx, tx, &dbsqlc.EventsUnarchiveParams{SessionKey: key, AfterSeq: v.Cursor}); err != nil {
 		return err
 	}
 	if err := s.showAs(ctx, tx, key, v.Shown, v.Cursor); err != nil {
 		return err
 	}
-	if _, err := s.Q.BlobsSweep(ctx, tx, &dbsqlc.BlobsSweepParams{SessionKey: key, AfterSeq: v.Cursor}); err != nil {
+	if _, err := s.db.Q.BlobsSweep(ctx, tx, &dbsqlc.BlobsSweepParams{SessionKey: key, AfterSeq: v.Cursor}); err != nil {
 		return err
 	}
-	return s.Q.JobDelete(ctx, tx, key)
+	return s.db.Q.JobDelete(ctx, tx, key)
 }

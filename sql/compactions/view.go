@@ -28,7 +28,7 @@ func (s *Store) show(
 			moved = append(moved, sh.Seq)
 		}
 	}
-	rows, err := s.Q.EventsShown(ctx, tx, &dbsqlc.EventsShownParams{
+	rows, err := s.db.Q.EventsShown(ctx, tx, &dbsqlc.EventsShownParams{
 		SessionKey: key, AfterSeq: c.Through, Seqs: slices.Sorted(maps.Keys(wanted)), Moved: moved,
 	})
 	if err != nil {
@@ -57,16 +57,16 @@ func (s *Store) showAs(ctx context.Context, tx pgx.Tx, key sessions.Key, list []
 			p.Seqs, p.Texts, p.Tokens = append(p.Seqs, sh.Seq), append(p.Texts, pg.OrZero(sh.Text)), append(p.Tokens, sh.Tokens)
 			p.BlobIds, p.Whole = append(p.BlobIds, sh.Blob), append(p.Whole, sh.Text == nil)
 		}
-		if err := s.Q.EventsShow(ctx, tx, p); err != nil {
+		if err := s.db.Q.EventsShow(ctx, tx, p); err != nil {
 			return err
 		}
 	}
-	return s.Q.BlobsKeep(ctx, tx, &dbsqlc.BlobsKeepParams{SessionKey: key, AfterSeq: after})
+	return s.db.Q.BlobsKeep(ctx, tx, &dbsqlc.BlobsKeepParams{SessionKey: key, AfterSeq: after})
 }
 
 // Blob implements sessions.Store.
 func (s *Store) Blob(ctx context.Context, key sessions.Key, blob string) (string, error) {
-	body, err := s.Q.BlobFind(ctx, s.Pool, &dbsqlc.BlobFindParams{SessionKey: key, BlobID: pg.Clean(blob)})
+	body, err := s.db.Q.BlobFind(ctx, s.db.Pool, &dbsqlc.BlobFindParams{SessionKey: key, BlobID: pg.Clean(blob)})
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && sessions.BlobOf(body) != blob {
 		body, err = s.logged(ctx, key, blob)
 	}
@@ -79,7 +79,7 @@ func (s *Store) Blob(ctx context.Context, key sessions.Key, blob string) (string
 // A body with another hash is not the one that was moved out.
 func (s *Store) logged(ctx context.Context, key sessions.Key, blob string) (string, error) {
 	address := pg.Clean(blob)
-	bodies, err := s.Q.BlobsLogged(ctx, s.Pool, &dbsqlc.BlobsLoggedParams{SessionKey: key, BlobID: &address})
+	bodies, err := s.db.Q.BlobsLogged(ctx, s.db.Pool, &dbsqlc.BlobsLoggedParams{SessionKey: key, BlobID: &address})
 	if err != nil {
 		return "", err
 	}

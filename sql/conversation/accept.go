@@ -27,7 +27,7 @@ func (s *Store) AcceptHere(
 	ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message, q sessions.PlaceQuery,
 ) (a sessions.Accepted, err error) {
 	lost := false
-	err = s.RetryWhileDown(ctx, func() (err error) {
+	err = s.db.RetryWhileDown(ctx, func() (err error) {
 		one, err := newAcceptance(s, owner, key, m)
 		if err != nil {
 			return err
@@ -89,7 +89,7 @@ func newAcceptance(s *Store, owner sessions.ReplicaID, key sessions.Key, m sessi
 		Store: s, owner: owner, key: key,
 		message: &dbsqlc.MessageAddParams{
 			SessionKey: key, MsgID: id, Content: pg.Clean(m.Text), Message: message,
-			SenderID: sessions.UserID(pg.Clean(string(m.SenderID))), SenderNick: pg.Clean(m.SenderNick), SentAt: sentAt(m, s.Clock.Now()),
+			SenderID: sessions.UserID(pg.Clean(string(m.SenderID))), SenderNick: pg.Clean(m.SenderNick), SentAt: sentAt(m, s.db.Clock.Now()),
 		},
 		session: &dbsqlc.SessionAddParams{
 			SessionKey: key, RobotCode: robot, ConversationID: sessions.ConversationID(pg.Clean(string(m.ConversationID))),
@@ -145,7 +145,7 @@ func (a *acceptance) try(ctx context.Context, q sessions.PlaceQuery) (sessions.A
 	}
 	done := sessions.Accepted{New: !known, EventID: event, Lease: sessions.Lease{Key: a.key}}
 	if known {
-		found, err := a.Q.MessageFind(ctx, a.db(), &dbsqlc.MessageFindParams{SessionKey: a.key, MsgID: a.message.MsgID})
+		found, err := a.db.Q.MessageFind(ctx, a.conn(), &dbsqlc.MessageFindParams{SessionKey: a.key, MsgID: a.message.MsgID})
 		if err != nil {
 			return sessions.Accepted{}, err
 		}
@@ -165,9 +165,9 @@ func (a *acceptance) try(ctx context.Context, q sessions.PlaceQuery) (sessions.A
 	}
 	payload := string(done.Lease.Owner) + "|" + string(a.key)
 	if a.tx != nil { // it goes with the commit of the caller
-		return done, a.Q.Notify(ctx, a.tx, payload)
+		return done, a.db.Q.Notify(ctx, a.tx, payload)
 	}
-	wake(ctx, a.Q, a.Pool, payload)
+	wake(ctx, a.db.Q, a.db.Pool, payload)
 	return done, nil
 }
 
@@ -175,26 +175,26 @@ func (a *acceptance) pipeline() *pg.Pipeline {
 	if a.tx != nil {
 		return pg.PipelineIn(a.tx)
 	}
-	return a.Pool.Pipeline()
+	return a.db.Pool.Pipeline()
 }
 
-func (a *acceptance) db() dbsqlc.DBTX {
+func (a *acceptance) conn() dbsqlc.DBTX {
 	if a.tx != nil {
 		return a.tx
 	}
-	return a.Pool
+	return a.db.Pool
 }
 
 // store writes the message, and reads its session. It returns pgx.ErrNoRows for a message that was stored before.
 func (a *acceptance) store(ctx context.Context, q sessions.PlaceQuery) (int64, *dbsqlc.InboxSessionRow, error) {
 	p := a.pipeline()
 	defer p.Close()
-	added := a.Q.MessageAdd(ctx, p, []*dbsqlc.MessageAddParams{a.message})
-	kept := a.Q.MessageKept(ctx, p, []*dbsqlc.MessageKeptParams{{
+	added := a.db.Q.MessageAdd(ctx, p, []*dbsqlc.MessageAddParams{a.message})
+	kept := a.db.Q.MessageKept(ctx, p, []*dbsqlc.MessageKeptParams{{
 		Mark: pg.DeletionMark(pg.ConversationKey(a.key), a.message.MsgID), SessionMark: pg.DeletionMark(a.key, a.message.MsgID),
 	}})
-	here := a.Q.MessageHere(ctx, p, a.elsewhere(q))
-	session := a.Q.InboxSession(ctx, p, []*dbsqlc.InboxSessionParams{a.read})
+	here := a.db.Q.MessageHere(ctx, p, a.elsewhere(q))
+	session := a.db.Q.InboxSession(ctx, p, []*dbsqlc.InboxSessionParams{a.read})
 	err := p.Send(ctx)
 	switch {
 	case pg.IsCode(pg.Done(kept.Exec), pg.DivisionByZero):
@@ -251,7 +251,7 @@ func (a *acceptance) missing(row *dbsqlc.InboxSessionRow) missing {
 	if row == nil {
 		return missing{session: true, pair: both}
 	}
-	alive := row.HeartbeatAt != nil && row.HeartbeatAt.After(row.Clock.Add(-a.TTL))
+	alive := row.HeartbeatAt != nil && row.HeartbeatAt.After(row.Clock.Add(-a.db.TTL))
 	kind := a.session.ConversationType
 	return missing{
 		lease: row.Owner != string(a.owner) && !alive,
@@ -298,19 +298,19 @@ func (a *acceptance) complete(
 func (a *acceptance) add(ctx context.Context, event int64, m missing) (row *dbsqlc.InboxSessionRow, clash bool, err error) {
 	p, one := a.pipeline(), *a.read
 	if a.tx == nil {
-		a.Q.CommitUnsynced(ctx, p, []string{"off"})
+		a.db.Q.CommitUnsynced(ctx, p, []string{"off"})
 	}
 	if m.session {
 		session := *a.session
 		session.Event = event
-		a.Q.SessionAdd(ctx, p, []*dbsqlc.SessionAddParams{&session})
-		a.Q.SessionIsNew(ctx, p, []*dbsqlc.SessionIsNewParams{{SessionKey: a.key, Event: event}})
+		a.db.Q.SessionAdd(ctx, p, []*dbsqlc.SessionAddParams{&session})
+		a.db.Q.SessionIsNew(ctx, p, []*dbsqlc.SessionIsNewParams{{SessionKey: a.key, Event: event}})
 	}
 	if m.lease {
-		a.Q.LeaseTake(ctx, p, []*dbsqlc.LeaseTakeParams{{SessionKey: a.key, Owner: string(a.owner), TtlSeconds: a.TTL.Seconds()}})
+		a.db.Q.LeaseTake(ctx, p, []*dbsqlc.LeaseTakeParams{{SessionKey: a.key, Owner: string(a.owner), TtlSeconds: a.db.TTL.Seconds()}})
 	}
 	if m.name {
-		a.Q.SessionName(ctx, p, []*dbsqlc.SessionNameParams{{
+		a.db.Q.SessionName(ctx, p, []*dbsqlc.SessionNameParams{{
 			SessionKey: a.key, Title: a.session.Title, ConversationType: string(a.session.ConversationType),
 		}})
 	}
@@ -320,11 +320,11 @@ func (a *acceptance) add(ctx context.Context, event int64, m missing) (row *dbsq
 		pair = append(pair, &dbsqlc.SenderIDAddParams{EncryptedID: one.EncryptedID, RobotCode: one.RobotCode, StaffID: one.StaffID})
 		known = append(known, &dbsqlc.SenderIDsOfParams{EncryptedID: one.EncryptedID, RobotCode: one.RobotCode})
 	}
-	added, all := a.Q.SenderIDAdd(ctx, p, pair), a.Q.SenderIDsOf(ctx, p, known)
+	added, all := a.db.Q.SenderIDAdd(ctx, p, pair), a.db.Q.SenderIDsOf(ctx, p, known)
 	if m.use {
-		a.Q.SenderIDSee(ctx, p, []*dbsqlc.SenderIDSeeParams{{EncryptedID: one.EncryptedID, RobotCode: one.RobotCode, StaffID: one.StaffID}})
+		a.db.Q.SenderIDSee(ctx, p, []*dbsqlc.SenderIDSeeParams{{EncryptedID: one.EncryptedID, RobotCode: one.RobotCode, StaffID: one.StaffID}})
 	}
-	session := a.Q.InboxSession(ctx, p, []*dbsqlc.InboxSessionParams{&one})
+	session := a.db.Q.InboxSession(ctx, p, []*dbsqlc.InboxSessionParams{&one})
 	if err := p.Send(ctx); err != nil {
 		return nil, false, err
 	}

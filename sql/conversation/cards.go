@@ -12,20 +12,20 @@ import (
 )
 
 // Cards keeps the cards of replies.
-type Cards struct{ *pg.DB }
+type Cards struct{ db *pg.DB }
 
 // NewCards returns the cards of a database.
 func NewCards(db *pg.DB) *Cards { return &Cards{db} }
 
 // OpenCard implements sessions.Cards.
 func (s *Cards) OpenCard(ctx context.Context, l sessions.Lease, c sessions.Card, hold time.Duration) (sessions.CardState, bool, error) {
-	p := s.Pool.Pipeline()
-	held := s.Q.CardHold(ctx, p, []*dbsqlc.CardHoldParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}})
-	opened := s.Q.CardOpen(ctx, p, []*dbsqlc.CardOpenParams{{
+	p := s.db.Pool.Pipeline()
+	held := s.db.Q.CardHold(ctx, p, []*dbsqlc.CardHoldParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}})
+	opened := s.db.Q.CardOpen(ctx, p, []*dbsqlc.CardOpenParams{{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, OutTrackID: c.Track, TurnEventID: c.EventID,
 		Kind: string(c.Kind), ContentKey: c.TextKey, HoldSeconds: hold.Seconds(),
 	}})
-	states := s.Q.CardState(ctx, p, []*dbsqlc.CardStateParams{{SessionKey: l.Key, OutTrackID: c.Track}})
+	states := s.db.Q.CardState(ctx, p, []*dbsqlc.CardStateParams{{SessionKey: l.Key, OutTrackID: c.Track}})
 	err := p.Send(ctx)
 	if err == nil {
 		_, err = pg.One(held.QueryRow)
@@ -49,7 +49,7 @@ func (s *Cards) OpenCard(ctx context.Context, l sessions.Lease, c sessions.Card,
 
 // OpenCardOf implements sessions.Cards.
 func (s *Cards) OpenCardOf(ctx context.Context, key sessions.Key, tracks []string, events []int64) (sessions.Card, error) {
-	r, err := s.Q.CardOpenOf(ctx, s.Pool, &dbsqlc.CardOpenOfParams{SessionKey: key, Tracks: tracks, Events: append([]int64{}, events...)})
+	r, err := s.db.Q.CardOpenOf(ctx, s.db.Pool, &dbsqlc.CardOpenOfParams{SessionKey: key, Tracks: tracks, Events: append([]int64{}, events...)})
 	if err != nil {
 		return sessions.Card{}, fmt.Errorf("looking for an open card: %w", pg.AsNotFound(err))
 	}
@@ -62,14 +62,14 @@ func (s *Cards) OpenCardOf(ctx context.Context, key sessions.Key, tracks []strin
 // SettleCard implements sessions.Cards.
 func (s *Cards) SettleCard(ctx context.Context, key sessions.Key, track string, state sessions.CardState) error {
 	if state == sessions.CardOpen {
-		if err := s.Q.CardRelease(ctx, s.Pool, &dbsqlc.CardReleaseParams{SessionKey: key, OutTrackID: track}); err != nil {
+		if err := s.db.Q.CardRelease(ctx, s.db.Pool, &dbsqlc.CardReleaseParams{SessionKey: key, OutTrackID: track}); err != nil {
 			return fmt.Errorf("ending the hold of card %s: %w", track, err)
 		}
 		return nil
 	}
-	n, err := s.Q.CardSettle(ctx, s.Pool, &dbsqlc.CardSettleParams{SessionKey: key, OutTrackID: track, State: string(state)})
+	n, err := s.db.Q.CardSettle(ctx, s.db.Pool, &dbsqlc.CardSettleParams{SessionKey: key, OutTrackID: track, State: string(state)})
 	if err == nil && n == 0 {
-		err = s.Q.CardForget(ctx, s.Pool, &dbsqlc.CardForgetParams{SessionKey: key, OutTrackID: track})
+		err = s.db.Q.CardForget(ctx, s.db.Pool, &dbsqlc.CardForgetParams{SessionKey: key, OutTrackID: track})
 	}
 	if err != nil {
 		return fmt.Errorf("settling card %s: %w", track, err)
@@ -79,7 +79,7 @@ func (s *Cards) SettleCard(ctx context.Context, key sessions.Key, track string, 
 
 // SetPrepaid implements sessions.Cards.
 func (s *Cards) SetPrepaid(ctx context.Context, c sessions.Card) error {
-	err := s.Q.CardPrepaid(ctx, s.Pool, &dbsqlc.CardPrepaidParams{SessionKey: c.Key, OutTrackID: c.Track, Prepaid: c.Prepaid, ContentKey: c.TextKey})
+	err := s.db.Q.CardPrepaid(ctx, s.db.Pool, &dbsqlc.CardPrepaidParams{SessionKey: c.Key, OutTrackID: c.Track, Prepaid: c.Prepaid, ContentKey: c.TextKey})
 	if err != nil {
 		return fmt.Errorf("recording the end of card %s: %w", c.Track, err)
 	}
@@ -88,8 +88,8 @@ func (s *Cards) SetPrepaid(ctx context.Context, c sessions.Card) error {
 
 // LeaseOf implements sessions.Cards.
 func (s *Cards) LeaseOf(ctx context.Context, key sessions.Key) (sessions.Lease, error) {
-	p := s.Pool.Pipeline()
-	read := s.Q.LeaseRead(ctx, p, []sessions.Key{key})
+	p := s.db.Pool.Pipeline()
+	read := s.db.Q.LeaseRead(ctx, p, []sessions.Key{key})
 	err := p.Send(ctx)
 	row, none := pg.One(read.QueryRow)
 	if err = cmp.Or(err, none); err != nil {
@@ -100,9 +100,9 @@ func (s *Cards) LeaseOf(ctx context.Context, key sessions.Key) (sessions.Lease, 
 
 // BeginFrame implements sessions.Cards. The lock lets no erasure commit between the look at the term and the mark.
 func (s *Cards) BeginFrame(ctx context.Context, l sessions.Lease, track, carrier string) error {
-	p := s.Pool.Pipeline()
-	held := s.Q.CardHold(ctx, p, []*dbsqlc.CardHoldParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}})
-	marked := s.Q.CardFrame(ctx, p, []*dbsqlc.CardFrameParams{{
+	p := s.db.Pool.Pipeline()
+	held := s.db.Q.CardHold(ctx, p, []*dbsqlc.CardHoldParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}})
+	marked := s.db.Q.CardFrame(ctx, p, []*dbsqlc.CardFrameParams{{
 		SessionKey: l.Key, OutTrackID: track, Owner: string(l.Owner), Term: l.Term, FrameSeconds: sessions.FrameTime.Seconds(), Carrier: pg.Clean(carrier),
 	}})
 	err := p.Send(ctx)
@@ -125,7 +125,7 @@ func (s *Cards) BeginFrame(ctx context.Context, l sessions.Lease, track, carrier
 
 // EndFrame implements sessions.Cards.
 func (s *Cards) EndFrame(ctx context.Context, l sessions.Lease, track string) error {
-	err := s.Q.CardFrameEnd(ctx, s.Pool, &dbsqlc.CardFrameEndParams{SessionKey: l.Key, OutTrackID: track, Term: l.Term})
+	err := s.db.Q.CardFrameEnd(ctx, s.db.Pool, &dbsqlc.CardFrameEndParams{SessionKey: l.Key, OutTrackID: track, Term: l.Term})
 	if err != nil {
 		return fmt.Errorf("recording the end of calls that change card %s: %w", track, err)
 	}
@@ -134,7 +134,7 @@ func (s *Cards) EndFrame(ctx context.Context, l sessions.Lease, track string) er
 
 // LeaveCard implements sessions.Cards.
 func (s *Cards) LeaveCard(ctx context.Context, o sessions.Outgoing) error {
-	n, err := s.Q.CardLeave(ctx, s.Pool, &dbsqlc.CardLeaveParams{SessionKey: o.Key, ID: o.ID, Attempt: o.Attempts})
+	n, err := s.db.Q.CardLeave(ctx, s.db.Pool, &dbsqlc.CardLeaveParams{SessionKey: o.Key, ID: o.ID, Attempt: o.Attempts})
 	if err := pg.Require(n, err, sessions.ErrConflict); err != nil {
 		return fmt.Errorf("leaving the card of reply %d: %w", o.ID, err)
 	}
@@ -143,13 +143,13 @@ func (s *Cards) LeaveCard(ctx context.Context, o sessions.Outgoing) error {
 
 // AbandonedCards implements sessions.Cards.
 func (s *Cards) AbandonedCards(ctx context.Context, kind sessions.CardKind, retry time.Duration, limit int) ([]sessions.Card, error) {
-	rows, err := s.Q.CardsAbandoned(ctx, s.Pool, &dbsqlc.CardsAbandonedParams{Kind: string(kind), MaxCards: pg.Clamp(limit)})
+	rows, err := s.db.Q.CardsAbandoned(ctx, s.db.Pool, &dbsqlc.CardsAbandonedParams{Kind: string(kind), MaxCards: pg.Clamp(limit)})
 	if err != nil {
 		return nil, fmt.Errorf("looking for abandoned cards: %w", err)
 	}
 	var out []sessions.Card
 	for _, r := range rows {
-		n, err := s.Q.CardClaim(ctx, s.Pool, &dbsqlc.CardClaimParams{SessionKey: r.SessionKey, OutTrackID: r.OutTrackID, Tries: r.Tries, RetrySeconds: retry.Seconds()})
+		n, err := s.db.Q.CardClaim(ctx, s.db.Pool, &dbsqlc.CardClaimParams{SessionKey: r.SessionKey, OutTrackID: r.OutTrackID, Tries: r.Tries, RetrySeconds: retry.Seconds()})
 		if err != nil && len(out) > 0 {
 			break // those that are claimed count as tried; the others come again
 		}
@@ -165,7 +165,7 @@ func (s *Cards) AbandonedCards(ctx context.Context, kind sessions.CardKind, retr
 
 // PostponeCard implements sessions.Cards.
 func (s *Cards) PostponeCard(ctx context.Context, c sessions.Card, pause time.Duration, made bool) error {
-	err := s.Q.CardPostpone(ctx, s.Pool, &dbsqlc.CardPostponeParams{
+	err := s.db.Q.CardPostpone(ctx, s.db.Pool, &dbsqlc.CardPostponeParams{
 		SessionKey: c.Key, OutTrackID: c.Track, PauseSeconds: pause.Seconds(), Made: made, Tries: pg.Clamp(c.Tries),
 	})
 	if err != nil {
@@ -176,7 +176,7 @@ func (s *Cards) PostponeCard(ctx context.Context, c sessions.Card, pause time.Du
 
 // GivenUpCards implements sessions.Cards.
 func (s *Cards) GivenUpCards(ctx context.Context) (int, error) {
-	n, err := s.Q.CardsGivenUp(ctx, s.Pool)
+	n, err := s.db.Q.CardsGivenUp(ctx, s.db.Pool)
 	if err != nil {
 		return 0, fmt.Errorf("counting cards that were given up: %w", err)
 	}
@@ -185,7 +185,7 @@ func (s *Cards) GivenUpCards(ctx context.Context) (int, error) {
 
 // ClickedCard implements sessions.Cards.
 func (s *Cards) ClickedCard(ctx context.Context, track string, by sessions.UserID) (sessions.Clicked, error) {
-	r, err := s.Q.CardClicked(ctx, s.Pool, &dbsqlc.CardClickedParams{OutTrackID: pg.Clean(track), Person: pg.Clean(string(by))})
+	r, err := s.db.Q.CardClicked(ctx, s.db.Pool, &dbsqlc.CardClickedParams{OutTrackID: pg.Clean(track), Person: pg.Clean(string(by))})
 	if err != nil {
 		return sessions.Clicked{}, fmt.Errorf("looking for card %s: %w", track, pg.AsNotFound(err))
 	}
@@ -203,7 +203,7 @@ func (s *Cards) ClickedCard(ctx context.Context, track string, by sessions.UserI
 
 // RateCard implements sessions.Cards.
 func (s *Cards) RateCard(ctx context.Context, key sessions.Key, track string, r sessions.Rating) (bool, error) {
-	n, err := s.Q.CardRate(ctx, s.Pool, &dbsqlc.CardRateParams{SessionKey: key, OutTrackID: track, Rating: string(r)})
+	n, err := s.db.Q.CardRate(ctx, s.db.Pool, &dbsqlc.CardRateParams{SessionKey: key, OutTrackID: track, Rating: string(r)})
 	if err != nil {
 		return false, fmt.Errorf("rating card %s: %w", track, err)
 	}

@@ -36,17 +36,17 @@ func (s *Store) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 		seen = append(seen, e.ID)
 	}
 	if !s.speakers.areNoted(l, seen, now) {
-		w.see = append(w.see, &dbsqlc.PeopleSeeParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: seen, SeenAt: s.Clock.Now()})
+		w.see = append(w.see, &dbsqlc.PeopleSeeParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: seen, SeenAt: s.db.Clock.Now()})
 	}
-	c, err := w.send(ctx, s.DB)
+	c, err := w.send(ctx, s.db)
 	switch {
 	case errors.Is(err, errReadGone): // perhaps that deletion is rolled back
 		if retry.Sleep(ctx, readPause) {
-			c, err = w.send(ctx, s.DB)
+			c, err = w.send(ctx, s.db)
 		}
 	case errors.Is(err, pgx.ErrNoRows): // another owner, or an outsider deleted the session's row
 		if _, err = s.Revive(ctx, []sessions.Lease{l}); err == nil {
-			c, err = w.send(ctx, s.DB)
+			c, err = w.send(ctx, s.db)
 		}
 	}
 	switch {
@@ -55,7 +55,7 @@ func (s *Store) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 	case pg.IsCode(err, pg.DivisionByZero):
 		return sessions.Committed{}, fmt.Errorf("a message that it took is not pending: %w", sessions.ErrConflict)
 	case pg.IsConstraint(err, eventPlaces):
-		if err := s.Q.SessionContinue(ctx, s.Pool, l.Key); err != nil {
+		if err := s.db.Q.SessionContinue(ctx, s.db.Pool, l.Key); err != nil {
 			return sessions.Committed{}, err
 		}
 		return sessions.Committed{}, fmt.Errorf("the session had fallen behind its log: %w", sessions.ErrConflict)
@@ -64,7 +64,7 @@ func (s *Store) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 	}
 	s.logs.Note(l.Key, c.LastSeq)
 	for _, u := range w.usage {
-		s.Tokens.Add(u.PromptTokens + u.CompletionTokens)
+		s.db.Tokens.Add(u.PromptTokens + u.CompletionTokens)
 	}
 	if len(w.see) > 0 {
 		s.speakers.note(l, seen, now)

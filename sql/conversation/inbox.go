@@ -27,7 +27,7 @@ func (s *Store) Revive(ctx context.Context, under []sessions.Lease) ([]sessions.
 }
 
 func revive(ctx context.Context, s *Store, under []sessions.Lease) ([]sessions.Key, error) {
-	rows, err := s.Q.SessionsMissing(ctx, s.Pool)
+	rows, err := s.db.Q.SessionsMissing(ctx, s.db.Pool)
 	if err != nil {
 		return nil, err
 	}
@@ -48,8 +48,8 @@ func revive(ctx context.Context, s *Store, under []sessions.Lease) ([]sessions.K
 				r.Owner, r.Term = string(under[i].Owner), row.Term
 			}
 		}
-		p := s.Pool.Pipeline()
-		s.ReviveUnder(ctx, p, r)
+		p := s.db.Pool.Pipeline()
+		s.db.ReviveUnder(ctx, p, r)
 		if err := p.Send(ctx); err != nil {
 			return nil, err
 		}
@@ -60,11 +60,11 @@ func revive(ctx context.Context, s *Store, under []sessions.Lease) ([]sessions.K
 // Waiting implements sessions.Inbox. Each replica calls it all the time, so it also ends stalled transactions, which messages may wait
 // for. Without that look the sweep goes on.
 func (s *Store) Waiting(ctx context.Context, owner sessions.ReplicaID, limit int) ([]sessions.Key, error) {
-	if err := s.EndStalled(ctx); err != nil {
+	if err := s.db.EndStalled(ctx); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Looking for stalled transactions failed")
 	}
-	keys, err := s.Q.SessionsWaiting(ctx, s.Pool, &dbsqlc.SessionsWaitingParams{
-		Owner: string(owner), TtlSeconds: s.TTL.Seconds(), MaxSessions: pg.Clamp(limit),
+	keys, err := s.db.Q.SessionsWaiting(ctx, s.db.Pool, &dbsqlc.SessionsWaitingParams{
+		Owner: string(owner), TtlSeconds: s.db.TTL.Seconds(), MaxSessions: pg.Clamp(limit),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("looking for waiting sessions: %w", err)
@@ -86,7 +86,7 @@ func (s *Store) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(
 }
 
 func (s *Store) listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
-	conn, err := pgx.ConnectConfig(ctx, s.ListenConfig)
+	conn, err := pgx.ConnectConfig(ctx, s.db.ListenConfig)
 	if err != nil {
 		return err
 	}
@@ -95,12 +95,12 @@ func (s *Store) listen(ctx context.Context, owner sessions.ReplicaID, wake func(
 		defer cancel()
 		_ = conn.Close(closing)
 	}()
-	if err := s.Q.ListenForWakes(ctx, conn); err != nil {
+	if err := s.db.Q.ListenForWakes(ctx, conn); err != nil {
 		return err
 	}
 	wake("")
 	for {
-		n, err := nextNotification(ctx, s.Q, conn)
+		n, err := nextNotification(ctx, s.db.Q, conn)
 		if err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func (s *Store) LearnIDs(ctx context.Context, m sessions.Message) error {
 	if m.EncryptedID == "" || m.StaffID == "" {
 		return nil
 	}
-	err := s.RetryWhileDown(ctx, func() error { return s.identities.AddPair(ctx, m.RobotCode, m.EncryptedID, m.StaffID) })
+	err := s.db.RetryWhileDown(ctx, func() error { return s.identities.AddPair(ctx, m.RobotCode, m.EncryptedID, m.StaffID) })
 	if err != nil {
 		return fmt.Errorf("storing the ids of a sender: %w", err)
 	}
@@ -146,7 +146,7 @@ func (s *Store) LearnIDs(ctx context.Context, m sessions.Message) error {
 
 // LinkedIDs implements sessions.Inbox, repeated by [pg.DB.RetryWhileDown].
 func (s *Store) LinkedIDs(ctx context.Context, robot sessions.RobotCode, id sessions.UserID) (linked []sessions.UserID, err error) {
-	err = s.RetryWhileDown(ctx, func() (err error) {
+	err = s.db.RetryWhileDown(ctx, func() (err error) {
 		linked, err = s.identities.Linked(ctx, robot, id)
 		return err
 	})
@@ -158,7 +158,7 @@ func (s *Store) LinkedIDs(ctx context.Context, robot sessions.RobotCode, id sess
 
 // Pending implements sessions.Inbox.
 func (s *Store) Pending(ctx context.Context, key sessions.Key, limit int) ([]sessions.Event, error) {
-	rows, err := s.Q.MessagesPending(ctx, s.Pool, &dbsqlc.MessagesPendingParams{
+	rows, err := s.db.Q.MessagesPending(ctx, s.db.Pool, &dbsqlc.MessagesPendingParams{
 		SessionKey: key, MaxChars: sessions.MaxPeek, MaxMessages: pg.Clamp(limit),
 	})
 	if err != nil {

@@ -19,16 +19,16 @@ import (
 // Beat implements sessions.Leaser.
 func (s *Store) Beat(ctx context.Context, owner sessions.ReplicaID) (time.Time, error) {
 	sent := time.Now()
-	p := s.Pool.Heartbeats.Pipeline()
-	s.Q.CommitUnsynced(ctx, p, []string{"off"})
-	s.Q.ReplicaLock(ctx, p, []sessions.ReplicaID{owner})
-	beat := s.Q.ReplicaBeat(ctx, p, []string{string(owner)})
+	p := s.db.Pool.Heartbeats.Pipeline()
+	s.db.Q.CommitUnsynced(ctx, p, []string{"off"})
+	s.db.Q.ReplicaLock(ctx, p, []sessions.ReplicaID{owner})
+	beat := s.db.Q.ReplicaBeat(ctx, p, []string{string(owner)})
 	err := p.Send(ctx)
 	at, none := pg.One(beat.QueryRow)
 	if err = cmp.Or(err, none); err != nil {
 		return time.Time{}, fmt.Errorf("writing the heartbeat of replica %s: %w", owner, err)
 	}
-	s.Clock.Set(at, sent)
+	s.db.Clock.Set(at, sent)
 	return at, nil
 }
 
@@ -42,12 +42,12 @@ func wake(ctx context.Context, q *dbsqlc.Queries, on dbsqlc.DBTX, payload string
 
 // Mark implements sessions.Elector. It notifies every other replica of a change.
 func (s *Store) Mark(ctx context.Context, owner sessions.ReplicaID, st sessions.ReplicaStatus) error {
-	n, err := s.Q.ReplicaMark(ctx, s.Pool.Heartbeats, &dbsqlc.ReplicaMarkParams{Owner: owner, Connected: st.Connected, Draining: st.Draining})
+	n, err := s.db.Q.ReplicaMark(ctx, s.db.Pool.Heartbeats, &dbsqlc.ReplicaMarkParams{Owner: owner, Connected: st.Connected, Draining: st.Draining})
 	if err != nil {
 		return fmt.Errorf("noting how replica %s stands: %w", owner, err)
 	}
 	if n > 0 {
-		wake(ctx, s.Q, s.Pool.Heartbeats, toAll)
+		wake(ctx, s.db.Q, s.db.Pool.Heartbeats, toAll)
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ const toAll = "|"
 
 // Leader implements sessions.Elector.
 func (s *Store) Leader(ctx context.Context) (sessions.Leader, error) {
-	row, err := s.Q.ReplicaLeads(ctx, s.Pool.Heartbeats, s.TTL.Seconds())
+	row, err := s.db.Q.ReplicaLeads(ctx, s.db.Pool.Heartbeats, s.db.TTL.Seconds())
 	if errors.Is(err, pgx.ErrNoRows) {
 		return sessions.Leader{}, nil
 	}
@@ -77,9 +77,9 @@ func (s *Store) IsLeader(ctx context.Context, replica sessions.ReplicaID) (bool,
 func (s *Store) Acquire(
 	ctx context.Context, key sessions.Key, owner sessions.ReplicaID,
 ) (sessions.Lease, error) {
-	p := s.Pool.Pipeline()
-	s.Q.LeaseTake(ctx, p, []*dbsqlc.LeaseTakeParams{{SessionKey: key, Owner: string(owner), TtlSeconds: s.TTL.Seconds()}})
-	read := s.Q.LeaseRead(ctx, p, []sessions.Key{key})
+	p := s.db.Pool.Pipeline()
+	s.db.Q.LeaseTake(ctx, p, []*dbsqlc.LeaseTakeParams{{SessionKey: key, Owner: string(owner), TtlSeconds: s.db.TTL.Seconds()}})
+	read := s.db.Q.LeaseRead(ctx, p, []sessions.Key{key})
 	err := p.Send(ctx)
 	row, none := pg.One(read.QueryRow)
 	if err = cmp.Or(err, none); err == nil && row.Owner != string(owner) {
@@ -93,9 +93,9 @@ func (s *Store) Acquire(
 
 // Release implements sessions.Leaser. It notifies every other replica when messages wait.
 func (s *Store) Release(ctx context.Context, l sessions.Lease) error {
-	p := s.Pool.Pipeline()
-	freed := s.Q.LeaseFree(ctx, p, []*dbsqlc.LeaseFreeParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}})
-	left := s.Q.LeaseWaits(ctx, p, []sessions.Key{l.Key})
+	p := s.db.Pool.Pipeline()
+	freed := s.db.Q.LeaseFree(ctx, p, []*dbsqlc.LeaseFreeParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}})
+	left := s.db.Q.LeaseWaits(ctx, p, []sessions.Key{l.Key})
 	err := p.Send(ctx)
 	if err == nil {
 		_, err = pg.One(freed.QueryRow)
@@ -106,7 +106,7 @@ func (s *Store) Release(ctx context.Context, l sessions.Lease) error {
 		return fmt.Errorf("releasing a lease: %w", err)
 	}
 	if waits {
-		wake(ctx, s.Q, s.Pool, toAll+string(l.Key))
+		wake(ctx, s.db.Q, s.db.Pool, toAll+string(l.Key))
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func (s *Store) Rest(ctx context.Context, owner sessions.ReplicaID, keys []sessi
 }
 
 func restLeases(ctx context.Context, s *Store, owner sessions.ReplicaID, keys []sessions.Key, rest, unflushed time.Duration) ([]sessions.Key, error) {
-	rows, err := s.Q.LeasesIdle(ctx, s.Pool, &dbsqlc.LeasesIdleParams{
+	rows, err := s.db.Q.LeasesIdle(ctx, s.db.Pool, &dbsqlc.LeasesIdleParams{
 		SessionKeys: textsOf(keys), Owner: string(owner), RestSeconds: rest.Seconds(), UnflushedSeconds: unflushed.Seconds(),
 	})
 	if err != nil {
@@ -136,10 +136,10 @@ func restLeases(ctx context.Context, s *Store, owner sessions.ReplicaID, keys []
 		if !row.Rests {
 			continue
 		}
-		p := s.Pool.Pipeline()
-		s.Q.CommitUnsynced(ctx, p, []string{"off"})
-		seized := s.Q.LeaseSeize(ctx, p, []sessions.Key{row.SessionKey})
-		freed := s.Q.LeaseRest(ctx, p, []*dbsqlc.LeaseRestParams{{
+		p := s.db.Pool.Pipeline()
+		s.db.Q.CommitUnsynced(ctx, p, []string{"off"})
+		seized := s.db.Q.LeaseSeize(ctx, p, []sessions.Key{row.SessionKey})
+		freed := s.db.Q.LeaseRest(ctx, p, []*dbsqlc.LeaseRestParams{{
 			SessionKey: row.SessionKey, Owner: string(owner), Term: row.Term, RestSeconds: rest.Seconds(),
 		}})
 		err = p.Send(ctx)
@@ -162,15 +162,15 @@ func restLeases(ctx context.Context, s *Store, owner sessions.ReplicaID, keys []
 // Resign implements sessions.Leaser. It notifies every other replica. A replica that dies between the statements has a heartbeat for the
 // rest of its time to live, and no lease.
 func (s *Store) Resign(ctx context.Context, owner sessions.ReplicaID) (int, error) {
-	n, err := s.Q.LeasesFree(ctx, s.Pool, string(owner))
+	n, err := s.db.Q.LeasesFree(ctx, s.db.Pool, string(owner))
 	if err == nil {
-		err = s.Q.ReplicaDelete(ctx, s.Pool, string(owner))
+		err = s.db.Q.ReplicaDelete(ctx, s.db.Pool, string(owner))
 	}
 	if err != nil {
 		return 0, fmt.Errorf("giving up the leases of replica %s: %w", owner, err)
 	}
 	if n > 0 {
-		wake(ctx, s.Q, s.Pool, toAll)
+		wake(ctx, s.db.Q, s.db.Pool, toAll)
 	}
 	return int(n), nil
 }

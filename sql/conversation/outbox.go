@@ -24,18 +24,18 @@ const (
 
 // Unsent implements sessions.Outbox. It claims due rows, which have no NextAt, for the lease's owner.
 func (s *Store) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoing, error) {
-	open, err := s.Q.OutboxIsOpen(ctx, s.Pool, &dbsqlc.OutboxIsOpenParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term})
+	open, err := s.db.Q.OutboxIsOpen(ctx, s.db.Pool, &dbsqlc.OutboxIsOpenParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term})
 	if err != nil {
 		return nil, fmt.Errorf("looking for unsent replies: %w", pg.AsLost(err))
 	}
 	if !open { // as most often: nothing is locked nor written
 		return nil, nil
 	}
-	p, hand := s.Pool.Pipeline(), pg.ClaimTime.Seconds()
-	held := holdLease(ctx, s.Q, p, l)
-	listed := s.Q.OutboxUnsent(ctx, p, []*dbsqlc.OutboxUnsentParams{{SessionKey: l.Key, Owner: string(l.Owner)}})
-	s.Q.OutboxTake(ctx, p, []*dbsqlc.OutboxTakeParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, HandSeconds: hand}})
-	s.Q.OutboxAdopt(ctx, p, []*dbsqlc.OutboxAdoptParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}})
+	p, hand := s.db.Pool.Pipeline(), pg.ClaimTime.Seconds()
+	held := holdLease(ctx, s.db.Q, p, l)
+	listed := s.db.Q.OutboxUnsent(ctx, p, []*dbsqlc.OutboxUnsentParams{{SessionKey: l.Key, Owner: string(l.Owner)}})
+	s.db.Q.OutboxTake(ctx, p, []*dbsqlc.OutboxTakeParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, HandSeconds: hand}})
+	s.db.Q.OutboxAdopt(ctx, p, []*dbsqlc.OutboxAdoptParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}})
 	if err := sendHeld(ctx, p, held); err != nil {
 		return nil, fmt.Errorf("claiming unsent replies: %w", err)
 	}
@@ -76,9 +76,9 @@ func (s *Store) Announce(ctx context.Context, l sessions.Lease, r sessions.Reply
 	if err != nil {
 		return nil, err
 	}
-	p := s.Pool.Pipeline()
-	held := holdLease(ctx, s.Q, p, l)
-	stored := s.Q.OutboxAnnounce(ctx, p, []*dbsqlc.OutboxAnnounceParams{{
+	p := s.db.Pool.Pipeline()
+	held := holdLease(ctx, s.db.Q, p, l)
+	stored := s.db.Q.OutboxAnnounce(ctx, p, []*dbsqlc.OutboxAnnounceParams{{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Target: target, Body: pg.Clean(r.Text), Nonce: pg.Clean(r.Nonce),
 		HandSeconds: pg.ClaimTime.Seconds(),
 	}})
@@ -101,9 +101,9 @@ func (s *Store) Announce(ctx context.Context, l sessions.Lease, r sessions.Reply
 
 // Claim implements sessions.Outbox.
 func (s *Store) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]sessions.Outgoing, error) {
-	p := s.Pool.Pipeline()
-	held := holdLease(ctx, s.Q, p, l)
-	taken := s.Q.OutboxClaim(ctx, p, []*dbsqlc.OutboxClaimParams{{
+	p := s.db.Pool.Pipeline()
+	held := holdLease(ctx, s.db.Q, p, l)
+	taken := s.db.Q.OutboxClaim(ctx, p, []*dbsqlc.OutboxClaimParams{{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: t.IDs, Joint: t.Joint, Part: pg.Clamp(t.Part), Nonce: pg.Clean(t.Nonce), HandSeconds: pg.ClaimTime.Seconds(),
 	}})
 	if err := sendHeld(ctx, p, held); err != nil {
@@ -149,9 +149,9 @@ func (s *Store) Settle(ctx context.Context, t sessions.Settled) error {
 
 // PutDown implements sessions.Outbox.
 func (s *Store) PutDown(ctx context.Context, owner sessions.ReplicaID) error {
-	p := s.Pool.Pipeline()
-	s.Q.OutboxPutDown(ctx, p, []string{string(owner)})
-	s.Q.OutboxLeave(ctx, p, []string{string(owner)})
+	p := s.db.Pool.Pipeline()
+	s.db.Q.OutboxPutDown(ctx, p, []string{string(owner)})
+	s.db.Q.OutboxLeave(ctx, p, []string{string(owner)})
 	if err := p.Send(ctx); err != nil {
 		return fmt.Errorf("putting down the replies of replica %s: %w", owner, err)
 	}
@@ -160,9 +160,9 @@ func (s *Store) PutDown(ctx context.Context, owner sessions.ReplicaID) error {
 
 // settleAll stores results in one transaction, or each in its own when the server refuses that.
 func (s *Store) settleAll(ctx context.Context, all []*sessions.Settled) []error {
-	p, results := s.Pool.Pipeline(), make([]func(func(int, int64, error)), len(all))
+	p, results := s.db.Pool.Pipeline(), make([]func(func(int, int64, error)), len(all))
 	for i, t := range all {
-		results[i] = settle(ctx, s.Q, p, s.Clock.Now(), t)
+		results[i] = settle(ctx, s.db.Q, p, s.db.Clock.Now(), t)
 	}
 	undone, errs := p.Send(ctx), make([]error, len(all))
 	_, refused := errors.AsType[*pgconn.PgError](undone)

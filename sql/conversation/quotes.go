@@ -37,7 +37,7 @@ func (s *Store) quoted(ctx context.Context, key sessions.Key, q sessions.Quote) 
 		}
 	}
 	if !q.FromBot {
-		row, err := s.Q.QuotedMessage(ctx, s.Pool, &dbsqlc.QuotedMessageParams{SessionKey: key, MsgID: pg.Clean(string(q.ID))})
+		row, err := s.db.Q.QuotedMessage(ctx, s.db.Pool, &dbsqlc.QuotedMessageParams{SessionKey: key, MsgID: pg.Clean(string(q.ID))})
 		if err != nil {
 			return sessions.Event{}, err
 		}
@@ -48,7 +48,7 @@ func (s *Store) quoted(ctx context.Context, key sessions.Key, q sessions.Quote) 
 	if q.SentAt.IsZero() {
 		return sessions.Event{}, sessions.ErrNotFound
 	}
-	rows, err := s.Q.QuotedAnswer(ctx, s.Pool, &dbsqlc.QuotedAnswerParams{
+	rows, err := s.db.Q.QuotedAnswer(ctx, s.db.Pool, &dbsqlc.QuotedAnswerParams{
 		SessionKey: key, Oldest: q.SentAt.Add(-replyLife), Earliest: q.SentAt.Add(-quoteSkew), Latest: q.SentAt.Add(quoteSkew),
 	})
 	if err == nil && (len(rows) != 1 || rows[0] == "") {
@@ -62,11 +62,11 @@ func (s *Store) quoted(ctx context.Context, key sessions.Key, q sessions.Quote) 
 
 // quotedCard finds the answer on a card of the bot by the key of the card's message.
 func quotedCard(ctx context.Context, s *Store, key sessions.Key, carrier string) (sessions.Event, error) {
-	asked, err := s.Q.QuotedCard(ctx, s.Pool, &dbsqlc.QuotedCardParams{SessionKey: key, Carrier: pg.Clean(carrier)})
+	asked, err := s.db.Q.QuotedCard(ctx, s.db.Pool, &dbsqlc.QuotedCardParams{SessionKey: key, Carrier: pg.Clean(carrier)})
 	if err != nil {
 		return sessions.Event{}, err
 	}
-	answer, err := s.Q.TurnAnswer(ctx, s.Pool, &dbsqlc.TurnAnswerParams{SessionKey: key, ID: asked})
+	answer, err := s.db.Q.TurnAnswer(ctx, s.db.Pool, &dbsqlc.TurnAnswerParams{SessionKey: key, ID: asked})
 	if err != nil {
 		return sessions.Event{}, err
 	}
@@ -78,7 +78,7 @@ func (s *Store) Requote(ctx context.Context, l sessions.Lease, event int64, cont
 	quote, err := pg.CleanJSON(q)
 	if err == nil {
 		var n int64
-		n, err = s.Q.Requote(ctx, s.Pool, &dbsqlc.RequoteParams{
+		n, err = s.db.Q.Requote(ctx, s.db.Pool, &dbsqlc.RequoteParams{
 			SessionKey: l.Key, ID: event, Content: pg.Clean(content), Quote: json.RawMessage(quote), Owner: string(l.Owner), Term: l.Term,
 		})
 		err = pg.Require(n, err, sessions.ErrLeaseLost)

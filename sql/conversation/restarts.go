@@ -12,7 +12,7 @@ import (
 
 // OpenRestart implements sessions.Reporter.
 func (s *Store) OpenRestart(ctx context.Context, owner sessions.ReplicaID) error {
-	if err := s.Q.RestartOpen(ctx, s.Pool, string(owner)); err != nil {
+	if err := s.db.Q.RestartOpen(ctx, s.db.Pool, string(owner)); err != nil {
 		return fmt.Errorf("beginning the account of replica %s: %w", owner, err)
 	}
 	return nil
@@ -20,7 +20,7 @@ func (s *Store) OpenRestart(ctx context.Context, owner sessions.ReplicaID) error
 
 // KeepRestart implements sessions.Reporter.
 func (s *Store) KeepRestart(ctx context.Context, owner sessions.ReplicaID, ending sessions.Ending, f sessions.RestartFigures) error {
-	err := s.Q.RestartKeep(ctx, s.Pool, &dbsqlc.RestartKeepParams{
+	err := s.db.Q.RestartKeep(ctx, s.db.Pool, &dbsqlc.RestartKeepParams{
 		Replica: string(owner), Ending: string(ending), Answered: f.Answered, Drained: f.Drained, Flushed: f.Flushed, Debt: f.Debt,
 		Resumed: f.Resumed, Redelivered: f.Redelivered, Doubled: f.Doubled, Lost: f.Lost,
 	})
@@ -32,18 +32,18 @@ func (s *Store) KeepRestart(ctx context.Context, owner sessions.ReplicaID, endin
 
 // EndedRestarts implements sessions.Reporter.
 func (s *Store) EndedRestarts(ctx context.Context) ([]sessions.Restart, error) {
-	replicas, err := s.Q.ReplicasBeats(ctx, s.Pool, s.TTL.Seconds())
+	replicas, err := s.db.Q.ReplicasBeats(ctx, s.db.Pool, s.db.TTL.Seconds())
 	if err != nil {
 		return nil, fmt.Errorf("reading the heartbeats of replicas: %w", err)
 	}
-	p := &dbsqlc.RestartsEndedParams{Ids: []string{}, Beats: []time.Time{}, Alive: []string{}, TtlSeconds: s.TTL.Seconds()}
+	p := &dbsqlc.RestartsEndedParams{Ids: []string{}, Beats: []time.Time{}, Alive: []string{}, TtlSeconds: s.db.TTL.Seconds()}
 	for _, r := range replicas {
 		p.Ids, p.Beats = append(p.Ids, string(r.ID)), append(p.Beats, r.HeartbeatAt)
 		if r.Alive {
 			p.Alive = append(p.Alive, string(r.ID))
 		}
 	}
-	rows, err := s.Q.RestartsEnded(ctx, s.Pool, p)
+	rows, err := s.db.Q.RestartsEnded(ctx, s.db.Pool, p)
 	if err != nil {
 		return nil, fmt.Errorf("looking for processes that ended: %w", err)
 	}
@@ -60,7 +60,7 @@ func (s *Store) Gone(ctx context.Context, stored []sessions.Stored) (int64, erro
 	for _, m := range stored {
 		p.Keys, p.Ids, p.Ages = append(p.Keys, string(m.Key)), append(p.Ids, m.EventID), append(p.Ages, m.Age.Seconds())
 	}
-	n, err := s.Q.EventsGone(ctx, s.Pool, p)
+	n, err := s.db.Q.EventsGone(ctx, s.db.Pool, p)
 	if err != nil {
 		return 0, fmt.Errorf("looking for %d messages in the log: %w", len(stored), err)
 	}

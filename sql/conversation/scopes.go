@@ -12,14 +12,14 @@ import (
 )
 
 // Scopes keeps the scopes of groups.
-type Scopes struct{ *pg.DB }
+type Scopes struct{ db *pg.DB }
 
 // NewScopes returns the scopes of a database.
 func NewScopes(db *pg.DB) *Scopes { return &Scopes{db} }
 
 // PlaceOf implements sessions.Scopes, repeated by [pg.DB.RetryWhileDown].
 func (s *Scopes) PlaceOf(ctx context.Context, q sessions.PlaceQuery) (place sessions.Place, err error) {
-	err = s.RetryWhileDown(ctx, func() (err error) {
+	err = s.db.RetryWhileDown(ctx, func() (err error) {
 		place, err = s.placeOf(ctx, q)
 		return err
 	})
@@ -38,8 +38,8 @@ func (s *Scopes) placeOf(ctx context.Context, q sessions.PlaceQuery) (sessions.P
 			Mark: pg.DeletionMark(pg.ConversationKey(key), id), SessionMark: pg.DeletionMark(key, id),
 		}
 	}
-	p := s.Pool.Pipeline()
-	scopes, places := s.Q.ScopeOf(ctx, p, []string{string(q.Group)}), s.Q.MessagePlace(ctx, p, params)
+	p := s.db.Pool.Pipeline()
+	scopes, places := s.db.Q.ScopeOf(ctx, p, []string{string(q.Group)}), s.db.Q.MessagePlace(ctx, p, params)
 	if err := p.Send(ctx); err != nil {
 		return sessions.Place{}, err
 	}
@@ -67,11 +67,11 @@ func (s *Scopes) placeOf(ctx context.Context, q sessions.PlaceQuery) (sessions.P
 // ChooseScope implements sessions.Scopes.
 func (s *Scopes) ChooseScope(ctx context.Context, l sessions.Lease, scope sessions.Scope) error {
 	group := string(l.Key.Group())
-	err := s.WithLease(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) error {
+	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) error {
 		if scope == "" {
-			return s.Q.ScopeRemove(ctx, tx, group)
+			return s.db.Q.ScopeRemove(ctx, tx, group)
 		}
-		return s.Q.ScopeChoose(ctx, tx, &dbsqlc.ScopeChooseParams{GroupKey: group, Scope: string(scope)})
+		return s.db.Q.ScopeChoose(ctx, tx, &dbsqlc.ScopeChooseParams{GroupKey: group, Scope: string(scope)})
 	})
 	if err != nil {
 		return fmt.Errorf("choosing the scope of the group: %w", pg.AsRefused(err))

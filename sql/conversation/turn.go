@@ -26,7 +26,7 @@ func (s *Store) BeginAlone(ctx context.Context, l sessions.Lease, limit int, a s
 
 // Suspects implements sessions.Store.
 func (s *Store) Suspects(ctx context.Context) (int, error) {
-	n, err := s.Q.SuspectSessions(ctx, s.Pool, s.TTL.Seconds())
+	n, err := s.db.Q.SuspectSessions(ctx, s.db.Pool, s.db.TTL.Seconds())
 	if err != nil {
 		return 0, fmt.Errorf("counting suspects: %w", err)
 	}
@@ -51,18 +51,18 @@ const maxBegins = 3
 // look at their marks.
 func (s *Store) view(ctx context.Context, l sessions.Lease, limit int, alone *sessions.Alone) (sessions.View, error) {
 	var v sessions.View
-	p := s.Pool.Pipeline()
+	p := s.db.Pool.Pipeline()
 	defer p.Close()
-	opened := s.Q.TurnOpen(ctx, p, []*dbsqlc.TurnOpenParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, MaxMessages: limit}})
+	opened := s.db.Q.TurnOpen(ctx, p, []*dbsqlc.TurnOpenParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, MaxMessages: limit}})
 	var mark []*dbsqlc.TurnMarkParams
 	if alone == nil && limit > 0 {
 		mark = append(mark, &dbsqlc.TurnMarkParams{
 			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, MaxMessages: limit, MaxBytes: sessions.MaxTurnBytes,
 		})
 	}
-	marked := s.Q.TurnMark(ctx, p, mark)
-	tail := s.Q.TurnTail(ctx, p, []*dbsqlc.TurnTailParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}})
-	summaries := s.Q.TurnSummaries(ctx, p, []sessions.Key{l.Key})
+	marked := s.db.Q.TurnMark(ctx, p, mark)
+	tail := s.db.Q.TurnTail(ctx, p, []*dbsqlc.TurnTailParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}})
+	summaries := s.db.Q.TurnSummaries(ctx, p, []sessions.Key{l.Key})
 	if err := p.Send(ctx); err != nil {
 		return v, err
 	}
@@ -81,7 +81,7 @@ func (s *Store) view(ctx context.Context, l sessions.Lease, limit int, alone *se
 	v.Session, v.More = convert.Session(&open.Session, spent), limit > 0 && open.Waiting > len(pending)
 	if limit > 0 && len(pending) == 0 && open.Waiting > 0 {
 		m := marks{term: l.Term, fallen: open.Session.FallenTerm, limit: limit, alone: alone}
-		if pending, err = m.replace(ctx, s.DB, &v, l); err != nil {
+		if pending, err = m.replace(ctx, s.db, &v, l); err != nil {
 			return v, err
 		}
 	}
@@ -93,7 +93,7 @@ func (s *Store) view(ctx context.Context, l sessions.Lease, limit int, alone *se
 	}
 	s.speakers.open(l, open.Session.LastTurn, v.Pending)
 	if open.HasRuns && len(pending) > 0 {
-		if err := addRuns(ctx, s.DB, &v); err != nil {
+		if err := addRuns(ctx, s.db, &v); err != nil {
 			return v, err
 		}
 	}
@@ -108,8 +108,8 @@ func (s *Store) view(ctx context.Context, l sessions.Lease, limit int, alone *se
 
 // holds returns sessions.ErrLeaseLost if the lease is not the current one.
 func (s *Store) holds(ctx context.Context, l sessions.Lease) error {
-	p := s.Pool.Pipeline()
-	held := s.Q.TurnHold(ctx, p, []*dbsqlc.TurnHoldParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}})
+	p := s.db.Pool.Pipeline()
+	held := s.db.Q.TurnHold(ctx, p, []*dbsqlc.TurnHoldParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}})
 	if err := p.Send(ctx); err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func addRuns(ctx context.Context, s *pg.DB, v *sessions.View) error {
 
 // Abandon implements sessions.Store.
 func (s *Store) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) error {
-	err := s.Q.TurnAbandon(ctx, s.Pool, &dbsqlc.TurnAbandonParams{
+	err := s.db.Q.TurnAbandon(ctx, s.db.Pool, &dbsqlc.TurnAbandonParams{
 		SessionKey: l.Key, Term: &l.Term, Blamed: append([]int64{}, blamed...),
 	})
 	if err != nil {
@@ -199,10 +199,10 @@ func (s *Store) RecordRun(ctx context.Context, l sessions.Lease, r sessions.Tool
 		EventID: r.EventID, CallID: pg.Clean(r.Call.ID), Name: pg.Clean(r.Call.Name), Arguments: pg.Clean(r.Call.Arguments),
 		Finished: r.Finished, Result: pg.Clean(r.Result),
 	}
-	n, err := s.Q.ToolRunRecord(ctx, s.Pool, p)
+	n, err := s.db.Q.ToolRunRecord(ctx, s.db.Pool, p)
 	if n == 0 && err == nil { // as in commit
 		if _, err = s.Revive(ctx, []sessions.Lease{l}); err == nil {
-			n, err = s.Q.ToolRunRecord(ctx, s.Pool, p)
+			n, err = s.db.Q.ToolRunRecord(ctx, s.db.Pool, p)
 		}
 	}
 	if err := pg.Require(n, err, sessions.ErrLeaseLost); err != nil {

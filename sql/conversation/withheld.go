@@ -40,11 +40,11 @@ func (s *Store) Withhold(ctx context.Context, l sessions.Lease, w sessions.Withh
 		p.Seqs, p.Marks = append(p.Seqs, seq), append(p.Marks, mark)
 	}
 	if len(w.Facts) > 0 { // before the fence: a mark holds under any lease
-		if err := s.Q.MemoriesWithhold(ctx, s.Pool, &dbsqlc.MemoriesWithholdParams{Mark: p.Mark, Ids: w.Facts}); err != nil {
+		if err := s.db.Q.MemoriesWithhold(ctx, s.db.Pool, &dbsqlc.MemoriesWithholdParams{Mark: p.Mark, Ids: w.Facts}); err != nil {
 			return fmt.Errorf("withholding facts from a model: %w", err)
 		}
 	}
-	_, err = s.Q.Withhold(ctx, s.Pool, p)
+	_, err = s.db.Q.Withhold(ctx, s.db.Pool, p)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return sessions.ErrLeaseLost
@@ -56,15 +56,15 @@ func (s *Store) Withhold(ctx context.Context, l sessions.Lease, w sessions.Withh
 
 // CountWithheld implements sessions.Withholder.
 func (s *Store) CountWithheld(ctx context.Context, key sessions.Key, model sessions.ModelID) (sessions.WithheldCount, error) {
-	row, err := s.Q.EventsWithheld(ctx, s.Pool, &dbsqlc.EventsWithheldParams{SessionKey: key, Model: string(model)})
+	row, err := s.db.Q.EventsWithheld(ctx, s.db.Pool, &dbsqlc.EventsWithheldParams{SessionKey: key, Model: string(model)})
 	if err != nil {
 		return sessions.WithheldCount{}, fmt.Errorf("counting events that a model refuses: %w", err)
 	}
-	summaries, err := s.Q.SummariesWithheld(ctx, s.Pool, &dbsqlc.SummariesWithheldParams{SessionKey: key, Model: string(model)})
+	summaries, err := s.db.Q.SummariesWithheld(ctx, s.db.Pool, &dbsqlc.SummariesWithheldParams{SessionKey: key, Model: string(model)})
 	if err != nil {
 		return sessions.WithheldCount{}, fmt.Errorf("counting summaries that a model refuses: %w", err)
 	}
-	facts, err := s.Q.MemoriesWithheld(ctx, s.Pool, &dbsqlc.MemoriesWithheldParams{SessionKey: string(key), Model: string(model)})
+	facts, err := s.db.Q.MemoriesWithheld(ctx, s.db.Pool, &dbsqlc.MemoriesWithheldParams{SessionKey: string(key), Model: string(model)})
 	if err != nil {
 		return sessions.WithheldCount{}, fmt.Errorf("counting facts that a model refuses: %w", err)
 	}

@@ -19,13 +19,13 @@ func (s *Store) cut(ctx context.Context, tx pgx.Tx, spare bool, keys ...sessions
 	}
 	asked := make([]*dbsqlc.SessionsWorkParams, len(keys))
 	for i, key := range keys {
-		asked[i] = &dbsqlc.SessionsWorkParams{SessionKey: key, TtlSeconds: s.TTL.Seconds()}
+		asked[i] = &dbsqlc.SessionsWorkParams{SessionKey: key, TtlSeconds: s.db.TTL.Seconds()}
 	}
 	var cuts []*dbsqlc.SessionsCutParams
 	var wakes []string
 	var open *pg.OpenWork
 	if err := pg.Done(func(take func(int, error)) {
-		s.Q.SessionsWork(ctx, tx, asked).QueryRow(func(i int, w dbsqlc.SessionsWorkRow, err error) {
+		s.db.Q.SessionsWork(ctx, tx, asked).QueryRow(func(i int, w dbsqlc.SessionsWorkRow, err error) {
 			take(i, err)
 			cuts = append(cuts, &dbsqlc.SessionsCutParams{SessionKey: w.SessionKey, Turn: w.Turn, Upkeep: w.Upkeep})
 			if w.Messages || w.Replies || w.Alive && !spare {
@@ -41,14 +41,14 @@ func (s *Store) cut(ctx context.Context, tx pgx.Tx, spare bool, keys ...sessions
 	if spare && open != nil {
 		return open
 	}
-	if err := pg.Done(s.Q.SessionsCut(ctx, tx, cuts).Exec); err != nil {
+	if err := pg.Done(s.db.Q.SessionsCut(ctx, tx, cuts).Exec); err != nil {
 		return err
 	}
-	if err := pg.Done(s.Q.TurnsUnmark(ctx, tx, keys).Exec); err != nil {
+	if err := pg.Done(s.db.Q.TurnsUnmark(ctx, tx, keys).Exec); err != nil {
 		return err
 	}
 	for _, payload := range wakes {
-		if err := s.Q.Notify(ctx, tx, payload); err != nil {
+		if err := s.db.Q.Notify(ctx, tx, payload); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,7 @@ func (s *Store) withDerived(ctx context.Context, db dbsqlc.DBTX, ids []int64) ([
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return s.Q.MemoriesDerived(ctx, db, ids)
+	return s.db.Q.MemoriesDerived(ctx, db, ids)
 }
 
 // Facts consolidated into a deleted one are in force again, or superseded by its corrections.
@@ -25,11 +25,11 @@ func (s *Store) deleteFacts(ctx context.Context, tx pgx.Tx, ids []int64) ([]dbsq
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	under, err := s.Q.MemoriesUnder(ctx, tx, ids)
+	under, err := s.db.Q.MemoriesUnder(ctx, tx, ids)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.Q.MemoriesForget(ctx, tx, ids)
+	rows, err := s.db.Q.MemoriesForget(ctx, tx, ids)
 	if err != nil || len(under) == 0 {
 		return rows, err
 	}
@@ -43,7 +43,7 @@ func (s *Store) deleteFacts(ctx context.Context, tx pgx.Tx, ids []int64) ([]dbsq
 			p.Bys[last], best = u.By, shared
 		}
 	}
-	return rows, s.Q.MemoriesRestore(ctx, tx, p)
+	return rows, s.db.Q.MemoriesRestore(ctx, tx, p)
 }
 
 // unmake also deletes what was derived from memories. It returns the memories' texts and the number of vectors.
@@ -77,18 +77,18 @@ func (s *Store) unmake(ctx context.Context, tx pgx.Tx, ids []int64) (contents []
 	}
 	for _, step := range []func() error{
 		func() error {
-			return s.Q.PinnedErase(ctx, tx, &dbsqlc.PinnedEraseParams{SessionKeys: changed, Facts: shown})
+			return s.db.Q.PinnedErase(ctx, tx, &dbsqlc.PinnedEraseParams{SessionKeys: changed, Facts: shown})
 		},
 		func() error {
-			return s.Q.PinnedBeforeErase(ctx, tx, &dbsqlc.PinnedBeforeEraseParams{SessionKeys: changed, Facts: shown})
+			return s.db.Q.PinnedBeforeErase(ctx, tx, &dbsqlc.PinnedBeforeEraseParams{SessionKeys: changed, Facts: shown})
 		},
 		func() error {
 			return s.repliesWithout(ctx, tx, changed, contents)
 		},
 		func() error {
-			return s.Q.FlushesForget(ctx, tx, &dbsqlc.FlushesForgetParams{SessionKeys: readers, Ids: ids})
+			return s.db.Q.FlushesForget(ctx, tx, &dbsqlc.FlushesForgetParams{SessionKeys: readers, Ids: ids})
 		},
-		func() error { return s.Q.DigestsReopen(ctx, tx, ids) },
+		func() error { return s.db.Q.DigestsReopen(ctx, tx, ids) },
 	} {
 		if err := step(); err != nil {
 			return nil, 0, err
@@ -102,5 +102,5 @@ func (s *Store) eraseVectors(ctx context.Context, tx pgx.Tx, hashes [][]byte) (i
 	if len(hashes) == 0 {
 		return 0, nil
 	}
-	return s.Q.EmbeddingsErase(ctx, tx, hashes)
+	return s.db.Q.EmbeddingsErase(ctx, tx, hashes)
 }

@@ -27,7 +27,7 @@ func (s *Store) trimDigests(
 ) (deleted, removed int, err error) {
 	p.FreshSeconds = freshDigest.Seconds()
 	p.Ids, p.Seqs = append([]int64{}, p.Ids...), append([]int64{}, p.Seqs...)
-	digests, err := s.Q.DigestsTelling(ctx, tx, p)
+	digests, err := s.db.Q.DigestsTelling(ctx, tx, p)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -46,7 +46,7 @@ func (s *Store) trimDigests(
 			continue
 		}
 		sum := sha256.Sum256(fmt.Appendf(nil, "digest\x00%d\x00%s", d.ID, text.Normalize(left)))
-		if err := s.Q.DigestTrim(ctx, tx, &dbsqlc.DigestTrimParams{
+		if err := s.db.Q.DigestTrim(ctx, tx, &dbsqlc.DigestTrimParams{
 			ID: d.ID, Content: left, NormHash: sum[:], Terms: index.MemoryTerms(d.Scope, d.ScopeID, left),
 		}); err != nil {
 			return 0, 0, err

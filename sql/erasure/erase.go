@@ -28,7 +28,7 @@ func (s *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sess
 // waiting one, which then gets no answer.
 func (s *Store) EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []int64) (sessions.Erased, error) {
 	var done sessions.Erased
-	err := s.Revive(ctx, s.Pool.Pipeline(), key)
+	err := s.db.Revive(ctx, s.db.Pool.Pipeline(), key)
 	if err != nil {
 		return done, fmt.Errorf("erasing %d events: %w", len(seqs)+len(ids), err)
 	}
@@ -37,7 +37,7 @@ func (s *Store) EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []i
 		if err != nil {
 			return err
 		}
-		return s.WithSession(ctx, key, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
+		return s.db.WithSession(ctx, key, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
 			if err := s.spare(ctx, tx, row, sessions.Lease{}); err != nil {
 				return err
 			}
@@ -55,18 +55,18 @@ func (s *Store) EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []i
 }
 
 func (s *Store) draftEvents(ctx context.Context, key sessions.Key, seqs, ids []int64, final bool) (*draft, error) {
-	seqs, _, err := s.placed(ctx, s.Pool, key, seqs, ids)
+	seqs, _, err := s.placed(ctx, s.db.Pool, key, seqs, ids)
 	if err != nil {
 		return nil, err
 	}
-	facts, err := s.memoriesOf(ctx, s.Pool, key, seqs)
+	facts, err := s.memoriesOf(ctx, s.db.Pool, key, seqs)
 	if err == nil {
-		facts, err = s.withDerived(ctx, s.Pool, facts)
+		facts, err = s.withDerived(ctx, s.db.Pool, facts)
 	}
 	if err != nil {
 		return nil, err
 	}
-	contents, err := s.Q.MemoryContents(ctx, s.Pool, append([]int64{}, facts...))
+	contents, err := s.db.Q.MemoryContents(ctx, s.db.Pool, append([]int64{}, facts...))
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (s *Store) eraseEvents(
 	if err != nil {
 		return done, err
 	}
-	missing, err := s.Q.EventsMissing(ctx, tx, &dbsqlc.EventsMissingParams{SessionKey: key, Seqs: seqs})
+	missing, err := s.db.Q.EventsMissing(ctx, tx, &dbsqlc.EventsMissingParams{SessionKey: key, Seqs: seqs})
 	if err != nil || len(seqs)+len(aside) == 0 {
 		return done, err
 	}
@@ -95,7 +95,7 @@ func (s *Store) eraseEvents(
 
 // placed adds the places of ids, in order. Ids without a place are returned aside.
 func (s *Store) placed(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, seqs, ids []int64) (places, aside []int64, err error) {
-	rows, err := s.Q.EventPlaces(ctx, db, &dbsqlc.EventPlacesParams{SessionKey: key, Ids: append([]int64{}, ids...)})
+	rows, err := s.db.Q.EventPlaces(ctx, db, &dbsqlc.EventPlacesParams{SessionKey: key, Ids: append([]int64{}, ids...)})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -133,14 +133,14 @@ func (e *erasure) do(ctx context.Context) error {
 	if err := e.trimPeople(ctx, e.tx, e.row.SessionKey); err != nil { // an erased message has no quote
 		return err
 	}
-	if err := e.Q.JobDelete(ctx, e.tx, e.row.SessionKey); err != nil {
+	if err := e.db.Q.JobDelete(ctx, e.tx, e.row.SessionKey); err != nil {
 		return err
 	}
 	after, err := e.viewTokens(ctx)
 	if err != nil {
 		return err
 	}
-	if err := e.Q.SessionErased(ctx, e.tx, &dbsqlc.SessionErasedParams{SessionKey: e.row.SessionKey, Freed: before - after}); err != nil {
+	if err := e.db.Q.SessionErased(ctx, e.tx, &dbsqlc.SessionErasedParams{SessionKey: e.row.SessionKey, Freed: before - after}); err != nil {
 		return err
 	}
 	return e.cut(ctx, e.tx, false, e.row.SessionKey)
@@ -152,13 +152,13 @@ func (e *erasure) viewTokens(ctx context.Context) (int64, error) {
 	if len(e.seqs) > 0 {
 		after = max(after, e.seqs[0]-1)
 	}
-	return e.Q.ViewTokens(ctx, e.tx, &dbsqlc.ViewTokensParams{SessionKey: e.row.SessionKey, AfterSeq: after})
+	return e.db.Q.ViewTokens(ctx, e.tx, &dbsqlc.ViewTokensParams{SessionKey: e.row.SessionKey, AfterSeq: after})
 }
 
 // quotes wipes repeats outside of summaries and memory.
 func (e *erasure) quotes(ctx context.Context) error {
 	key := e.row.SessionKey
-	replies, err := e.Q.OutboxErase(ctx, e.tx, &dbsqlc.OutboxEraseParams{SessionKey: key, Erased: sessions.ErasedText, Seqs: e.seqs, At: time.Now()})
+	replies, err := e.db.Q.OutboxErase(ctx, e.tx, &dbsqlc.OutboxEraseParams{SessionKey: key, Erased: sessions.ErasedText, Seqs: e.seqs, At: time.Now()})
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (e *erasure) quotes(ctx context.Context) error {
 		return err
 	}
 	e.done.Replies = int(replies) + trimmed
-	if err := e.Q.CompactionsErase(ctx, e.tx, &dbsqlc.CompactionsEraseParams{
+	if err := e.db.Q.CompactionsErase(ctx, e.tx, &dbsqlc.CompactionsEraseParams{
 		SessionKey: key, FirstSeq: e.seqs[0], Seqs: e.seqs,
 	}); err != nil {
 		return err
@@ -177,7 +177,7 @@ func (e *erasure) quotes(ctx context.Context) error {
 
 func (e *erasure) quoted(ctx context.Context) error {
 	key := e.row.SessionKey
-	quotes, err := e.Q.QuotesOf(ctx, e.tx, &dbsqlc.QuotesOfParams{
+	quotes, err := e.db.Q.QuotesOf(ctx, e.tx, &dbsqlc.QuotesOfParams{
 		SessionKey: key, Erased: sessions.ErasedText, Seqs: append([]int64{}, e.seqs...),
 		Aside: append([]int64{}, e.aside...), People: append([]string{}, e.who.ids...), Nicks: append([]string{}, e.who.nicks...),
 	})
@@ -188,7 +188,7 @@ func (e *erasure) quoted(ctx context.Context) error {
 	var changed []int64
 	for _, q := range quotes {
 		hashes = append(hashes, vectors.Hash(q.Content))
-		seq, err := e.Q.QuoteErase(ctx, e.tx, &dbsqlc.QuoteEraseParams{
+		seq, err := e.db.Q.QuoteErase(ctx, e.tx, &dbsqlc.QuoteEraseParams{
 			SessionKey: key, ID: q.ID, Content: withoutQuote(q.Content, q.Quoted), Erased: sessions.ErasedText,
 		})
 		if err != nil {
@@ -238,7 +238,7 @@ func (e *erasure) memories(ctx context.Context) error {
 
 func (e *erasure) events(ctx context.Context) error {
 	e.done.Events = len(e.seqs)
-	hashes, err := e.Q.EventsHashes(ctx, e.tx, &dbsqlc.EventsHashesParams{
+	hashes, err := e.db.Q.EventsHashes(ctx, e.tx, &dbsqlc.EventsHashesParams{
 		SessionKey: e.row.SessionKey, Seqs: e.seqs, Erased: sessions.ErasedText,
 	})
 	if err != nil {
@@ -248,7 +248,7 @@ func (e *erasure) events(ctx context.Context) error {
 	if e.vectors += int(vectors); err != nil {
 		return err
 	}
-	if err := e.Q.EventsErase(ctx, e.tx, &dbsqlc.EventsEraseParams{
+	if err := e.db.Q.EventsErase(ctx, e.tx, &dbsqlc.EventsEraseParams{
 		SessionKey: e.row.SessionKey, Seqs: e.seqs, Erased: sessions.ErasedText, Tokens: sessions.ErasedTokens,
 	}); err != nil {
 		return err
@@ -260,7 +260,7 @@ func (e *erasure) letters(ctx context.Context) error {
 	if len(e.aside) == 0 {
 		return nil
 	}
-	said, err := e.Q.AsideErase(ctx, e.tx, &dbsqlc.AsideEraseParams{
+	said, err := e.db.Q.AsideErase(ctx, e.tx, &dbsqlc.AsideEraseParams{
 		SessionKey: e.row.SessionKey, Ids: e.aside, Erased: sessions.ErasedText, Tokens: sessions.ErasedTokens,
 	})
 	if err != nil {
@@ -277,7 +277,7 @@ func (e *erasure) letters(ctx context.Context) error {
 }
 
 func (e *erasure) schedules(ctx context.Context) error {
-	return e.Q.SchedulesErase(ctx, e.tx, &dbsqlc.SchedulesEraseParams{
+	return e.db.Q.SchedulesErase(ctx, e.tx, &dbsqlc.SchedulesEraseParams{
 		SessionKey: e.row.SessionKey, Seqs: append([]int64{}, e.seqs...), Aside: append([]int64{}, e.aside...),
 	})
 }
@@ -285,7 +285,7 @@ func (e *erasure) schedules(ctx context.Context) error {
 // undo removes the events and all memory from undo data.
 func (e *erasure) undo(ctx context.Context) error {
 	key := e.row.SessionKey
-	rows, err := e.Q.CompactionsWithView(ctx, e.tx, key)
+	rows, err := e.db.Q.CompactionsWithView(ctx, e.tx, key)
 	if err != nil {
 		return err
 	}
@@ -309,7 +309,7 @@ func (e *erasure) undo(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := e.Q.CompactionViewSet(ctx, e.tx, p); err != nil {
+		if err := e.db.Q.CompactionViewSet(ctx, e.tx, p); err != nil {
 			return err
 		}
 	}
@@ -317,7 +317,7 @@ func (e *erasure) undo(ctx context.Context) error {
 }
 
 func (e *erasure) bodies(ctx context.Context) error {
-	deleted, err := e.Q.BlobsSweep(ctx, e.tx, &dbsqlc.BlobsSweepParams{SessionKey: e.row.SessionKey, AfterSeq: e.row.CompactedSeq})
+	deleted, err := e.db.Q.BlobsSweep(ctx, e.tx, &dbsqlc.BlobsSweepParams{SessionKey: e.row.SessionKey, AfterSeq: e.row.CompactedSeq})
 	e.done.Blobs = len(deleted)
 	return err
 }
@@ -326,7 +326,7 @@ func (e *erasure) bodies(ctx context.Context) error {
 // statement does not see the session, otherwise at the next Waiting.
 func (s *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error) {
 	var done sessions.Deleted
-	err := s.WithSession(ctx, key, func(tx pgx.Tx, _ *dbsqlc.Session) (err error) {
+	err := s.db.WithSession(ctx, key, func(tx pgx.Tx, _ *dbsqlc.Session) (err error) {
 		if err := s.awaitSend(ctx, tx, key); err != nil {
 			return err
 		}
@@ -345,7 +345,7 @@ func (s *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted,
 // delete keeps the asking message, later ones, and some answers to these.
 func (s *Store) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked int64, answers []int64) (sessions.Deleted, error) {
 	var done sessions.Deleted
-	events, err := s.Q.EventsDelete(ctx, tx, &dbsqlc.EventsDeleteParams{SessionKey: key, Asked: asked, Answers: append([]int64{}, answers...)})
+	events, err := s.db.Q.EventsDelete(ctx, tx, &dbsqlc.EventsDeleteParams{SessionKey: key, Asked: asked, Answers: append([]int64{}, answers...)})
 	if err != nil {
 		return done, err
 	}
@@ -360,9 +360,9 @@ func (s *Store) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked i
 		count  *int
 		remove func(context.Context, dbsqlc.DBTX, sessions.Key) (int64, error)
 	}{
-		{&done.Summaries, s.Q.SummariesDelete},
-		{&done.Compactions, s.Q.CompactionsDelete},
-		{&done.Replies, s.Q.OutboxDelete},
+		{&done.Summaries, s.db.Q.SummariesDelete},
+		{&done.Compactions, s.db.Q.CompactionsDelete},
+		{&done.Replies, s.db.Q.OutboxDelete},
 	} {
 		n, err := kind.remove(ctx, tx, key)
 		if err != nil {
@@ -370,24 +370,24 @@ func (s *Store) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked i
 		}
 		*kind.count = int(n)
 	}
-	blobs, err := s.Q.BlobsSweep(ctx, tx, &dbsqlc.BlobsSweepParams{SessionKey: key})
+	blobs, err := s.db.Q.BlobsSweep(ctx, tx, &dbsqlc.BlobsSweepParams{SessionKey: key})
 	if err != nil {
 		return done, err
 	}
 	done.Blobs = len(blobs)
-	memories, err := s.Q.MemoriesDelete(ctx, tx, string(key))
+	memories, err := s.db.Q.MemoriesDelete(ctx, tx, string(key))
 	if err != nil {
 		return done, err
 	}
 	done.Memories = int(memories)
-	if err := s.Q.EmbeddingsDelete(ctx, tx, string(key)); err != nil {
+	if err := s.db.Q.EmbeddingsDelete(ctx, tx, string(key)); err != nil {
 		return done, err
 	}
 	if err := spend.KeepGone(ctx, tx, key); err != nil {
 		return done, err
 	}
-	if err := s.Q.Notify(ctx, tx, "|"+string(key)); err != nil { // a running turn ends
+	if err := s.db.Q.Notify(ctx, tx, "|"+string(key)); err != nil { // a running turn ends
 		return done, err
 	}
-	return done, s.Q.SessionDelete(ctx, tx, key)
+	return done, s.db.Q.SessionDelete(ctx, tx, key)
 }

@@ -92,7 +92,7 @@ func (s *Store) answersAfter(
 	if asked == 0 {
 		return nil, nil
 	}
-	later, err := s.Q.MessagesAfter(ctx, db, &dbsqlc.MessagesAfterParams{SessionKey: key, Asked: asked})
+	later, err := s.db.Q.MessagesAfter(ctx, db, &dbsqlc.MessagesAfterParams{SessionKey: key, Asked: asked})
 	if err != nil || len(later) == 0 {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func placesOf(events []wiped) (seqs, aside []int64, messages int) {
 
 func (s *Store) walk(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, after int64, see func(*dbsqlc.LogWalkRow)) error {
 	for {
-		rows, err := s.Q.LogWalk(ctx, db, &dbsqlc.LogWalkParams{SessionKey: key, AfterSeq: after, MaxRows: logPage})
+		rows, err := s.db.Q.LogWalk(ctx, db, &dbsqlc.LogWalkParams{SessionKey: key, AfterSeq: after, MaxRows: logPage})
 		if err != nil || len(rows) == 0 {
 			return err
 		}
@@ -152,7 +152,7 @@ func (s *Store) keepAsking(
 	if pg.OrZero(row.LeaseOwner) != l.Owner || row.LeaseTerm != l.Term {
 		return sessions.ErrLeaseLost
 	}
-	term, err := s.Q.SessionKeep(ctx, tx, &dbsqlc.SessionKeepParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term})
+	term, err := s.db.Q.SessionKeep(ctx, tx, &dbsqlc.SessionKeepParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term})
 	done.Lease.Term = term
 	return err
 }
@@ -166,7 +166,7 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 	if err != nil {
 		return err
 	}
-	scopes, err := s.Q.MemoryScopes(ctx, tx, ids)
+	scopes, err := s.db.Q.MemoryScopes(ctx, tx, ids)
 	if err != nil {
 		return err
 	}
@@ -183,9 +183,9 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 	}
 	// Readers come first: their pins are committed by then, and are found. A session that takes its lease later pins no
 	// deleted row; see [sessions.Pinned].
-	reading, err := s.Q.SessionsReadScope(ctx, tx, p)
+	reading, err := s.db.Q.SessionsReadScope(ctx, tx, p)
 	if err == nil {
-		err = s.LockSessions(ctx, tx, reading)
+		err = s.db.LockSessions(ctx, tx, reading)
 	}
 	if err != nil {
 		return err
@@ -203,9 +203,9 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 // sessions.ErrNotFound for an unknown session.
 func (s *Store) ForgetSession(ctx context.Context, key sessions.Key) (memory.Forgotten, error) {
 	var done memory.Forgotten
-	err := s.WithSession(ctx, key, func(tx pgx.Tx, _ *dbsqlc.Session) error {
+	err := s.db.WithSession(ctx, key, func(tx pgx.Tx, _ *dbsqlc.Session) error {
 		done = memory.Forgotten{}
-		drawn, err := s.Q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: []string{}})
+		drawn, err := s.db.Q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: []string{}})
 		if err != nil {
 			return err
 		}

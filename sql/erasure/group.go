@@ -17,7 +17,7 @@ func (g *forgetting) covers(key sessions.Key) bool {
 }
 
 func (g *forgetting) factsThere(ctx context.Context, db dbsqlc.DBTX) ([]dbsqlc.MemoriesOfPersonRow, error) {
-	facts, err := g.Q.MemoriesOfPerson(ctx, db, g.theirs())
+	facts, err := g.db.Q.MemoriesOfPerson(ctx, db, g.theirs())
 	return slices.DeleteFunc(facts, func(m dbsqlc.MemoriesOfPersonRow) bool {
 		return !g.covers(m.SourceSession) || g.f.Group != "" && m.Scope == memory.ScopeTeam
 	}), err
@@ -40,7 +40,7 @@ func (g *forgetting) unshared(ctx context.Context, tx pgx.Tx, ids []int64) (unsh
 		if err != nil {
 			return nil, err
 		}
-		scopes, err := g.Q.MemoryScopes(ctx, tx, rows)
+		scopes, err := g.db.Q.MemoryScopes(ctx, tx, rows)
 		if err != nil {
 			return nil, err
 		}

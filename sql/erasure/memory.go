@@ -56,16 +56,16 @@ func (s *Store) ForgetMemory(ctx context.Context, id int64, from memory.Asking) 
 
 func (u *memoryErasure) run(ctx context.Context, id int64) error {
 	var err error
-	if u.only, err = u.identities.IDs(ctx, u.Pool, pg.RobotOf(u.from.Lease.Key), u.from.Only); err != nil {
+	if u.only, err = u.identities.IDs(ctx, u.db.Pool, pg.RobotOf(u.from.Lease.Key), u.from.Only); err != nil {
 		return err
 	}
-	if err := u.values(ctx, u.Pool, id); err != nil {
+	if err := u.values(ctx, u.db.Pool, id); err != nil {
 		return err
 	}
-	if err := u.addSame(ctx, u.Pool); err != nil {
+	if err := u.addSame(ctx, u.db.Pool); err != nil {
 		return err
 	}
-	if err := u.withinGroup(ctx, u.Pool); err != nil {
+	if err := u.withinGroup(ctx, u.db.Pool); err != nil {
 		return err
 	}
 	return repeated(errSavedAgain, func(final bool) error { return u.everywhere(ctx, final) })
@@ -113,7 +113,7 @@ func (u *memoryErasure) withinGroup(ctx context.Context, db dbsqlc.DBTX) error {
 	if err != nil {
 		return err
 	}
-	scopes, err := u.Q.MemoryScopes(ctx, db, ids)
+	scopes, err := u.db.Q.MemoryScopes(ctx, db, ids)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (u *memoryErasure) rowIDs() []int64 {
 // The locked source sessions save no row until the transaction ends.
 func (u *memoryErasure) refresh(ctx context.Context, tx pgx.Tx) error {
 	for _, key := range u.sources() {
-		if _, err := u.Q.SessionLock(ctx, tx, key); err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		if _, err := u.db.Q.SessionLock(ctx, tx, key); err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
 	}
@@ -192,7 +192,7 @@ func (u *memoryErasure) held(ctx context.Context, key sessions.Key, also func(pg
 // atOnce counts the changes of do only when the transaction commits.
 func (u *memoryErasure) atOnce(ctx context.Context, do func(pgx.Tx) error) error {
 	before := *u.done
-	err := u.InTx(ctx, func(tx pgx.Tx) error {
+	err := u.db.InTx(ctx, func(tx pgx.Tx) error {
 		*u.done = before // it may run more than once
 		return do(tx)
 	})
@@ -209,7 +209,7 @@ func (u *memoryErasure) memory(ctx context.Context, tx pgx.Tx) error {
 			digests = append(digests, m.ID)
 		}
 	}
-	if err := u.Q.DigestsDrop(ctx, tx, digests); err != nil {
+	if err := u.db.Q.DigestsDrop(ctx, tx, digests); err != nil {
 		return err
 	}
 	return u.forgetFacts(ctx, tx, u.rowIDs(), u.from.Lease.Key, u.done)
@@ -217,7 +217,7 @@ func (u *memoryErasure) memory(ctx context.Context, tx pgx.Tx) error {
 
 // A later value is another fact to its people.
 func (u *memoryErasure) values(ctx context.Context, db dbsqlc.DBTX, id int64) error {
-	m, err := u.Q.MemorySource(ctx, db, id)
+	m, err := u.db.Q.MemorySource(ctx, db, id)
 	if err != nil {
 		return pg.AsNotFound(err)
 	}
@@ -239,11 +239,11 @@ func (u *memoryErasure) values(ctx context.Context, db dbsqlc.DBTX, id int64) er
 
 // before includes consolidated and similar facts that the memory repeats. The others lost nothing by its content.
 func (u *memoryErasure) before(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) ([]dbsqlc.MemorySourceRow, error) {
-	older, err := u.Q.MemoriesBefore(ctx, db, m.ID)
+	older, err := u.db.Q.MemoriesBefore(ctx, db, m.ID)
 	if err != nil || len(older) == 0 {
 		return nil, err
 	}
-	others, err := u.Q.MemoriesToldWith(ctx, db, m.ID)
+	others, err := u.db.Q.MemoriesToldWith(ctx, db, m.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -284,7 +284,7 @@ func (u *memoryErasure) learn(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.Memo
 	if m.EndSeq-m.StartSeq >= wideSource {
 		return nil
 	}
-	said, err := u.Q.EventsSaid(ctx, db, &dbsqlc.EventsSaidParams{SessionKey: m.SourceSession, StartSeq: m.StartSeq, EndSeq: m.EndSeq})
+	said, err := u.db.Q.EventsSaid(ctx, db, &dbsqlc.EventsSaidParams{SessionKey: m.SourceSession, StartSeq: m.StartSeq, EndSeq: m.EndSeq})
 	if err != nil {
 		return err
 	}
@@ -333,7 +333,7 @@ func (u *memoryErasure) addSame(ctx context.Context, db dbsqlc.DBTX) error {
 		if m.Kind == memory.KindDigest {
 			continue
 		}
-		others, err := u.Q.MemoriesBeside(ctx, db, &dbsqlc.MemoriesBesideParams{SessionKey: m.SourceSession, Ids: u.rowIDs()})
+		others, err := u.db.Q.MemoriesBeside(ctx, db, &dbsqlc.MemoriesBesideParams{SessionKey: m.SourceSession, Ids: u.rowIDs()})
 		if err != nil {
 			return err
 		}
@@ -370,15 +370,15 @@ func (u *memoryErasure) sessions(ctx context.Context) ([]sessions.Key, error) {
 		Pieces: append([]string{}, u.like.Pieces()...), MaxRows: tellingRows,
 	}
 	var err error
-	if p.Speakers, err = u.identities.AllIDs(ctx, u.Pool, speakers); err != nil {
+	if p.Speakers, err = u.identities.AllIDs(ctx, u.db.Pool, speakers); err != nil {
 		return nil, err
 	}
-	if p.Users, err = u.identities.AllIDs(ctx, u.Pool, of.users); err != nil {
+	if p.Users, err = u.identities.AllIDs(ctx, u.db.Pool, of.users); err != nil {
 		return nil, err
 	}
 	var keys []sessions.Key
 	for more := len(said) > 0 && len(p.Pieces) > 0; more; {
-		telling, err := u.Q.SessionsTelling(ctx, u.Pool, p)
+		telling, err := u.db.Q.SessionsTelling(ctx, u.db.Pool, p)
 		if err != nil {
 			return nil, err
 		}
@@ -423,7 +423,7 @@ func (u *memoryErasure) prepare(ctx context.Context, key sessions.Key, final boo
 			p.gone.facts = append(p.gone.facts, m.Content)
 		}
 	}
-	if err := u.read(ctx, u.Pool, p.log); err != nil {
+	if err := u.read(ctx, u.db.Pool, p.log); err != nil {
 		return nil, err
 	}
 	seqs, _, _ := placesOf(p.log.found)
@@ -436,7 +436,7 @@ func (u *memoryErasure) prepare(ctx context.Context, key sessions.Key, final boo
 }
 
 func (u *memoryErasure) session(ctx context.Context, tx pgx.Tx, p *prepared) error {
-	row, err := u.Q.SessionLock(ctx, tx, p.log.key)
+	row, err := u.db.Q.SessionLock(ctx, tx, p.log.key)
 	if errors.Is(err, pgx.ErrNoRows) && p.log.key != u.from.Lease.Key {
 		return nil
 	}

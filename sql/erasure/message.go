@@ -23,11 +23,11 @@ func (s *Store) MessagesBefore(
 	if person == "" {
 		return nil, nil
 	}
-	ids, err := s.identities.IDs(ctx, s.Pool, pg.RobotOf(key), person)
+	ids, err := s.identities.IDs(ctx, s.db.Pool, pg.RobotOf(key), person)
 	if err != nil {
 		return nil, fmt.Errorf("listing a person's messages: %w", err)
 	}
-	rows, err := s.Q.MessagesBefore(ctx, s.Pool, &dbsqlc.MessagesBeforeParams{
+	rows, err := s.db.Q.MessagesBefore(ctx, s.db.Pool, &dbsqlc.MessagesBeforeParams{
 		SessionKey: key, People: ids, BeforeID: event, Erased: sessions.ErasedText, MaxRows: pg.Clamp(limit),
 	})
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Store) ForgetMessage(ctx context.Context, event int64, from memory.Aski
 		if err := m.prepare(ctx, final); err != nil {
 			return err
 		}
-		return s.WithSession(ctx, key, func(tx pgx.Tx, row *dbsqlc.Session) error {
+		return s.db.WithSession(ctx, key, func(tx pgx.Tx, row *dbsqlc.Session) error {
 			done = memory.Forgotten{Lease: from.Lease} // it may run more than once
 			return m.do(ctx, tx, row, &done)
 		})
@@ -76,21 +76,21 @@ type retraction struct {
 
 func (m *retraction) prepare(ctx context.Context, final bool) error {
 	key := m.from.Lease.Key
-	said, err := m.said(ctx, m.Pool)
+	said, err := m.said(ctx, m.db.Pool)
 	if err != nil {
 		return err
 	}
 	m.like = similarity.New()
 	m.like.AddSaying(said.Content)
 	m.like.AddIdentifiers(said.Content)
-	texts, err := m.Q.ScheduleTexts(ctx, m.Pool, &dbsqlc.ScheduleTextsParams{SessionKey: key, Event: m.event})
+	texts, err := m.db.Q.ScheduleTexts(ctx, m.db.Pool, &dbsqlc.ScheduleTextsParams{SessionKey: key, Event: m.event})
 	if err != nil {
 		return err
 	}
 	for _, text := range texts { // lists of reminders show them without the words beside
 		m.like.AddSaying(text)
 	}
-	places, texts, err := m.scheduled(ctx, m.Pool)
+	places, texts, err := m.scheduled(ctx, m.db.Pool)
 	if err != nil {
 		return err
 	}
@@ -101,10 +101,10 @@ func (m *retraction) prepare(ctx context.Context, final bool) error {
 		_, scheduled := places[e.ID]
 		return scheduled || e.ID == m.event
 	}, m.like.Repeats)
-	if err := m.read(ctx, m.Pool, m.log); err != nil {
+	if err := m.read(ctx, m.db.Pool, m.log); err != nil {
 		return err
 	}
-	_, gone, err := m.facts(ctx, m.Pool, said, &memory.Forgotten{})
+	_, gone, err := m.facts(ctx, m.db.Pool, said, &memory.Forgotten{})
 	if err != nil {
 		return err
 	}
@@ -114,13 +114,13 @@ func (m *retraction) prepare(ctx context.Context, final bool) error {
 }
 
 func (m *retraction) said(ctx context.Context, db dbsqlc.DBTX) (dbsqlc.MessageSaidRow, error) {
-	said, err := m.Q.MessageSaid(ctx, db, &dbsqlc.MessageSaidParams{SessionKey: m.from.Lease.Key, ID: m.event, Erased: sessions.ErasedText})
+	said, err := m.db.Q.MessageSaid(ctx, db, &dbsqlc.MessageSaidParams{SessionKey: m.from.Lease.Key, ID: m.event, Erased: sessions.ErasedText})
 	return said, pg.AsNotFound(err)
 }
 
 // scheduled has the places, by id, and the words of messages of schedules, which the message set.
 func (m *retraction) scheduled(ctx context.Context, db dbsqlc.DBTX) (places map[int64]int64, texts []string, err error) {
-	rows, err := m.Q.ScheduledBy(ctx, db, &dbsqlc.ScheduledByParams{SessionKey: m.from.Lease.Key, Event: m.event})
+	rows, err := m.db.Q.ScheduledBy(ctx, db, &dbsqlc.ScheduledByParams{SessionKey: m.from.Lease.Key, Event: m.event})
 	places = make(map[int64]int64, len(rows))
 	for _, r := range rows {
 		places[r.ID] = r.Seq
@@ -179,7 +179,7 @@ func (m *retraction) do(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, don
 	if err := m.forgetFacts(ctx, tx, ids, key, done); err != nil {
 		return err
 	}
-	return m.Q.AskingMark(ctx, tx, &dbsqlc.AskingMarkParams{
+	return m.db.Q.AskingMark(ctx, tx, &dbsqlc.AskingMarkParams{
 		SessionKey: key, Asked: m.from.Event, Content: memory.ForgetLastDone(m.from.Language), Outcome: string(sessions.ErasedAll),
 	})
 }
@@ -189,7 +189,7 @@ func (m *retraction) do(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, don
 func (u *memoryErasure) drawn(
 	ctx context.Context, db dbsqlc.DBTX, key sessions.Key, said dbsqlc.MessageSaidRow,
 ) ([]dbsqlc.MemorySourceRow, error) {
-	rows, err := u.Q.MemoriesBeside(ctx, db, &dbsqlc.MemoriesBesideParams{SessionKey: key, Ids: []int64{}})
+	rows, err := u.db.Q.MemoriesBeside(ctx, db, &dbsqlc.MemoriesBesideParams{SessionKey: key, Ids: []int64{}})
 	if err != nil {
 		return nil, err
 	}

@@ -73,7 +73,7 @@ func (s *Store) forgetting(ctx context.Context, f memory.Forget, places chan str
 }
 
 func (g *forgetting) identify(ctx context.Context) error {
-	ids, err := g.identities.IDs(ctx, g.Pool, g.f.Robot, g.f.Person)
+	ids, err := g.identities.IDs(ctx, g.db.Pool, g.f.Robot, g.f.Person)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (g *forgetting) identify(ctx context.Context) error {
 		if err := g.readKey(ctx); err != nil {
 			return err
 		}
-		times, err := g.Q.PersonErasures(ctx, g.Pool, &dbsqlc.PersonErasuresParams{People: g.hashes(), Day: g.date()})
+		times, err := g.db.Q.PersonErasures(ctx, g.db.Pool, &dbsqlc.PersonErasuresParams{People: g.hashes(), Day: g.date()})
 		if err != nil {
 			return err
 		}
@@ -100,13 +100,13 @@ func (g *forgetting) identify(ctx context.Context) error {
 	for _, key := range slices.Concat(spoken, quoted) {
 		logs = append(logs, sessions.Key(key))
 	}
-	if err := g.Revive(ctx, g.Pool.Pipeline(), logs...); err != nil {
+	if err := g.db.Revive(ctx, g.db.Pool.Pipeline(), logs...); err != nil {
 		return err
 	}
-	if g.who.nicks, err = g.Q.PersonNicks(ctx, g.Pool, ids); err != nil {
+	if g.who.nicks, err = g.db.Q.PersonNicks(ctx, g.db.Pool, ids); err != nil {
 		return err
 	}
-	g.rows, err = g.Q.PersonSessions(ctx, g.Pool, &dbsqlc.PersonSessionsParams{
+	g.rows, err = g.db.Q.PersonSessions(ctx, g.db.Pool, &dbsqlc.PersonSessionsParams{
 		People: ids, Spoken: spoken, Quoted: quoted, Robot: string(g.f.Robot),
 	})
 	if err != nil {
@@ -116,7 +116,7 @@ func (g *forgetting) identify(ctx context.Context) error {
 		return err
 	}
 	g.rows = slices.DeleteFunc(g.rows, func(r dbsqlc.PersonSessionsRow) bool { return !g.covers(r.SessionKey) })
-	g.facts, err = g.factsThere(ctx, g.Pool)
+	g.facts, err = g.factsThere(ctx, g.db.Pool)
 	for _, m := range g.facts {
 		if m.Kind != memory.KindDigest && len(g.compared) < maxCompared && utf8.RuneCountInString(m.Content) >= similarity.MinPhrase {
 			g.compared = append(g.compared, m)
@@ -130,7 +130,7 @@ func (g *forgetting) run(ctx context.Context) error {
 		return err
 	}
 	// First, so that none stores a message behind the erasure of its session.
-	if err := g.schedules(ctx, g.Pool); err != nil {
+	if err := g.schedules(ctx, g.db.Pool); err != nil {
 		return err
 	}
 	asking, spoke := g.f.From.Lease.Key, false
@@ -152,7 +152,7 @@ func (g *forgetting) run(ctx context.Context) error {
 				return err
 			}
 		}
-		return g.InTx(ctx, func(tx pgx.Tx) error {
+		return g.db.InTx(ctx, func(tx pgx.Tx) error {
 			*g.done = before
 			if asking != "" {
 				if err := g.asking(ctx, tx, asking, sv); err != nil {
@@ -166,9 +166,9 @@ func (g *forgetting) run(ctx context.Context) error {
 
 func (g *forgetting) one(ctx context.Context, r dbsqlc.PersonSessionsRow) error {
 	alone, before := g.alone(r.SessionKey, r.RobotCode, r.ConversationID, r.ConversationType, r.Spoke), *g.done
-	hold := g.WithSession
+	hold := g.db.WithSession
 	if g.f.From.Lease.Key != "" { // the asking session's commit makes this one durable; without it the turn asks again
-		hold = g.WithSessionUnsynced
+		hold = g.db.WithSessionUnsynced
 	}
 	return repeated(errStale, func(final bool) error {
 		var sv *survey
@@ -228,7 +228,7 @@ func (g *forgetting) alone(
 
 // Messages after the asking one stay, with answers that do not repeat the rest.
 func (g *forgetting) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked int64, repeats func(string) bool) error {
-	drawn, err := g.Q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: g.who.ids})
+	drawn, err := g.db.Q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: g.who.ids})
 	if err != nil {
 		return err
 	}
@@ -259,7 +259,7 @@ func (g *forgetting) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, as
 func (g *forgetting) messagesUpTo(
 	ctx context.Context, db dbsqlc.DBTX, key sessions.Key, asked int64, answers []int64,
 ) (dbsqlc.SessionMessagesRow, error) {
-	return g.Q.SessionMessages(ctx, db, &dbsqlc.SessionMessagesParams{
+	return g.db.Q.SessionMessages(ctx, db, &dbsqlc.SessionMessagesParams{
 		SessionKey: key, Asked: asked, Answers: append([]int64{}, answers...), Erased: sessions.ErasedText,
 	})
 }
@@ -295,7 +295,7 @@ func (g *forgetting) session(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session
 	if err := g.removeName(ctx, tx, row.SessionKey, e.repeats); err != nil || len(e.seqs) > 0 {
 		return err // with events its readers start again already
 	}
-	if err := g.Q.SessionErased(ctx, tx, &dbsqlc.SessionErasedParams{SessionKey: row.SessionKey}); err != nil {
+	if err := g.db.Q.SessionErased(ctx, tx, &dbsqlc.SessionErasedParams{SessionKey: row.SessionKey}); err != nil {
 		return err
 	}
 	return g.cut(ctx, tx, false, row.SessionKey)
@@ -313,7 +313,7 @@ func (g *forgetting) ofThem(m *dbsqlc.MemoriesDrawnRow, sv *survey) bool {
 
 // Digests keep the rest of their content.
 func (g *forgetting) factsOf(ctx context.Context, tx pgx.Tx, key sessions.Key, sv *survey) error {
-	drawn, err := g.Q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: g.who.ids})
+	drawn, err := g.db.Q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: g.who.ids})
 	if err != nil {
 		return err
 	}
@@ -350,7 +350,7 @@ func (g *forgetting) removeName(ctx context.Context, tx pgx.Tx, key sessions.Key
 	if err := g.runs(ctx, tx, key, repeats); err != nil {
 		return err
 	}
-	waiting, err := g.Q.PersonWaiting(ctx, tx, &dbsqlc.PersonWaitingParams{
+	waiting, err := g.db.Q.PersonWaiting(ctx, tx, &dbsqlc.PersonWaitingParams{
 		SessionKey: key, People: who, Asked: asked, Erased: sessions.ErasedText, Tokens: sessions.ErasedTokens,
 	})
 	if err != nil {
@@ -358,26 +358,26 @@ func (g *forgetting) removeName(ctx context.Context, tx pgx.Tx, key sessions.Key
 	}
 	g.done.Events += int(waiting)
 	g.done.Messages += int(waiting)
-	if err := g.Q.MentionsUnname(ctx, tx, &dbsqlc.MentionsUnnameParams{SessionKey: key, People: who}); err != nil {
+	if err := g.db.Q.MentionsUnname(ctx, tx, &dbsqlc.MentionsUnnameParams{SessionKey: key, People: who}); err != nil {
 		return err
 	}
-	if err := g.Q.PersonUnname(ctx, tx, &dbsqlc.PersonUnnameParams{SessionKey: key, People: who, Asked: asked}); err != nil {
+	if err := g.db.Q.PersonUnname(ctx, tx, &dbsqlc.PersonUnnameParams{SessionKey: key, People: who, Asked: asked}); err != nil {
 		return err
 	}
 	if err := g.trimPeople(ctx, tx, key); err != nil {
 		return err
 	}
-	if err := g.Q.OutboxUnname(ctx, tx, &dbsqlc.OutboxUnnameParams{
+	if err := g.db.Q.OutboxUnname(ctx, tx, &dbsqlc.OutboxUnnameParams{
 		SessionKey: key, People: who, Nicks: append([]string{}, g.who.nicks...),
 	}); err != nil {
 		return err
 	}
-	return g.Q.SessionTextsErase(ctx, tx, &dbsqlc.SessionTextsEraseParams{SessionKey: key, Undone: sessions.CompactUndone})
+	return g.db.Q.SessionTextsErase(ctx, tx, &dbsqlc.SessionTextsEraseParams{SessionKey: key, Undone: sessions.CompactUndone})
 }
 
 // runs wipes tool calls of the open turn when it has the person's messages, or the calls repeat them.
 func (g *forgetting) runs(ctx context.Context, tx pgx.Tx, key sessions.Key, repeats func(string) bool) error {
-	runs, err := g.Q.ToolRunsOf(ctx, tx, &dbsqlc.ToolRunsOfParams{SessionKey: key, People: g.who.ids})
+	runs, err := g.db.Q.ToolRunsOf(ctx, tx, &dbsqlc.ToolRunsOfParams{SessionKey: key, People: g.who.ids})
 	if err != nil {
 		return err
 	}
@@ -385,7 +385,7 @@ func (g *forgetting) runs(ctx context.Context, tx pgx.Tx, key sessions.Key, repe
 		if !r.Theirs && !repeats(r.Arguments) && !repeats(r.Result) {
 			continue
 		}
-		if err := g.Q.ToolRunErase(ctx, tx, &dbsqlc.ToolRunEraseParams{
+		if err := g.db.Q.ToolRunErase(ctx, tx, &dbsqlc.ToolRunEraseParams{
 			SessionKey: key, EventID: r.EventID, CallID: r.CallID, Erased: sessions.ErasedText,
 		}); err != nil {
 			return err
@@ -395,7 +395,7 @@ func (g *forgetting) runs(ctx context.Context, tx pgx.Tx, key sessions.Key, repe
 }
 
 func (g *forgetting) asking(ctx context.Context, tx pgx.Tx, key sessions.Key, sv *survey) error {
-	row, err := g.Q.SessionLock(ctx, tx, key)
+	row, err := g.db.Q.SessionLock(ctx, tx, key)
 	if err != nil {
 		return pg.AsNotFound(err)
 	}
@@ -406,9 +406,9 @@ func (g *forgetting) asking(ctx context.Context, tx pgx.Tx, key sessions.Key, sv
 	if err := g.awaitSend(ctx, tx, key); err != nil {
 		return err
 	}
-	message, err := g.Q.AskingMessage(ctx, tx, &dbsqlc.AskingMessageParams{SessionKey: key, Asked: g.f.From.Event, Outcome: string(sessions.ErasedAll)})
+	message, err := g.db.Q.AskingMessage(ctx, tx, &dbsqlc.AskingMessageParams{SessionKey: key, Asked: g.f.From.Event, Outcome: string(sessions.ErasedAll)})
 	if err == nil {
-		err = g.Q.AskingUnname(ctx, tx, &dbsqlc.AskingUnnameParams{
+		err = g.db.Q.AskingUnname(ctx, tx, &dbsqlc.AskingUnnameParams{
 			SessionKey: key, Asked: g.f.From.Event, Content: memory.ForgetDone(g.f.From.Language), Message: message,
 		})
 	}
@@ -438,11 +438,11 @@ func (g *forgetting) remake(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session)
 	last := int64(0)
 	for _, base := range []int64{row.LastSeq, 0} { // through free numbers
 		var err error
-		if last, err = g.Q.EventsRenumber(ctx, tx, &dbsqlc.EventsRenumberParams{SessionKey: row.SessionKey, Base: base}); err != nil {
+		if last, err = g.db.Q.EventsRenumber(ctx, tx, &dbsqlc.EventsRenumberParams{SessionKey: row.SessionKey, Base: base}); err != nil {
 			return err
 		}
 	}
-	return g.Q.SessionRemake(ctx, tx, &dbsqlc.SessionRemakeParams{
+	return g.db.Q.SessionRemake(ctx, tx, &dbsqlc.SessionRemakeParams{
 		SessionKey: row.SessionKey, RobotCode: row.RobotCode, ConversationID: row.ConversationID, ConversationType: row.ConversationType,
 		Owner: string(g.f.From.Lease.Owner), Term: g.done.Lease.Term, LastSeq: last,
 	})
@@ -464,15 +464,15 @@ func (g *forgetting) memory(ctx context.Context, tx pgx.Tx) error {
 		return g.schedules(ctx, tx)
 	}
 	if g.f.Self {
-		if err := g.Q.PersonErasureCount(ctx, tx, &dbsqlc.PersonErasureCountParams{People: g.hashes(), Day: g.date()}); err != nil {
+		if err := g.db.Q.PersonErasureCount(ctx, tx, &dbsqlc.PersonErasureCountParams{People: g.hashes(), Day: g.date()}); err != nil {
 			return err
 		}
 	}
-	if err := g.Q.SenderIDsForget(ctx, tx, &dbsqlc.SenderIDsForgetParams{People: g.who.ids, Robot: string(g.f.Robot)}); err != nil {
+	if err := g.db.Q.SenderIDsForget(ctx, tx, &dbsqlc.SenderIDsForgetParams{People: g.who.ids, Robot: string(g.f.Robot)}); err != nil {
 		return err
 	}
 	if err := g.records(ctx, tx); err != nil {
 		return err
 	}
-	return g.Q.MemoriesUnpromote(ctx, tx, &dbsqlc.MemoriesUnpromoteParams{People: g.who.ids, RobotSessions: g.robotSessions()})
+	return g.db.Q.MemoriesUnpromote(ctx, tx, &dbsqlc.MemoriesUnpromoteParams{People: g.who.ids, RobotSessions: g.robotSessions()})
 }

@@ -36,9 +36,9 @@ func (x *scopeIDs) add(scope memory.Scope, id string, source sessions.Key) {
 
 // lockReaders returns the keys in their order.
 func (s *Store) lockReaders(ctx context.Context, tx pgx.Tx, p *dbsqlc.ReadersToLockParams) ([]string, error) {
-	keys, err := s.Q.ReadersToLock(ctx, tx, p)
+	keys, err := s.db.Q.ReadersToLock(ctx, tx, p)
 	if err == nil {
-		err = s.LockSessions(ctx, tx, keys)
+		err = s.db.LockSessions(ctx, tx, keys)
 	}
 	return asStrings(keys), err
 }

@@ -16,7 +16,7 @@ import (
 )
 
 func (g *forgetting) schedules(ctx context.Context, db dbsqlc.DBTX) error {
-	return g.Q.SchedulesForget(ctx, db, &dbsqlc.SchedulesForgetParams{
+	return g.db.Q.SchedulesForget(ctx, db, &dbsqlc.SchedulesForgetParams{
 		People: g.who.ids, RobotSessions: g.robotSessions(), GroupKey: string(g.f.Group),
 	})
 }
@@ -26,33 +26,33 @@ func (g *forgetting) records(ctx context.Context, tx pgx.Tx) error {
 	if err := g.schedules(ctx, tx); err != nil {
 		return err
 	}
-	if err := g.Q.UsageUnname(ctx, tx, &dbsqlc.UsageUnnameParams{People: g.who.ids, RobotSessions: g.robotSessions()}); err != nil {
+	if err := g.db.Q.UsageUnname(ctx, tx, &dbsqlc.UsageUnnameParams{People: g.who.ids, RobotSessions: g.robotSessions()}); err != nil {
 		return err
 	}
-	if err := g.Q.CompactionsUnname(ctx, tx, &dbsqlc.CompactionsUnnameParams{People: g.who.ids, RobotSessions: g.robotSessions()}); err != nil {
+	if err := g.db.Q.CompactionsUnname(ctx, tx, &dbsqlc.CompactionsUnnameParams{People: g.who.ids, RobotSessions: g.robotSessions()}); err != nil {
 		return err
 	}
 	members := make([]string, len(g.who.ids))
 	for i, id := range g.who.ids {
 		members[i] = url.PathEscape(id)
 	}
-	keys, err := g.Q.AuditOfMembers(ctx, tx, &dbsqlc.AuditOfMembersParams{People: members, RobotSessions: g.robotSessions()})
+	keys, err := g.db.Q.AuditOfMembers(ctx, tx, &dbsqlc.AuditOfMembersParams{People: members, RobotSessions: g.robotSessions()})
 	if err != nil {
 		return err
 	}
-	if err := g.Q.AuditUnname(ctx, tx, &dbsqlc.AuditUnnameParams{SessionKeys: append([]string{}, keys...)}); err != nil {
+	if err := g.db.Q.AuditUnname(ctx, tx, &dbsqlc.AuditUnnameParams{SessionKeys: append([]string{}, keys...)}); err != nil {
 		return err
 	}
-	if err := g.Q.AuditUnname(ctx, tx, &dbsqlc.AuditUnnameParams{SessionKeys: g.chats(), Chats: true}); err != nil {
+	if err := g.db.Q.AuditUnname(ctx, tx, &dbsqlc.AuditUnnameParams{SessionKeys: g.chats(), Chats: true}); err != nil {
 		return err
 	}
-	if err := g.Q.AuditUnact(ctx, tx, &dbsqlc.AuditUnactParams{People: g.who.ids, RobotSessions: g.robotSessions(), StandIn: g.standIn()}); err != nil {
+	if err := g.db.Q.AuditUnact(ctx, tx, &dbsqlc.AuditUnactParams{People: g.who.ids, RobotSessions: g.robotSessions(), StandIn: g.standIn()}); err != nil {
 		return err
 	}
-	if err := g.Q.AuditForget(ctx, tx, &dbsqlc.AuditForgetParams{People: g.who.ids, RobotSessions: g.robotSessions()}); err != nil {
+	if err := g.db.Q.AuditForget(ctx, tx, &dbsqlc.AuditForgetParams{People: g.who.ids, RobotSessions: g.robotSessions()}); err != nil {
 		return err
 	}
-	return g.Q.LoginsForget(ctx, tx, g.who.ids)
+	return g.db.Q.LoginsForget(ctx, tx, g.who.ids)
 }
 
 // chats are the person's private chats, whose keys name the person.
@@ -76,8 +76,8 @@ type dayKey struct {
 
 func (g *forgetting) readKey(ctx context.Context) (err error) {
 	if g.keyed.key == nil {
-		g.keyed.day = g.Clock.Now().UTC().Truncate(24 * time.Hour)
-		g.keyed.key, err = limits.KeyOf(ctx, g.DB, g.keyed.day)
+		g.keyed.day = g.db.Clock.Now().UTC().Truncate(24 * time.Hour)
+		g.keyed.key, err = limits.KeyOf(ctx, g.db, g.keyed.day)
 	}
 	return err
 }

@@ -21,7 +21,7 @@ func (s *Store) awaitSend(ctx context.Context, tx pgx.Tx, key sessions.Key) erro
 }
 
 func (s *Store) await(ctx context.Context, tx pgx.Tx, o *pg.OpenWork) error {
-	open, err := s.IsWorkOpen(ctx, tx, o)
+	open, err := s.db.IsWorkOpen(ctx, tx, o)
 	if err != nil || !open {
 		return err
 	}
@@ -35,7 +35,7 @@ func (s *Store) awaitFrames(ctx context.Context) error {
 	one, stop := context.WithTimeout(ctx, sessions.FrameTime)
 	defer stop()
 	err := periodic.Poll(one, framePoll, func() (bool, error) {
-		open, err := s.Q.FramesOpen(one, s.Pool)
+		open, err := s.db.Q.FramesOpen(one, s.db.Pool)
 		return !open, err
 	})
 	if err == nil {
@@ -75,14 +75,14 @@ func (s *Store) waiting(ctx context.Context, asking sessions.Lease) context.Cont
 		return ctx
 	}
 	return pg.AroundWaits(ctx, func(wait func() error) error {
-		ids, err := s.Q.AttemptRelease(ctx, s.Pool, &dbsqlc.AttemptReleaseParams{SessionKey: asking.Key, Term: asking.Term})
+		ids, err := s.db.Q.AttemptRelease(ctx, s.db.Pool, &dbsqlc.AttemptReleaseParams{SessionKey: asking.Key, Term: asking.Term})
 		if err != nil {
 			return err
 		}
 		ended := wait()
 		short, stop := context.WithTimeout(context.WithoutCancel(ctx), restoreTime)
 		defer stop()
-		return errors.Join(ended, s.Q.AttemptRestore(short, s.Pool, &dbsqlc.AttemptRestoreParams{
+		return errors.Join(ended, s.db.Q.AttemptRestore(short, s.db.Pool, &dbsqlc.AttemptRestoreParams{
 			SessionKey: asking.Key, Ids: append([]int64{}, ids...), Owner: string(asking.Owner), Term: asking.Term,
 		}))
 	})

@@ -24,7 +24,7 @@ func never(string) bool { return false }
 
 // Store erases, forgets and deletes.
 type Store struct {
-	*pg.DB
+	db         *pg.DB
 	identities *identity.Store
 	logs       *index.Logs
 	erasing    chan struct{} // semaphore of people being forgotten
@@ -33,14 +33,14 @@ type Store struct {
 
 // New returns the erasures of a database.
 func New(db *pg.DB, identities *identity.Store, logs *index.Logs) *Store {
-	return &Store{DB: db, identities: identities, logs: logs, erasing: make(chan struct{}, maxErasing), previewing: make(chan struct{}, maxPreview)}
+	return &Store{db: db, identities: identities, logs: logs, erasing: make(chan struct{}, maxErasing), previewing: make(chan struct{}, maxPreview)}
 }
 
 // trimPeople removes the names that the log of a locked session no longer has, which it reads as a whole, like the erasure. Its caller
 // ends the term of the lease, so that the writer of a turn counts on none of them.
 func (s *Store) trimPeople(ctx context.Context, tx pgx.Tx, key sessions.Key) error {
 	later := time.Now().AddDate(1, 0, 0)
-	return s.Q.PeopleTrim(ctx, tx, &dbsqlc.PeopleTrimParams{SessionKey: key, SeenBefore: later, SaidBefore: later})
+	return s.db.Q.PeopleTrim(ctx, tx, &dbsqlc.PeopleTrimParams{SessionKey: key, SeenBefore: later, SaidBefore: later})
 }
 
 type erasure struct {

@@ -33,12 +33,12 @@ func repeated(because error, erase func(final bool) error) error {
 }
 
 func (s *Store) draft(ctx context.Context, key sessions.Key, seqs []int64, gone unsaid, final bool) (*draft, error) {
-	version, err := s.Q.ViewVersion(ctx, s.Pool, key) // read first: any later change makes the draft stale
+	version, err := s.db.Q.ViewVersion(ctx, s.db.Pool, key) // read first: any later change makes the draft stale
 	if err != nil {
 		return nil, pg.AsNotFound(err)
 	}
 	d := &draft{version: version, facts: slices.Sorted(slices.Values(gone.facts)), left: map[int64]healed{}, final: final}
-	rows, err := s.covering(ctx, s.Pool, key, seqs)
+	rows, err := s.covering(ctx, s.db.Pool, key, seqs)
 	if err != nil || len(rows) == 0 {
 		return d, err
 	}
@@ -61,7 +61,7 @@ func (s *Store) draft(ctx context.Context, key sessions.Key, seqs []int64, gone 
 }
 
 func (s *Store) covering(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, seqs []int64) ([]dbsqlc.SummariesCoveringRow, error) {
-	return s.Q.SummariesCovering(ctx, db, &dbsqlc.SummariesCoveringParams{
+	return s.db.Q.SummariesCovering(ctx, db, &dbsqlc.SummariesCoveringParams{
 		SessionKey: key, Seqs: append([]int64{}, seqs...), Erased: sessions.ErasedText,
 	})
 }
@@ -106,7 +106,7 @@ func (e *erasure) summaries(ctx context.Context) error {
 				e.done.Healed++
 			}
 		}
-		if err := e.Q.SummaryHeal(ctx, e.tx, &dbsqlc.SummaryHealParams{
+		if err := e.db.Q.SummaryHeal(ctx, e.tx, &dbsqlc.SummaryHealParams{
 			SessionKey: e.row.SessionKey, ID: r.ID, Before: r.Summary, Summary: text, Tokens: pg.Clamp(tokens),
 		}); err != nil {
 			return err
@@ -124,7 +124,7 @@ func (s *Store) words(
 		last = max(last, r.EndSeq)
 	}
 	words, here := erase.New(), inRange(seqs, first, last)
-	erased, err := s.Q.EventsErased(ctx, s.Pool, &dbsqlc.EventsErasedParams{SessionKey: key, Seqs: here, Erased: sessions.ErasedText})
+	erased, err := s.db.Q.EventsErased(ctx, s.db.Pool, &dbsqlc.EventsErasedParams{SessionKey: key, Seqs: here, Erased: sessions.ErasedText})
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (s *Store) words(
 		words.AddStatement(f)
 	}
 	for left := stayingEvents; left > 0; left -= stayingPage {
-		staying, err := s.Q.EventsStaying(ctx, s.Pool, &dbsqlc.EventsStayingParams{
+		staying, err := s.db.Q.EventsStaying(ctx, s.db.Pool, &dbsqlc.EventsStayingParams{
 			SessionKey: key, Seqs: here, StartSeq: first, EndSeq: last, Erased: sessions.ErasedText,
 			MaxChars: stayingChars, MaxRows: stayingPage,
 		})

@@ -33,7 +33,7 @@ func (g *forgetting) survey(ctx context.Context, key sessions.Key) (*survey, err
 	if key == g.f.From.Lease.Key && g.f.Self {
 		asked = g.f.From.Event
 	}
-	said, err := g.Q.SaidBy(ctx, g.Pool, &dbsqlc.SaidByParams{SessionKey: key, People: g.who.ids, Asked: asked, Erased: sessions.ErasedText})
+	said, err := g.db.Q.SaidBy(ctx, g.db.Pool, &dbsqlc.SaidByParams{SessionKey: key, People: g.who.ids, Asked: asked, Erased: sessions.ErasedText})
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (g *forgetting) survey(ctx context.Context, key sessions.Key) (*survey, err
 	for _, m := range g.compared {
 		sv.traits.say(m.Content, m.Since)
 	}
-	return sv, g.look(ctx, g.Pool, sv)
+	return sv, g.look(ctx, g.db.Pool, sv)
 }
 
 func (g *forgetting) look(ctx context.Context, db dbsqlc.DBTX, sv *survey) error {
@@ -132,7 +132,7 @@ func (g *forgetting) preview(ctx context.Context) (p memory.Preview, err error) 
 }
 
 func (g *forgetting) previewRecords(ctx context.Context, p *memory.Preview) error {
-	rows, err := g.Q.PersonRecords(ctx, g.Pool, &dbsqlc.PersonRecordsParams{
+	rows, err := g.db.Q.PersonRecords(ctx, g.db.Pool, &dbsqlc.PersonRecordsParams{
 		People: g.who.ids, Robot: string(g.f.Robot), RobotSessions: g.robotSessions(),
 	})
 	for _, r := range rows {
@@ -157,7 +157,7 @@ func (g *forgetting) previewRecords(ctx context.Context, p *memory.Preview) erro
 }
 
 func (g *forgetting) previewOf(ctx context.Context, r *dbsqlc.PersonSessionsRow, p *memory.Preview, facts map[int64]bool) error {
-	drawn, err := g.Q.MemoriesDrawn(ctx, g.Pool, &dbsqlc.MemoriesDrawnParams{SessionKey: r.SessionKey, People: g.who.ids})
+	drawn, err := g.db.Q.MemoriesDrawn(ctx, g.db.Pool, &dbsqlc.MemoriesDrawnParams{SessionKey: r.SessionKey, People: g.who.ids})
 	if err != nil {
 		return err
 	}
@@ -169,11 +169,11 @@ func (g *forgetting) previewOf(ctx context.Context, r *dbsqlc.PersonSessionsRow,
 		if r.SessionKey == g.f.From.Lease.Key {
 			asked = g.f.From.Event
 		}
-		answers, err := g.answersAfter(ctx, g.Pool, r.SessionKey, asked, never)
+		answers, err := g.answersAfter(ctx, g.db.Pool, r.SessionKey, asked, never)
 		if err != nil {
 			return err
 		}
-		n, err := g.messagesUpTo(ctx, g.Pool, r.SessionKey, asked, answers)
+		n, err := g.messagesUpTo(ctx, g.db.Pool, r.SessionKey, asked, answers)
 		p.Messages += int(n.Messages)
 		p.Answers += int(n.Answers)
 		return err
@@ -193,7 +193,7 @@ func (g *forgetting) previewOf(ctx context.Context, r *dbsqlc.PersonSessionsRow,
 			facts[m.ID] = true
 		}
 	}
-	covering, err := g.covering(ctx, g.Pool, r.SessionKey, seqs)
+	covering, err := g.covering(ctx, g.db.Pool, r.SessionKey, seqs)
 	for _, s := range covering {
 		if s.Status == sessions.Active {
 			p.Summaries++

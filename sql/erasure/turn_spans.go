@@ -20,7 +20,7 @@ type turnSpan struct {
 
 // Messages that were answered together are one turn.
 func (s *Store) turns(ctx context.Context, db dbsqlc.DBTX, key sessions.Key) ([]turnSpan, error) {
-	rows, err := s.Q.TurnTimes(ctx, db, key)
+	rows, err := s.db.Q.TurnTimes(ctx, db, key)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func turnOf(turns []turnSpan, turn *int64, saved time.Time) (turnSpan, bool) {
 // Events are in order. A memory is from an event when a flush found it in a range with one of them, or when the event's
 // turn saved it.
 func (s *Store) memoriesOf(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, seqs []int64) (ids []int64, err error) {
-	rows, err := s.Q.MemoriesDrawn(ctx, db, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: []string{}})
+	rows, err := s.db.Q.MemoriesDrawn(ctx, db, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: []string{}})
 	if err != nil {
 		return nil, err
 	}

@@ -30,8 +30,8 @@ const cardsKept = 30 * 24 * time.Hour
 // without messages loses their names.
 func (s *Store) DeleteExpired(ctx context.Context) (int, error) {
 	n := 0
-	if err := s.InTx(ctx, func(tx pgx.Tx) error {
-		rows, err := s.Q.MemoriesExpire(ctx, tx, expiredRest.Seconds())
+	if err := s.db.InTx(ctx, func(tx pgx.Tx) error {
+		rows, err := s.db.Q.MemoriesExpire(ctx, tx, expiredRest.Seconds())
 		if err != nil {
 			return err
 		}
@@ -40,32 +40,32 @@ func (s *Store) DeleteExpired(ctx context.Context) (int, error) {
 			gone[i] = pg.Gone(r)
 		}
 		n = len(gone)
-		return s.ExpireVectors(ctx, tx, gone)
+		return s.db.ExpireVectors(ctx, tx, gone)
 	}); err != nil {
 		return 0, fmt.Errorf("deleting expired memories: %w", err)
 	}
-	if err := s.Q.CardsExpire(ctx, s.Pool, cardsKept.Seconds()); err != nil {
+	if err := s.db.Q.CardsExpire(ctx, s.db.Pool, cardsKept.Seconds()); err != nil {
 		return 0, fmt.Errorf("deleting settled cards: %w", err)
 	}
-	if err := s.Q.DeletedMessagesExpire(ctx, s.Pool); err != nil {
+	if err := s.db.Q.DeletedMessagesExpire(ctx, s.db.Pool); err != nil {
 		return 0, fmt.Errorf("deleting the marks of deleted messages: %w", err)
 	}
-	if err := s.Q.ReplicasExpire(ctx, s.Pool); err != nil {
+	if err := s.db.Q.ReplicasExpire(ctx, s.db.Pool); err != nil {
 		return 0, fmt.Errorf("deleting heartbeats of dead replicas: %w", err)
 	}
 	if err := s.tidySenderIDs(ctx); err != nil {
 		return 0, fmt.Errorf("deleting old sender ids: %w", err)
 	}
-	if err := s.Q.LimitsTrim(ctx, s.Pool); err != nil {
+	if err := s.db.Q.LimitsTrim(ctx, s.db.Pool); err != nil {
 		return 0, fmt.Errorf("deleting ended windows of limits: %w", err)
 	}
-	now := s.Clock.Now().UTC()
+	now := s.db.Clock.Now().UTC()
 	today := pgtype.Date{Time: now, Valid: true}
 	// The last windows of a day end within an hour after it.
-	if err := s.Q.LimitsKeysTrim(ctx, s.Pool, pgtype.Date{Time: now.Add(-time.Hour), Valid: true}); err != nil {
+	if err := s.db.Q.LimitsKeysTrim(ctx, s.db.Pool, pgtype.Date{Time: now.Add(-time.Hour), Valid: true}); err != nil {
 		return 0, fmt.Errorf("deleting the keys of past days: %w", err)
 	}
-	if err := s.Q.PersonErasuresTrim(ctx, s.Pool, today); err != nil {
+	if err := s.db.Q.PersonErasuresTrim(ctx, s.db.Pool, today); err != nil {
 		return 0, fmt.Errorf("deleting the counts of past erasures: %w", err)
 	}
 	if err := s.tidyUsage(ctx); err != nil {
@@ -85,7 +85,7 @@ func (s *Store) OverfullScopes(ctx context.Context, limit int, after memory.Over
 	if after == (memory.OverfullScope{}) {
 		after.Held = math.MaxInt
 	}
-	rows, err := s.Q.MemoriesOverfull(ctx, s.Pool, &dbsqlc.MemoriesOverfullParams{
+	rows, err := s.db.Q.MemoriesOverfull(ctx, s.db.Pool, &dbsqlc.MemoriesOverfullParams{
 		MaxHeld: pg.Clamp(limit), AfterHeld: int64(after.Held), AfterScope: string(after.Scope), AfterID: after.ScopeID, MaxRows: maxOverfull,
 	})
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *Store) OverfullScopes(ctx context.Context, limit int, after memory.Over
 
 // FactGroups implements memory.ConsolidationStore.
 func (s *Store) FactGroups(ctx context.Context, c memory.OverfullScope) ([]memory.FactGroup, error) {
-	rows, err := s.Q.MemoriesPiles(ctx, s.Pool, &dbsqlc.MemoriesPilesParams{Scope: c.Scope, ScopeID: c.ScopeID})
+	rows, err := s.db.Q.MemoriesPiles(ctx, s.db.Pool, &dbsqlc.MemoriesPilesParams{Scope: c.Scope, ScopeID: c.ScopeID})
 	if err != nil {
 		return nil, fmt.Errorf("listing what the memories of %s %s come from: %w", c.Scope, c.ScopeID, err)
 	}
@@ -116,7 +116,7 @@ func (s *Store) FactGroups(ctx context.Context, c memory.OverfullScope) ([]memor
 
 // Oldest implements memory.ConsolidationStore.
 func (s *Store) Oldest(ctx context.Context, p memory.FactGroup, limit int) ([]memory.Memory, error) {
-	rows, err := s.Q.MemoriesOldest(ctx, s.Pool, &dbsqlc.MemoriesOldestParams{
+	rows, err := s.db.Q.MemoriesOldest(ctx, s.db.Pool, &dbsqlc.MemoriesOldestParams{
 		Scope: p.Scope, ScopeID: p.ScopeID, SourceSession: p.Session, SourceGroup: p.Group, SubjectID: p.Subject,
 		SaidBy: p.Speaker, MaxRows: pg.Clamp(limit), Model: string(p.Reads),
 	})
@@ -140,7 +140,7 @@ func (s *Store) WithholdFacts(ctx context.Context, w sessions.Withholding) error
 	if err != nil {
 		return err
 	}
-	if err := s.Q.MemoriesWithhold(ctx, s.Pool, &dbsqlc.MemoriesWithholdParams{Mark: mark, Ids: append([]int64{}, w.Facts...)}); err != nil {
+	if err := s.db.Q.MemoriesWithhold(ctx, s.db.Pool, &dbsqlc.MemoriesWithholdParams{Mark: mark, Ids: append([]int64{}, w.Facts...)}); err != nil {
 		return fmt.Errorf("withholding facts from a model: %w", err)
 	}
 	return nil
@@ -157,12 +157,12 @@ func (s *Store) Consolidate(ctx context.Context, old []memory.Memory, drafts []m
 		ids = append(ids, m.ID)
 	}
 	var receipt memory.Receipt
-	err := s.InTx(ctx, func(tx pgx.Tx) error {
+	err := s.db.InTx(ctx, func(tx pgx.Tx) error {
 		// A new memory may have the text of an old one, so the old ones leave force first. Concurrent writers wait
 		// for each other.
 		none := int64(0)
 		supersede := func(by *int64) ([]int64, error) {
-			return s.Q.MemoriesSupersede(ctx, tx, &dbsqlc.MemoriesSupersedeParams{By: by, Scope: at.Scope, ScopeID: at.ScopeID, Ids: ids})
+			return s.db.Q.MemoriesSupersede(ctx, tx, &dbsqlc.MemoriesSupersedeParams{By: by, Scope: at.Scope, ScopeID: at.ScopeID, Ids: ids})
 		}
 		gone, err := supersede(&none)
 		if err != nil {
@@ -180,14 +180,14 @@ func (s *Store) Consolidate(ctx context.Context, old []memory.Memory, drafts []m
 			}
 		}
 		receipt = k.receipt
-		if err := s.Q.MemoriesConsolidated(ctx, tx, &dbsqlc.MemoriesConsolidatedParams{
+		if err := s.db.Q.MemoriesConsolidated(ctx, tx, &dbsqlc.MemoriesConsolidatedParams{
 			Scope: at.Scope, ScopeID: at.ScopeID, Ids: append([]int64{}, receipt.Saved...),
 		}); err != nil {
 			return err
 		}
 		receipt.Superseded = ids
 		by := slices.Concat(receipt.Saved, receipt.Duplicate)[0]
-		return s.Q.MemoriesSucceed(ctx, tx, &dbsqlc.MemoriesSucceedParams{
+		return s.db.Q.MemoriesSucceed(ctx, tx, &dbsqlc.MemoriesSucceedParams{
 			By: &by, Scope: at.Scope, ScopeID: at.ScopeID, Ids: ids, SourceGroup: at.SourceGroup,
 		})
 	})

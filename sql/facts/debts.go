@@ -21,7 +21,7 @@ const (
 
 // Owed implements memory.Store.
 func (s *Store) Owed(ctx context.Context, key sessions.Key) (memory.Debt, error) {
-	row, err := s.Q.DebtFind(ctx, s.Pool, key)
+	row, err := s.db.Q.DebtFind(ctx, s.db.Pool, key)
 	if err != nil {
 		return memory.Debt{}, fmt.Errorf("reading what a session owes: %w", pg.AsNotFound(err))
 	}
@@ -32,8 +32,8 @@ func (s *Store) Owed(ctx context.Context, key sessions.Key) (memory.Debt, error)
 func (s *Store) DebtsDue(
 	ctx context.Context, owner sessions.ReplicaID, after memory.FlushCandidate, limit int,
 ) ([]memory.OwedFlush, error) {
-	rows, err := s.Q.DebtsDue(ctx, s.Pool, &dbsqlc.DebtsDueParams{
-		Owner: string(owner), TtlSeconds: s.TTL.Seconds(), RestSeconds: debtRest.Seconds(), MostSeconds: debtMost.Seconds(),
+	rows, err := s.db.Q.DebtsDue(ctx, s.db.Pool, &dbsqlc.DebtsDueParams{
+		Owner: string(owner), TtlSeconds: s.db.TTL.Seconds(), RestSeconds: debtRest.Seconds(), MostSeconds: debtMost.Seconds(),
 		AfterAt: after.Since, AfterKey: string(after.Key), MaxRows: pg.Clamp(limit),
 	})
 	if err != nil {
@@ -57,8 +57,8 @@ const unownedRecent = 35 * time.Minute
 
 // OweUnflushed implements memory.Store.
 func (s *Store) OweUnflushed(ctx context.Context, owner sessions.ReplicaID, key sessions.Key) (int, error) {
-	n, err := s.Q.DebtsOwe(ctx, s.Pool, &dbsqlc.DebtsOweParams{
-		Owner: string(owner), SessionKey: string(key), Reason: cutOff, RecentSeconds: unownedRecent.Seconds(), TtlSeconds: s.TTL.Seconds(),
+	n, err := s.db.Q.DebtsOwe(ctx, s.db.Pool, &dbsqlc.DebtsOweParams{
+		Owner: string(owner), SessionKey: string(key), Reason: cutOff, RecentSeconds: unownedRecent.Seconds(), TtlSeconds: s.db.TTL.Seconds(),
 	})
 	if err != nil {
 		return 0, fmt.Errorf("storing the owed flushes of replica %s: %w", owner, err)
@@ -70,8 +70,8 @@ func (s *Store) OweUnflushed(ctx context.Context, owner sessions.ReplicaID, key 
 func (s *Store) Idle(
 	ctx context.Context, owner sessions.ReplicaID, rest time.Duration, after memory.FlushCandidate, limit int,
 ) ([]memory.FlushCandidate, error) {
-	rows, err := s.Q.SessionsIdle(ctx, s.Pool, &dbsqlc.SessionsIdleParams{
-		Owner: string(owner), TtlSeconds: s.TTL.Seconds(), IdleSeconds: rest.Seconds(), OldestSeconds: idleOldest.Seconds(),
+	rows, err := s.db.Q.SessionsIdle(ctx, s.db.Pool, &dbsqlc.SessionsIdleParams{
+		Owner: string(owner), TtlSeconds: s.db.TTL.Seconds(), IdleSeconds: rest.Seconds(), OldestSeconds: idleOldest.Seconds(),
 		Least: memory.IdleEvents, AfterAt: after.Since, AfterKey: string(after.Key), MaxRows: pg.Clamp(limit),
 	})
 	if err != nil {
@@ -88,11 +88,11 @@ func (s *Store) Idle(
 
 // Values implements memory.Store.
 func (s *Store) Values(ctx context.Context, r memory.Reader, id int64) ([]memory.Memory, error) {
-	users, err := s.identities.IDs(ctx, s.Pool, r.Robot, r.Users...)
+	users, err := s.identities.IDs(ctx, s.db.Pool, r.Robot, r.Users...)
 	if err != nil {
 		return nil, fmt.Errorf("reading the values of memory %d: %w", id, err)
 	}
-	rows, err := s.Q.MemoryValues(ctx, s.Pool, &dbsqlc.MemoryValuesParams{
+	rows, err := s.db.Q.MemoryValues(ctx, s.db.Pool, &dbsqlc.MemoryValuesParams{
 		TeamID: string(r.Robot), GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key), UserIds: users,
 		Private: r.Private, RobotSessions: pg.SessionPrefix(r.Robot), ID: id, Model: string(r.Reads),
 	})

@@ -28,7 +28,7 @@ func (s *Store) DigestsDue(
 ) ([]memory.DigestDue, error) {
 	p := &dbsqlc.DigestsDueParams{
 		MaxAttempts: memory.DigestAttempts, RestSeconds: memory.DigestRest.Seconds(),
-		Owner: string(owner), TtlSeconds: s.TTL.Seconds(), MaxRows: digestPortion,
+		Owner: string(owner), TtlSeconds: s.db.TTL.Seconds(), MaxRows: digestPortion,
 		AfterDay: pgtype.Date{InfinityModifier: pgtype.NegativeInfinity, Valid: true}, AfterKey: string(after.Key),
 	}
 	of := map[string]memory.Day{}
@@ -47,7 +47,7 @@ func (s *Store) DigestsDue(
 		}
 	}
 	for more := len(days) > 0; more; {
-		rows, err := s.Q.DigestsDue(ctx, s.Pool, p)
+		rows, err := s.db.Q.DigestsDue(ctx, s.db.Pool, p)
 		if err != nil {
 			return nil, fmt.Errorf("listing %d days without a digest: %w", len(days), err)
 		}
@@ -78,7 +78,7 @@ func (s *Store) busyDays(ctx context.Context, rows []dbsqlc.DigestsDueRow, of ma
 	var due []memory.DigestDue
 	var quiet []*dbsqlc.DigestQuietParams
 	if err := pg.Done(func(take func(int, error)) {
-		s.Q.DigestCount(ctx, s.Pool, asked).QueryRow(func(i int, c dbsqlc.DigestCountRow, err error) {
+		s.db.Q.DigestCount(ctx, s.db.Pool, asked).QueryRow(func(i int, c dbsqlc.DigestCountRow, err error) {
 			take(i, err)
 			r := rows[i]
 			if c.Messages >= memory.DigestLeast {
@@ -93,7 +93,7 @@ func (s *Store) busyDays(ctx context.Context, rows []dbsqlc.DigestsDueRow, of ma
 		return nil, fmt.Errorf("counting the messages of %d days: %w", len(rows), err)
 	}
 	if len(quiet) > 0 {
-		if err := pg.Done(s.Q.DigestQuiet(ctx, s.Pool, quiet).Exec); err != nil {
+		if err := pg.Done(s.db.Q.DigestQuiet(ctx, s.db.Pool, quiet).Exec); err != nil {
 			return nil, fmt.Errorf("settling %d quiet days: %w", len(quiet), err)
 		}
 	}
@@ -112,7 +112,7 @@ func dateOf(date string) (pgtype.Date, error) {
 func (s *Store) DigestEvents(
 	ctx context.Context, d memory.DigestDue, after int64, limit int,
 ) ([]sessions.Event, error) {
-	rows, err := s.Q.DigestEvents(ctx, s.Pool, &dbsqlc.DigestEventsParams{
+	rows, err := s.db.Q.DigestEvents(ctx, s.db.Pool, &dbsqlc.DigestEventsParams{
 		SessionKey: d.Key, AfterSeq: max(after, d.FirstSeq-1), ThroughSeq: d.LastSeq, StartsAt: d.From, EndsAt: d.To,
 		Erased: sessions.ErasedText, MaxRows: pg.Clamp(limit),
 	})
@@ -137,7 +137,7 @@ func (s *Store) DigestEvents(
 // writers finds the day settled and changes nothing.
 func (s *Store) StoreDigest(ctx context.Context, l sessions.Lease, d memory.Digest) (int64, error) {
 	var id int64
-	err := s.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
+	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
 		done := &dbsqlc.DigestDoneParams{SessionKey: l.Key}
 		if done.Day, err = dateOf(d.Date); err != nil {
 			return err
@@ -148,7 +148,7 @@ func (s *Store) StoreDigest(ctx context.Context, l sessions.Lease, d memory.Dige
 		if d.Content = pg.Clean(d.Content); d.Content != "" {
 			// Two days may have the same text, so the date is a part of the hash.
 			sum := sha256.Sum256(fmt.Appendf(nil, "digest\x00%s\x00%s\x00%s", l.Key, d.Date, text.Normalize(d.Content)))
-			if id, err = s.Q.DigestInsert(ctx, tx, &dbsqlc.DigestInsertParams{
+			if id, err = s.db.Q.DigestInsert(ctx, tx, &dbsqlc.DigestInsertParams{
 				Scope: d.Scope, ScopeID: pg.Clean(d.ScopeID), Kind: memory.KindDigest, Content: d.Content, NormHash: sum[:],
 				SourceSession: l.Key, SourceGroup: pg.Clean(d.SourceGroup), At: d.At, StartSeq: d.StartSeq, EndSeq: d.EndSeq,
 				Terms: index.MemoryTerms(d.Scope, pg.Clean(d.ScopeID), d.Content),
@@ -157,14 +157,14 @@ func (s *Store) StoreDigest(ctx context.Context, l sessions.Lease, d memory.Dige
 			}
 			done.MemoryID = &id
 		}
-		n, err := s.Q.DigestDone(ctx, tx, done)
+		n, err := s.db.Q.DigestDone(ctx, tx, done)
 		if err := pg.Require(n, err, sessions.ErrConflict); err != nil {
 			return err
 		}
-		if err := s.Q.UpkeepDone(ctx, tx, l.Key); err != nil {
+		if err := s.db.Q.UpkeepDone(ctx, tx, l.Key); err != nil {
 			return err
 		}
-		return spend.Add(ctx, tx, s.DB, l.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: d.Usage, Cost: d.Cost, Model: d.Model})
+		return spend.Add(ctx, tx, s.db, l.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: d.Usage, Cost: d.Cost, Model: d.Model})
 	})
 	if err != nil {
 		return 0, fmt.Errorf("storing the digest of %s: %w", d.Date, pg.AsRefused(err))
@@ -174,7 +174,7 @@ func (s *Store) StoreDigest(ctx context.Context, l sessions.Lease, d memory.Dige
 
 // PutOffDigest implements memory.Digests.
 func (s *Store) PutOffDigest(ctx context.Context, l sessions.Lease, f memory.DigestFailure) error {
-	err := s.WithLease(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) error {
+	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) error {
 		p := &dbsqlc.DigestPutOffParams{SessionKey: l.Key, Error: pg.Clean(f.Reason)}
 		if f.Counts {
 			p.Attempts = 1
@@ -183,10 +183,10 @@ func (s *Store) PutOffDigest(ctx context.Context, l sessions.Lease, f memory.Dig
 		if p.Day, err = dateOf(f.Date); err != nil {
 			return err
 		}
-		if err := s.Q.DigestPutOff(ctx, tx, p); err != nil {
+		if err := s.db.Q.DigestPutOff(ctx, tx, p); err != nil {
 			return err
 		}
-		return spend.Add(ctx, tx, s.DB, l.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: f.Usage, Cost: f.Cost, Model: f.Model})
+		return spend.Add(ctx, tx, s.db, l.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: f.Usage, Cost: f.Cost, Model: f.Model})
 	})
 	if err != nil {
 		return fmt.Errorf("putting off the digest of %s: %w", f.Date, pg.AsRefused(err))
@@ -198,7 +198,7 @@ const maxDigests = 100
 
 // DigestsOf implements memory.Digests.
 func (s *Store) DigestsOf(ctx context.Context, r memory.Reader, from, to time.Time) ([]memory.Memory, error) {
-	rows, err := s.Q.DigestsReadable(ctx, s.Pool, &dbsqlc.DigestsReadableParams{
+	rows, err := s.db.Q.DigestsReadable(ctx, s.db.Pool, &dbsqlc.DigestsReadableParams{
 		GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key), StartsAt: from, EndsAt: to, MaxRows: maxDigests, Model: string(r.Reads),
 	})
 	if err != nil {

@@ -17,20 +17,20 @@ import (
 
 // Store keeps facts, digests and owed flushes.
 type Store struct {
-	*pg.DB
+	db         *pg.DB
 	identities *identity.Store
 	reader     *Reader
 }
 
 // New returns the facts of a database.
 func New(db *pg.DB, identities *identity.Store, reader *Reader) *Store {
-	return &Store{DB: db, identities: identities, reader: reader}
+	return &Store{db: db, identities: identities, reader: reader}
 }
 
 // Save implements memory.Store.
 func (s *Store) Save(ctx context.Context, l sessions.Lease, drafts []memory.Draft) (memory.Receipt, error) {
 	var receipt memory.Receipt
-	err := s.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
+	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
 		k := keeper{Store: s, tx: tx, source: l.Key, robot: row.RobotCode, strict: true, turn: row.LastTurn + 1}
 		receipt, err = k.keep(ctx, drafts)
 		return err
@@ -43,9 +43,9 @@ func (s *Store) Save(ctx context.Context, l sessions.Lease, drafts []memory.Draf
 
 // Pass implements memory.Store. The stops of a turn have a turn of their own behind it.
 func (s *Store) Pass(ctx context.Context, l sessions.Lease, people []sessions.UserID) error {
-	err := s.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
+	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
 		from, to := row.LastTurn+1, row.LastTurn+3
-		return s.Q.MemoriesPass(ctx, tx, &dbsqlc.MemoriesPassParams{SourceSession: l.Key, People: pg.Texts(people), FromTurn: &from, ToTurn: &to})
+		return s.db.Q.MemoriesPass(ctx, tx, &dbsqlc.MemoriesPassParams{SourceSession: l.Key, People: pg.Texts(people), FromTurn: &from, ToTurn: &to})
 	})
 	if err != nil {
 		return fmt.Errorf("passing facts of %d people on: %w", len(people), err)
@@ -56,7 +56,7 @@ func (s *Store) Pass(ctx context.Context, l sessions.Lease, people []sessions.Us
 // Flush implements memory.Store.
 func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (memory.Receipt, error) {
 	var receipt memory.Receipt
-	err := s.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
+	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
 		if row.FlushedSeq != f.From || f.Through < f.From || f.Through > row.LastSeq {
 			return sessions.ErrConflict
 		}
@@ -67,12 +67,12 @@ func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (me
 		if err := s.receipt(ctx, tx, row, f, receipt); err != nil {
 			return err
 		}
-		if err := s.Q.SessionFlushed(ctx, tx, &dbsqlc.SessionFlushedParams{
+		if err := s.db.Q.SessionFlushed(ctx, tx, &dbsqlc.SessionFlushedParams{
 			SessionKey: l.Key, ThroughSeq: f.Through, FlushEpoch: f.Epoch, Last: f.Last, Gen: f.Gen,
 		}); err != nil {
 			return err
 		}
-		if err := spend.Add(ctx, tx, s.DB, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: f.Usage, Cost: f.Cost, Model: f.Model}); err != nil {
+		if err := spend.Add(ctx, tx, s.db, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: f.Usage, Cost: f.Cost, Model: f.Model}); err != nil {
 			return err
 		}
 		return s.settleDebt(ctx, tx, l.Key, f.Through)
@@ -84,28 +84,28 @@ func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (me
 }
 
 func (s *Store) settleDebt(ctx context.Context, tx pgx.Tx, key sessions.Key, through int64) error {
-	err := s.Q.DebtDelete(ctx, tx, &dbsqlc.DebtDeleteParams{SessionKey: key, ThroughSeq: through})
+	err := s.db.Q.DebtDelete(ctx, tx, &dbsqlc.DebtDeleteParams{SessionKey: key, ThroughSeq: through})
 	if err != nil {
 		return err
 	}
-	return s.Q.DebtShorten(ctx, tx, &dbsqlc.DebtShortenParams{SessionKey: key, ThroughSeq: through})
+	return s.db.Q.DebtShorten(ctx, tx, &dbsqlc.DebtShortenParams{SessionKey: key, ThroughSeq: through})
 }
 
 // Owe implements memory.Store.
 func (s *Store) Owe(ctx context.Context, l sessions.Lease, d memory.Debt) error {
-	err := s.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
+	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
 		if d.Through > row.LastSeq {
 			return sessions.ErrConflict
 		}
-		if err := spend.Add(ctx, tx, s.DB, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: d.Usage, Cost: d.Cost, Model: d.Model}); err != nil {
+		if err := spend.Add(ctx, tx, s.db, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: d.Usage, Cost: d.Cost, Model: d.Model}); err != nil {
 			return err
 		}
-		if err := s.Q.SessionFlushFailed(ctx, tx, &dbsqlc.SessionFlushFailedParams{
+		if err := s.db.Q.SessionFlushFailed(ctx, tx, &dbsqlc.SessionFlushFailedParams{
 			SessionKey: l.Key, FlushFailures: pg.Clamp(d.Failures),
 		}); err != nil || d.Through <= row.FlushedSeq {
 			return err
 		}
-		return s.Q.DebtUpsert(ctx, tx, &dbsqlc.DebtUpsertParams{
+		return s.db.Q.DebtUpsert(ctx, tx, &dbsqlc.DebtUpsertParams{
 			SessionKey: l.Key, FromSeq: row.FlushedSeq, ThroughSeq: d.Through, Failures: pg.Clamp(d.Failures), Reason: pg.Clean(d.Reason),
 		})
 	})
@@ -119,7 +119,7 @@ func (s *Store) Owe(ctx context.Context, l sessions.Lease, d memory.Debt) error 
 func (s *Store) Range(
 	ctx context.Context, key sessions.Key, from, through int64, limit int,
 ) ([]sessions.Event, error) {
-	rows, err := s.Q.EventsRange(ctx, s.Pool, &dbsqlc.EventsRangeParams{
+	rows, err := s.db.Q.EventsRange(ctx, s.db.Pool, &dbsqlc.EventsRangeParams{
 		SessionKey: key, AfterSeq: from, ThroughSeq: through, MaxRows: pg.Clamp(limit),
 	})
 	if err != nil {
@@ -130,8 +130,8 @@ func (s *Store) Range(
 
 // Unflushed implements memory.Store.
 func (s *Store) Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]memory.UnflushedSession, error) {
-	rows, err := s.Q.SessionsUnflushed(ctx, s.Pool, &dbsqlc.SessionsUnflushedParams{
-		Owner: string(owner), RecentSeconds: unownedRecent.Seconds(), TtlSeconds: s.TTL.Seconds(),
+	rows, err := s.db.Q.SessionsUnflushed(ctx, s.db.Pool, &dbsqlc.SessionsUnflushedParams{
+		Owner: string(owner), RecentSeconds: unownedRecent.Seconds(), TtlSeconds: s.db.TTL.Seconds(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing unflushed sessions of replica %s: %w", owner, err)

@@ -18,14 +18,14 @@ import (
 
 // Reader lists the memories that a reader may see.
 type Reader struct {
-	*pg.DB
+	db         *pg.DB
 	identities *identity.Store
 	loc        *time.Location // for the days in paths of memories
 }
 
 // NewReader returns a Reader that names days in a time zone.
 func NewReader(db *pg.DB, identities *identity.Store, loc *time.Location) *Reader {
-	return &Reader{DB: db, identities: identities, loc: loc}
+	return &Reader{db: db, identities: identities, loc: loc}
 }
 
 // List lists memories, newest first, each fact once: a private chat and a group may both have it.
@@ -46,11 +46,11 @@ func (s *Reader) List(ctx context.Context, r memory.Reader, limit int) ([]memory
 func (s *Reader) Rows(
 	ctx context.Context, r memory.Reader, found []int64, limit int,
 ) ([]dbsqlc.MemoriesReadableRow, error) {
-	users, err := s.identities.IDs(ctx, s.Pool, r.Robot, r.Users...)
+	users, err := s.identities.IDs(ctx, s.db.Pool, r.Robot, r.Users...)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.Q.MemoriesReadable(ctx, s.Replanned(), &dbsqlc.MemoriesReadableParams{
+	rows, err := s.db.Q.MemoriesReadable(ctx, s.db.Replanned(), &dbsqlc.MemoriesReadableParams{
 		TeamID: string(r.Robot), GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key),
 		UserIds: users, Private: r.Private, RobotSessions: pg.SessionPrefix(r.Robot), Search: found != nil,
 		Found: append([]int64{}, found...), MaxRows: pg.Clamp(limit), Model: string(r.Reads),

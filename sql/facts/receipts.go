@@ -31,7 +31,7 @@ type FlushReceipt struct {
 
 // The row is the session before the flush.
 func (s *Store) receipt(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, f memory.Flush, r memory.Receipt) error {
-	return s.Q.FlushInsert(ctx, tx, &dbsqlc.FlushInsertParams{
+	return s.db.Q.FlushInsert(ctx, tx, &dbsqlc.FlushInsertParams{
 		SessionKey: row.SessionKey, Trigger: pg.Clean(f.Trigger), Gen: f.Gen, Epoch: row.CompactionCount, FromSeq: f.From,
 		ThroughSeq: f.Through, Saved: append([]int64{}, r.Saved...), Duplicate: append([]int64{}, r.Duplicate...),
 		Superseded: append([]int64{}, r.Superseded...), Model: pg.Clean(f.Model), PromptTokens: int64(pg.Clamp(f.Usage.Prompt)),
@@ -42,7 +42,7 @@ func (s *Store) receipt(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, f m
 // CompactionFlushes lists, in order, the receipts of the flushes before a compaction, which hold the facts of the
 // summarized events.
 func (s *Store) CompactionFlushes(ctx context.Context, key sessions.Key, id int64) ([]FlushReceipt, error) {
-	rows, err := s.Q.CompactionFlushes(ctx, s.Pool, &dbsqlc.CompactionFlushesParams{SessionKey: key, ID: id})
+	rows, err := s.db.Q.CompactionFlushes(ctx, s.db.Pool, &dbsqlc.CompactionFlushesParams{SessionKey: key, ID: id})
 	if err != nil {
 		return nil, fmt.Errorf("listing flushes before compaction %d: %w", id, err)
 	}

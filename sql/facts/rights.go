@@ -39,7 +39,7 @@ func (s *Store) KnownByID(ctx context.Context, a memory.Asker, id int64) (memory
 
 func (s *Store) known(ctx context.Context, a memory.Asker, id int64, skip, limit int) ([]memory.Known, int, error) {
 	r := a.Reader
-	ids, err := s.identities.IDs(ctx, s.Pool, r.Robot, a.Person)
+	ids, err := s.identities.IDs(ctx, s.db.Pool, r.Robot, a.Person)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -58,7 +58,7 @@ func (s *Store) known(ctx context.Context, a memory.Asker, id int64, skip, limit
 
 func (s *Store) find(ctx context.Context, p *dbsqlc.MemoriesFindParams) ([]memory.Memory, int, error) {
 	p.People, p.Asker = append([]string{}, p.People...), append([]string{}, p.Asker...)
-	rows, err := s.Q.MemoriesFind(ctx, s.Pool, p)
+	rows, err := s.db.Q.MemoriesFind(ctx, s.db.Pool, p)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -85,7 +85,7 @@ type MemoryFilter struct {
 
 // Memories lists at most limit memories for an administrator, newest first, and counts all that match.
 func (s *Store) Memories(ctx context.Context, f MemoryFilter, limit int) ([]memory.Memory, int, error) {
-	ids, err := s.identities.IDs(ctx, s.Pool, "", f.Person)
+	ids, err := s.identities.IDs(ctx, s.db.Pool, "", f.Person)
 	if err != nil {
 		return nil, 0, fmt.Errorf("listing memories: %w", err)
 	}
@@ -105,7 +105,7 @@ func (s *Store) Memories(ctx context.Context, f MemoryFilter, limit int) ([]memo
 // MemoryByID returns a memory for an administrator, whatever its readers, and all values of the fact, the oldest
 // first. It returns sessions.ErrNotFound for an unknown id.
 func (s *Store) MemoryByID(ctx context.Context, id int64) (m memory.Memory, chain []memory.Memory, err error) {
-	ids, err := s.Q.MemoryChain(ctx, s.Pool, id)
+	ids, err := s.db.Q.MemoryChain(ctx, s.db.Pool, id)
 	if err == nil && len(ids) == 0 {
 		err = sessions.ErrNotFound
 	}
@@ -144,7 +144,7 @@ type Receipt struct {
 // ReceiptOf finds the first flush that saved a memory or found it again. It returns sessions.ErrNotFound for none, as
 // for a memory that a turn saved.
 func (s *Store) ReceiptOf(ctx context.Context, m memory.Memory) (Receipt, error) {
-	r, err := s.Q.FlushOfMemory(ctx, s.Pool, &dbsqlc.FlushOfMemoryParams{SessionKey: m.SourceSession, MemoryID: m.ID})
+	r, err := s.db.Q.FlushOfMemory(ctx, s.db.Pool, &dbsqlc.FlushOfMemoryParams{SessionKey: m.SourceSession, MemoryID: m.ID})
 	if err != nil {
 		return Receipt{}, fmt.Errorf("reading the receipt of memory %d: %w", m.ID, pg.AsNotFound(err))
 	}
@@ -154,9 +154,9 @@ func (s *Store) ReceiptOf(ctx context.Context, m memory.Memory) (Receipt, error)
 // Promote implements memory.Rights.
 func (s *Store) Promote(ctx context.Context, id int64, by sessions.UserID) (memory.Memory, error) {
 	var promoted int64
-	source, err := s.Q.MemorySource(ctx, s.Pool, id)
+	source, err := s.db.Q.MemorySource(ctx, s.db.Pool, id)
 	if err == nil {
-		err = s.WithSession(ctx, source.SourceSession, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
+		err = s.db.WithSession(ctx, source.SourceSession, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
 			promoted, err = s.promote(ctx, tx, row.RobotCode, id, by)
 			return err
 		})
@@ -171,7 +171,7 @@ func (s *Store) Promote(ctx context.Context, id int64, by sessions.UserID) (memo
 // promote corrects the team's memories from that group, as the group did. A fact that the team has already, in the same
 // or nearly the same words, is reused.
 func (s *Store) promote(ctx context.Context, tx pgx.Tx, robot sessions.RobotCode, id int64, by sessions.UserID) (int64, error) {
-	m, err := s.Q.MemoryPromotable(ctx, tx, id)
+	m, err := s.db.Q.MemoryPromotable(ctx, tx, id)
 	if err != nil {
 		return 0, err
 	}
@@ -189,7 +189,7 @@ func (s *Store) promote(ctx context.Context, tx pgx.Tx, robot sessions.RobotCode
 	v := k.ledgers[k.team()].Decide(now)
 	promoted, stored := v.Same, false
 	if promoted == 0 {
-		gone, err := s.Q.MemoriesPromotedBefore(ctx, tx, &dbsqlc.MemoriesPromotedBeforeParams{
+		gone, err := s.db.Q.MemoriesPromotedBefore(ctx, tx, &dbsqlc.MemoriesPromotedBeforeParams{
 			GroupID: m.ScopeID, TeamID: k.team().id, ID: id,
 		})
 		if err != nil {
@@ -198,20 +198,20 @@ func (s *Store) promote(ctx context.Context, tx pgx.Tx, robot sessions.RobotCode
 		if promoted, stored, err = k.insert(ctx, d, 0); err != nil {
 			return 0, err
 		}
-		if _, err := s.Q.MemoriesSupersede(ctx, tx, &dbsqlc.MemoriesSupersedeParams{
+		if _, err := s.db.Q.MemoriesSupersede(ctx, tx, &dbsqlc.MemoriesSupersedeParams{
 			By: &promoted, Scope: d.Scope, ScopeID: d.ScopeID, Ids: append(gone, v.Supersedes...),
 		}); err != nil {
 			return 0, err
 		}
 	}
-	return promoted, s.Q.MemoryPromoted(ctx, tx, &dbsqlc.MemoryPromotedParams{
+	return promoted, s.db.Q.MemoryPromoted(ctx, tx, &dbsqlc.MemoryPromotedParams{
 		Promoted: promoted, New: stored, PromotedBy: string(by), GroupID: m.ScopeID, TeamID: d.ScopeID, ID: id,
 	})
 }
 
 // People implements memory.Rights.
 func (s *Store) People(ctx context.Context, robot sessions.RobotCode, group sessions.Key, name string) ([]memory.Person, error) {
-	rows, err := s.Q.PeopleNamed(ctx, s.Pool, &dbsqlc.PeopleNamedParams{
+	rows, err := s.db.Q.PeopleNamed(ctx, s.db.Pool, &dbsqlc.PeopleNamedParams{
 		RobotSessions: pg.RobotSessions(robot), GroupKey: string(group), Name: pg.Clean(name),
 	})
 	if err != nil {
@@ -245,7 +245,7 @@ func (s *Store) FactsOf(
 	if person == "" {
 		return nil, nil
 	}
-	ids, err := s.identities.IDs(ctx, s.Pool, robot, person)
+	ids, err := s.identities.IDs(ctx, s.db.Pool, robot, person)
 	if err != nil {
 		return nil, fmt.Errorf("listing the memories of a person: %w", err)
 	}
@@ -265,7 +265,7 @@ func (s *Store) MessagesOf(
 	if person == "" {
 		return nil, nil
 	}
-	ids, err := s.identities.IDs(ctx, s.Pool, robot, person)
+	ids, err := s.identities.IDs(ctx, s.db.Pool, robot, person)
 	if err != nil {
 		return nil, fmt.Errorf("listing the messages of a person: %w", err)
 	}
@@ -275,7 +275,7 @@ func (s *Store) MessagesOf(
 	}
 	var list []memory.PersonMessage
 	for _, key := range spoken {
-		rows, err := s.Q.PersonMessages(ctx, s.Pool, &dbsqlc.PersonMessagesParams{
+		rows, err := s.db.Q.PersonMessages(ctx, s.db.Pool, &dbsqlc.PersonMessagesParams{
 			SessionKey: sessions.Key(key), People: ids, AfterID: after, Erased: sessions.ErasedText, MaxRows: pg.Clamp(limit),
 		})
 		if err != nil {
@@ -301,11 +301,11 @@ func (s *Store) RecordsOf(ctx context.Context, robot sessions.RobotCode, person 
 	if person == "" {
 		return nil, nil
 	}
-	ids, err := s.identities.IDs(ctx, s.Pool, robot, person)
+	ids, err := s.identities.IDs(ctx, s.db.Pool, robot, person)
 	if err != nil {
 		return nil, fmt.Errorf("listing the records of a person: %w", err)
 	}
-	rows, err := s.Q.PersonRecords(ctx, s.Pool, &dbsqlc.PersonRecordsParams{People: ids, Robot: string(robot), RobotSessions: pg.RobotSessions(robot)})
+	rows, err := s.db.Q.PersonRecords(ctx, s.db.Pool, &dbsqlc.PersonRecordsParams{People: ids, Robot: string(robot), RobotSessions: pg.RobotSessions(robot)})
 	if err != nil {
 		return nil, fmt.Errorf("listing the records of a person: %w", err)
 	}

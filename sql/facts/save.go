@@ -92,7 +92,7 @@ func (k *keeper) read(ctx context.Context, drafts []memory.Draft) error {
 			p.Ids = append(p.Ids, d.Replaces)
 		}
 	}
-	rows, err := k.Q.MemoriesKnown(ctx, k.tx, p)
+	rows, err := k.db.Q.MemoriesKnown(ctx, k.tx, p)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (k *keeper) one(ctx context.Context, d memory.Draft) error {
 	if len(v.Supersedes)+len(known.Supersedes) == 0 {
 		return nil
 	}
-	gone, err := k.Q.MemoriesSupersede(ctx, k.tx, &dbsqlc.MemoriesSupersedeParams{
+	gone, err := k.db.Q.MemoriesSupersede(ctx, k.tx, &dbsqlc.MemoriesSupersedeParams{
 		By: &id, Scope: d.Scope, ScopeID: d.ScopeID, Ids: v.Supersedes, Successors: l.Successors(v.Supersedes), TeamIds: known.Supersedes,
 	})
 	team.Supersede(id, known.Supersedes)
@@ -167,7 +167,7 @@ func (k *keeper) seen(ctx context.Context, d memory.Draft, id int64) error {
 	if said.IsZero() {
 		said = time.Now()
 	}
-	return k.Q.MemorySeen(ctx, k.tx, &dbsqlc.MemorySeenParams{
+	return k.db.Q.MemorySeen(ctx, k.tx, &dbsqlc.MemorySeenParams{
 		Scope: d.Scope, ScopeID: d.ScopeID, ID: id, SaidAt: said, ExpiresAt: pg.OrNil(d.ExpiresAt),
 	})
 }
@@ -184,7 +184,7 @@ func (k *keeper) insert(ctx context.Context, d memory.Draft, by int64) (id int64
 		turn = 0
 	}
 	hash := Hash(d, k.robot)
-	id, err = k.Q.MemoryInsert(ctx, k.tx, &dbsqlc.MemoryInsertParams{
+	id, err = k.db.Q.MemoryInsert(ctx, k.tx, &dbsqlc.MemoryInsertParams{
 		Scope: d.Scope, ScopeID: d.ScopeID, Kind: d.Kind, Content: d.Content, NormHash: hash, FactKey: d.Key,
 		SubjectID: d.SubjectID, SaidBy: d.SaidBy, SaidAt: pg.OrNil(d.SaidAt), SourceGroup: d.SourceGroup, SourceSession: k.source,
 		StartSeq: start, EndSeq: max(start, end), Turn: pg.OrNil(turn), ExpiresAt: pg.OrNil(d.ExpiresAt), SupersededBy: pg.OrNil(by),
@@ -197,7 +197,7 @@ func (k *keeper) insert(ctx context.Context, d memory.Draft, by int64) (id int64
 	case !errors.Is(err, pgx.ErrNoRows):
 		return 0, false, err
 	}
-	if id, err = k.Q.MemoryByHash(ctx, k.tx, &dbsqlc.MemoryByHashParams{Scope: d.Scope, ScopeID: d.ScopeID, NormHash: hash}); err != nil {
+	if id, err = k.db.Q.MemoryByHash(ctx, k.tx, &dbsqlc.MemoryByHashParams{Scope: d.Scope, ScopeID: d.ScopeID, NormHash: hash}); err != nil {
 		return 0, false, err
 	}
 	return id, false, k.seen(ctx, d, id)

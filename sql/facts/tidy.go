@@ -8,32 +8,32 @@ import (
 )
 
 func (s *Store) tidyConsole(ctx context.Context) error {
-	if err := s.Q.LoginsExpire(ctx, s.Pool); err != nil {
+	if err := s.db.Q.LoginsExpire(ctx, s.db.Pool); err != nil {
 		return err
 	}
 	return inPages(func(after string) ([]string, error) {
-		keys, err := s.Q.AuditMembers(ctx, s.Pool, &dbsqlc.AuditMembersParams{AfterKey: after, MaxRows: tidyPage})
+		keys, err := s.db.Q.AuditMembers(ctx, s.db.Pool, &dbsqlc.AuditMembersParams{AfterKey: after, MaxRows: tidyPage})
 		return texts(keys), err
 	}, func(keys []string) error {
-		spoken, err := s.Q.SessionsSpoken(ctx, s.Pool, keys)
+		spoken, err := s.db.Q.SessionsSpoken(ctx, s.db.Pool, keys)
 		if gone := without(keys, texts(spoken)); err == nil && len(gone) > 0 {
-			err = s.Q.AuditUnname(ctx, s.Pool, &dbsqlc.AuditUnnameParams{SessionKeys: gone})
+			err = s.db.Q.AuditUnname(ctx, s.db.Pool, &dbsqlc.AuditUnnameParams{SessionKeys: gone})
 		}
 		return err
 	})
 }
 
 func (s *Store) tidySenderIDs(ctx context.Context) error {
-	over, err := s.Q.SenderIDsOver(ctx, s.Pool, maxSenderIDs)
+	over, err := s.db.Q.SenderIDsOver(ctx, s.db.Pool, maxSenderIDs)
 	if err != nil || len(over) == 0 {
 		return err
 	}
-	kept, err := s.Q.PeopleKept(ctx, s.Pool, texts(over))
+	kept, err := s.db.Q.PeopleKept(ctx, s.db.Pool, texts(over))
 	if err != nil {
 		return err
 	}
 	// The pair of an id under which rows are stored alone leads from the person to them.
-	return s.Q.SenderIDsTrim(ctx, s.Pool, &dbsqlc.SenderIDsTrimParams{Most: maxSenderIDs, SenderIds: without(texts(over), texts(kept))})
+	return s.db.Q.SenderIDsTrim(ctx, s.db.Pool, &dbsqlc.SenderIDsTrimParams{Most: maxSenderIDs, SenderIds: without(texts(over), texts(kept))})
 }
 
 // inPages works through a list in the order of its values. after is the last one of the page before.
@@ -67,11 +67,11 @@ func without(all, some []string) []string {
 
 func (s *Store) tidyUsage(ctx context.Context) error {
 	return inPages(func(after string) ([]string, error) {
-		return s.Q.UsagePeople(ctx, s.Pool, &dbsqlc.UsagePeopleParams{AfterPerson: after, MaxRows: tidyPage})
+		return s.db.Q.UsagePeople(ctx, s.db.Pool, &dbsqlc.UsagePeopleParams{AfterPerson: after, MaxRows: tidyPage})
 	}, func(people []string) error {
-		spoke, err := s.Q.PeopleSpoke(ctx, s.Pool, people)
+		spoke, err := s.db.Q.PeopleSpoke(ctx, s.db.Pool, people)
 		if gone := without(people, texts(spoke)); err == nil && len(gone) > 0 {
-			err = s.Q.UsageUnname(ctx, s.Pool, &dbsqlc.UsageUnnameParams{People: gone})
+			err = s.db.Q.UsageUnname(ctx, s.db.Pool, &dbsqlc.UsageUnnameParams{People: gone})
 		}
 		return err
 	})

@@ -11,21 +11,21 @@ import (
 )
 
 // Store finds the ids and the nicks of people.
-type Store struct{ *pg.DB }
+type Store struct{ db *pg.DB }
 
 // New returns the identities of a database.
 func New(db *pg.DB) *Store { return &Store{db} }
 
 // StaffIDs lists the staff ids that were seen with an encrypted id. One alone identifies its member.
 func (s *Store) StaffIDs(ctx context.Context, robot sessions.RobotCode, encrypted sessions.UserID) ([]sessions.UserID, error) {
-	rows, err := s.Q.SenderStaff(ctx, s.Pool, &dbsqlc.SenderStaffParams{EncryptedID: pg.Clean(string(encrypted)), Robot: pg.Clean(string(robot))})
+	rows, err := s.db.Q.SenderStaff(ctx, s.db.Pool, &dbsqlc.SenderStaffParams{EncryptedID: pg.Clean(string(encrypted)), Robot: pg.Clean(string(robot))})
 	return idsOf(rows), err
 }
 
 // AddPair stores a pair of ids of one person.
 func (s *Store) AddPair(ctx context.Context, robot sessions.RobotCode, encrypted, staff sessions.UserID) error {
-	p := s.Pool.Pipeline()
-	s.Q.SenderIDAdd(ctx, p, []*dbsqlc.SenderIDAddParams{{
+	p := s.db.Pool.Pipeline()
+	s.db.Q.SenderIDAdd(ctx, p, []*dbsqlc.SenderIDAddParams{{
 		EncryptedID: pg.Clean(string(encrypted)), RobotCode: sessions.RobotCode(pg.Clean(string(robot))), StaffID: pg.Clean(string(staff)),
 	}})
 	return p.Send(ctx)
@@ -33,7 +33,7 @@ func (s *Store) AddPair(ctx context.Context, robot sessions.RobotCode, encrypted
 
 // Linked lists the ids of one kind that were seen with an id of the other kind.
 func (s *Store) Linked(ctx context.Context, robot sessions.RobotCode, id sessions.UserID) ([]sessions.UserID, error) {
-	rows, err := s.Q.SenderIDsLinked(ctx, s.Pool, &dbsqlc.SenderIDsLinkedParams{ID: pg.Clean(string(id)), Robot: pg.Clean(string(robot))})
+	rows, err := s.db.Q.SenderIDsLinked(ctx, s.db.Pool, &dbsqlc.SenderIDsLinkedParams{ID: pg.Clean(string(id)), Robot: pg.Clean(string(robot))})
 	return idsOf(rows), err
 }
 
@@ -57,7 +57,7 @@ func (s *Store) IDs(ctx context.Context, db dbsqlc.DBTX, robot sessions.RobotCod
 	if len(given) == 0 {
 		return given, nil
 	}
-	return s.Q.PersonIDs(ctx, db, &dbsqlc.PersonIDsParams{People: given, Robot: string(robot)})
+	return s.db.Q.PersonIDs(ctx, db, &dbsqlc.PersonIDsParams{People: given, Robot: string(robot)})
 }
 
 // ByRobot are ids by the robot that heard them.

@@ -52,7 +52,7 @@ func (s *Store) Nicks(ctx context.Context, wanted map[Speaker]string) error {
 	if len(p.People) == 0 {
 		return nil
 	}
-	rows, err := s.Q.NicksSeen(ctx, s.Pool, p)
+	rows, err := s.db.Q.NicksSeen(ctx, s.db.Pool, p)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func (s *Store) LastSeen(ctx context.Context, robot sessions.RobotCode, group se
 	if len(p.People) == 0 {
 		return last, nil
 	}
-	rows, err := s.Q.PeopleNames(ctx, s.Pool, p)
+	rows, err := s.db.Q.PeopleNames(ctx, s.db.Pool, p)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (s *Store) LastSeen(ctx context.Context, robot sessions.RobotCode, group se
 // Logs lists the sessions where some people spoke, and others with quotes of them, at a robot or at any if empty. Their rows may be
 // missing.
 func (s *Store) Logs(ctx context.Context, robot sessions.RobotCode, people []string) (spoken, quoted []string, err error) {
-	rows, err := s.Q.PersonLogs(ctx, s.Pool, &dbsqlc.PersonLogsParams{People: people, RobotSessions: pg.RobotSessions(robot)})
+	rows, err := s.db.Q.PersonLogs(ctx, s.db.Pool, &dbsqlc.PersonLogsParams{People: people, RobotSessions: pg.RobotSessions(robot)})
 	spoken, quoted = []string{}, []string{}
 	for _, r := range rows {
 		if r.Spoke {

@@ -14,7 +14,7 @@ func (s *Store) Readers(ctx context.Context, db dbsqlc.DBTX, ids []int64) ([]str
 	if len(ids) == 0 {
 		return []string{}, nil
 	}
-	scopes, err := s.Q.MemoryScopes(ctx, db, ids)
+	scopes, err := s.db.Q.MemoryScopes(ctx, db, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (s *Store) Readers(ctx context.Context, db dbsqlc.DBTX, ids []int64) ([]str
 	if p.Users, err = s.AllIDs(ctx, db, users); err != nil {
 		return nil, err
 	}
-	keys, err := s.Q.SessionsReading(ctx, db, p)
+	keys, err := s.db.Q.SessionsReading(ctx, db, p)
 	list := make([]string, len(keys))
 	for i, key := range keys {
 		list[i] = string(key)

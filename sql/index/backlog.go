@@ -18,7 +18,7 @@ import (
 
 // Store indexes logs, and memories that were stored without their terms.
 type Store struct {
-	*pg.DB
+	db   *pg.DB
 	Logs *Logs
 }
 
@@ -27,7 +27,7 @@ func New(db *pg.DB, logs *Logs) *Store { return &Store{db, logs} }
 
 // Logs are the indexes of sessions' logs.
 type Logs struct {
-	*pg.DB
+	db   *pg.DB
 	seen *lru.Cache[sessions.Key, extent]
 
 	mu    *sync.Mutex
@@ -61,11 +61,11 @@ const (
 // NewLogs returns the indexes of the logs of a database.
 func NewLogs(db *pg.DB) *Logs {
 	seen, _ := lru.New[sessions.Key, extent](maxSeen) // it fails only without a size
-	return &Logs{DB: db, seen: seen, mu: &sync.Mutex{}, due: make(map[sessions.Key]urgency)}
+	return &Logs{db: db, seen: seen, mu: &sync.Mutex{}, due: make(map[sessions.Key]urgency)}
 }
 
 // Over returns the same indexes, read over other connections. A session that is noted on either waits once.
-func (s *Logs) Over(db *pg.DB) *Logs { return &Logs{DB: db, seen: s.seen, mu: s.mu, due: s.due} }
+func (s *Logs) Over(db *pg.DB) *Logs { return &Logs{db: db, seen: s.seen, mu: s.mu, due: s.due} }
 
 // Note reports the last place of a session's log. The next [Store.IndexBacklog] indexes the log if enough waits.
 func (s *Logs) Note(key sessions.Key, last int64) {
@@ -143,7 +143,7 @@ func (s *Logs) indexSession(ctx context.Context, key sessions.Key, limit int) (i
 	if u == cut {
 		least = 1
 	}
-	x, err := s.Q.EventIndexRead(ctx, s.Pool, key)
+	x, err := s.db.Q.EventIndexRead(ctx, s.db.Pool, key)
 	n := 0
 	for err == nil && n < limit && (x.LastSeq-x.ThroughSeq >= least || x.Version != TermsVersion && x.ThroughSeq > 0) {
 		var step int
@@ -152,7 +152,7 @@ func (s *Logs) indexSession(ctx context.Context, key sessions.Key, limit int) (i
 		}
 		n += step
 		if err == nil {
-			x, err = s.Q.EventIndexRead(ctx, s.Pool, key)
+			x, err = s.db.Q.EventIndexRead(ctx, s.db.Pool, key)
 		}
 	}
 	if err == nil {
@@ -173,7 +173,7 @@ func (s *Logs) sweep(ctx context.Context) error {
 		return nil
 	}
 	for after := ""; ; {
-		keys, err := s.Q.SessionsUnindexed(ctx, s.Pool, &dbsqlc.SessionsUnindexedParams{
+		keys, err := s.db.Q.SessionsUnindexed(ctx, s.db.Pool, &dbsqlc.SessionsUnindexedParams{
 			AfterKey: after, Places: batch, Version: TermsVersion, MaxRows: sweepPage,
 		})
 		if err != nil {
@@ -195,13 +195,13 @@ func (s *Logs) sweep(ctx context.Context) error {
 }
 
 func (s *Store) indexMemories(ctx context.Context, limit int) (int, error) {
-	rows, err := s.Q.MemoriesBacklog(ctx, s.Pool, pg.Clamp(limit))
+	rows, err := s.db.Q.MemoriesBacklog(ctx, s.db.Pool, pg.Clamp(limit))
 	if err != nil || len(rows) == 0 {
 		return 0, err
 	}
-	err = s.InTx(ctx, func(tx pgx.Tx) error {
+	err = s.db.InTx(ctx, func(tx pgx.Tx) error {
 		for _, r := range rows {
-			if err := s.Q.MemoryIndex(ctx, tx, &dbsqlc.MemoryIndexParams{
+			if err := s.db.Q.MemoryIndex(ctx, tx, &dbsqlc.MemoryIndexParams{
 				Scope: r.Scope, ScopeID: r.ScopeID, ID: r.ID, Content: r.Content, Terms: MemoryTerms(r.Scope, r.ScopeID, r.Content),
 			}); err != nil {
 				return err

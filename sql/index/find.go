@@ -29,7 +29,7 @@ func (s *Logs) PlacesOf(ctx context.Context, key sessions.Key, terms []int64) (*
 	if len(terms) == 0 {
 		return f, nil
 	}
-	rows, err := s.Q.PostingsFind(ctx, s.Pool, &dbsqlc.PostingsFindParams{SessionKey: key, Hashes: terms})
+	rows, err := s.db.Q.PostingsFind(ctx, s.db.Pool, &dbsqlc.PostingsFindParams{SessionKey: key, Hashes: terms})
 	if err != nil {
 		return nil, err
 	}

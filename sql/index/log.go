@@ -25,7 +25,7 @@ var errIndexed = errors.New("all is indexed")
 // indexed.
 func (s *Logs) IndexSession(ctx context.Context, key sessions.Key, limit int) (int, error) {
 	n := 0
-	err := s.InTx(ctx, func(tx pgx.Tx) (err error) {
+	err := s.db.InTx(ctx, func(tx pgx.Tx) (err error) {
 		n, err = s.indexLog(ctx, tx, key, limit)
 		return err
 	})
@@ -40,7 +40,7 @@ func (s *Logs) IndexSession(ctx context.Context, key sessions.Key, limit int) (i
 
 // indexLog reads the log under the lock, so that it sees what an erasure left.
 func (s *Logs) indexLog(ctx context.Context, tx pgx.Tx, key sessions.Key, limit int) (int, error) {
-	row, err := s.Q.EventIndexLock(ctx, tx, key)
+	row, err := s.db.Q.EventIndexLock(ctx, tx, key)
 	if err != nil {
 		return 0, err
 	}
@@ -50,7 +50,7 @@ func (s *Logs) indexLog(ctx context.Context, tx pgx.Tx, key sessions.Key, limit 
 		}
 		row.ThroughSeq, row.Again = 0, nil
 	}
-	log, err := s.Q.EventIndexRead(ctx, tx, key)
+	log, err := s.db.Q.EventIndexRead(ctx, tx, key)
 	if err != nil {
 		return 0, err
 	}
@@ -63,7 +63,7 @@ func (s *Logs) indexLog(ctx context.Context, tx pgx.Tx, key sessions.Key, limit 
 		return 0, err
 	}
 	if len(row.Again) > 0 {
-		rows, err := s.Q.EventsToIndexAgain(ctx, tx, &dbsqlc.EventsToIndexAgainParams{SessionKey: key, Seqs: row.Again, MaxChars: MaxRead})
+		rows, err := s.db.Q.EventsToIndexAgain(ctx, tx, &dbsqlc.EventsToIndexAgainParams{SessionKey: key, Seqs: row.Again, MaxChars: MaxRead})
 		if err != nil {
 			return 0, err
 		}
@@ -76,13 +76,13 @@ func (s *Logs) indexLog(ctx context.Context, tx pgx.Tx, key sessions.Key, limit 
 	if err := s.add(ctx, tx, key, row.NextSegment, texts); err != nil {
 		return 0, err
 	}
-	return int(through-row.ThroughSeq) + len(row.Again), s.Q.EventIndexSet(ctx, tx, &dbsqlc.EventIndexSetParams{
+	return int(through-row.ThroughSeq) + len(row.Again), s.db.Q.EventIndexSet(ctx, tx, &dbsqlc.EventIndexSetParams{
 		SessionKey: key, ThroughSeq: through, NextSegment: row.NextSegment + 1, Version: TermsVersion,
 	})
 }
 
 func (s *Logs) read(ctx context.Context, tx pgx.Tx, key sessions.Key, after, through int64) ([]text, int64, error) {
-	rows, err := s.Q.EventsToIndex(ctx, tx, &dbsqlc.EventsToIndexParams{
+	rows, err := s.db.Q.EventsToIndex(ctx, tx, &dbsqlc.EventsToIndexParams{
 		SessionKey: key, AfterSeq: after, ThroughSeq: through, MaxChars: MaxRead, MaxBytes: stepBytes,
 	})
 	if err != nil {
@@ -114,10 +114,10 @@ func (s *Logs) add(ctx context.Context, tx pgx.Tx, key sessions.Key, number int,
 	for _, t := range texts {
 		p.Seqs, p.Terms = append(p.Seqs, t.place), append(p.Terms, t.terms)
 	}
-	if err := s.Q.EventTermsInsert(ctx, tx, p); err != nil {
+	if err := s.db.Q.EventTermsInsert(ctx, tx, p); err != nil {
 		return err
 	}
-	segments, err := s.Q.SegmentsList(ctx, tx, key)
+	segments, err := s.db.Q.SegmentsList(ctx, tx, key)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (s *Logs) add(ctx context.Context, tx pgx.Tx, key sessions.Key, number int,
 }
 
 func (s *Logs) load(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, row *dbsqlc.SegmentsListRow) (*segment, error) {
-	blocks, err := s.Q.SegmentBlocks(ctx, db, &dbsqlc.SegmentBlocksParams{SessionKey: key, Segment: row.Segment})
+	blocks, err := s.db.Q.SegmentBlocks(ctx, db, &dbsqlc.SegmentBlocksParams{SessionKey: key, Segment: row.Segment})
 	if err != nil {
 		return nil, err
 	}
@@ -155,22 +155,22 @@ func (s *Logs) save(ctx context.Context, tx pgx.Tx, key sessions.Key, number int
 			p.Blocks, p.Postings = append(p.Blocks, i), append(p.Postings, b)
 		}
 	}
-	if err := s.Q.SegmentInsert(ctx, tx, &dbsqlc.SegmentInsertParams{
+	if err := s.db.Q.SegmentInsert(ctx, tx, &dbsqlc.SegmentInsertParams{
 		SessionKey: key, Segment: number, FirstSeq: all.first, Texts: all.texts(), Bits: bits, Sizes: all.sizes,
 	}); err != nil || len(p.Blocks) == 0 {
 		return err
 	}
-	return s.Q.PostingsInsert(ctx, tx, p)
+	return s.db.Q.PostingsInsert(ctx, tx, p)
 }
 
 func (s *Logs) remove(ctx context.Context, tx pgx.Tx, key sessions.Key, numbers []int) error {
 	if len(numbers) == 0 {
 		return nil
 	}
-	if err := s.Q.PostingsDelete(ctx, tx, &dbsqlc.PostingsDeleteParams{SessionKey: key, Segments: numbers}); err != nil {
+	if err := s.db.Q.PostingsDelete(ctx, tx, &dbsqlc.PostingsDeleteParams{SessionKey: key, Segments: numbers}); err != nil {
 		return err
 	}
-	return s.Q.SegmentsDelete(ctx, tx, &dbsqlc.SegmentsDeleteParams{SessionKey: key, Segments: numbers})
+	return s.db.Q.SegmentsDelete(ctx, tx, &dbsqlc.SegmentsDeleteParams{SessionKey: key, Segments: numbers})
 }
 
 // ForgetChanged is [Logs.Forget] for events whose text changed: a search reads them from the log until they are indexed again.
@@ -178,7 +178,7 @@ func (s *Logs) ForgetChanged(ctx context.Context, tx pgx.Tx, key sessions.Key, s
 	if err := s.Forget(ctx, tx, key, seqs); err != nil || len(seqs) == 0 {
 		return err
 	}
-	return s.Q.EventIndexAgain(ctx, tx, &dbsqlc.EventIndexAgainParams{SessionKey: key, Seqs: seqs})
+	return s.db.Q.EventIndexAgain(ctx, tx, &dbsqlc.EventIndexAgainParams{SessionKey: key, Seqs: seqs})
 }
 
 // Forget takes the terms of events out of the index. It locks the index, so that an indexer that read the old texts has ended, and
@@ -187,10 +187,10 @@ func (s *Logs) Forget(ctx context.Context, tx pgx.Tx, key sessions.Key, seqs []i
 	if len(seqs) == 0 {
 		return nil
 	}
-	if _, err := s.Q.EventIndexLock(ctx, tx, key); err != nil {
+	if _, err := s.db.Q.EventIndexLock(ctx, tx, key); err != nil {
 		return err
 	}
-	if err := s.Q.EventTermsDelete(ctx, tx, &dbsqlc.EventTermsDeleteParams{SessionKey: key, Seqs: seqs}); err != nil {
+	if err := s.db.Q.EventTermsDelete(ctx, tx, &dbsqlc.EventTermsDeleteParams{SessionKey: key, Seqs: seqs}); err != nil {
 		return err
 	}
 	seqs = slices.Sorted(slices.Values(seqs))
@@ -202,10 +202,10 @@ func (s *Logs) Forget(ctx context.Context, tx pgx.Tx, key sessions.Key, seqs []i
 
 // Expire takes the terms of all events up to a place out of the index.
 func (s *Logs) Expire(ctx context.Context, tx pgx.Tx, key sessions.Key, through int64) error {
-	if _, err := s.Q.EventIndexLock(ctx, tx, key); err != nil {
+	if _, err := s.db.Q.EventIndexLock(ctx, tx, key); err != nil {
 		return err
 	}
-	if err := s.Q.EventTermsExpire(ctx, tx, &dbsqlc.EventTermsExpireParams{SessionKey: key, ThroughSeq: through}); err != nil {
+	if err := s.db.Q.EventTermsExpire(ctx, tx, &dbsqlc.EventTermsExpireParams{SessionKey: key, ThroughSeq: through}); err != nil {
 		return err
 	}
 	return s.rewrite(ctx, tx, key, func(place int64) bool { return place <= through })
@@ -213,17 +213,17 @@ func (s *Logs) Expire(ctx context.Context, tx pgx.Tx, key sessions.Key, through 
 
 // Delete removes the index of a log.
 func (s *Logs) Delete(ctx context.Context, tx pgx.Tx, key sessions.Key) error {
-	if _, err := s.Q.EventIndexLock(ctx, tx, key); err != nil {
+	if _, err := s.db.Q.EventIndexLock(ctx, tx, key); err != nil {
 		return err
 	}
 	if err := s.clear(ctx, tx, key); err != nil {
 		return err
 	}
-	return s.Q.EventIndexDelete(ctx, tx, key)
+	return s.db.Q.EventIndexDelete(ctx, tx, key)
 }
 
 func (s *Logs) clear(ctx context.Context, tx pgx.Tx, key sessions.Key) error {
-	segments, err := s.Q.SegmentsList(ctx, tx, key)
+	segments, err := s.db.Q.SegmentsList(ctx, tx, key)
 	if err != nil {
 		return err
 	}
@@ -234,12 +234,12 @@ func (s *Logs) clear(ctx context.Context, tx pgx.Tx, key sessions.Key) error {
 	if err := s.remove(ctx, tx, key, numbers); err != nil {
 		return err
 	}
-	return s.Q.EventTermsExpire(ctx, tx, &dbsqlc.EventTermsExpireParams{SessionKey: key, ThroughSeq: lastPlace})
+	return s.db.Q.EventTermsExpire(ctx, tx, &dbsqlc.EventTermsExpireParams{SessionKey: key, ThroughSeq: lastPlace})
 }
 
 // rewrite writes the segments again that have some texts, without these.
 func (s *Logs) rewrite(ctx context.Context, tx pgx.Tx, key sessions.Key, gone func(place int64) bool) error {
-	segments, err := s.Q.SegmentsList(ctx, tx, key)
+	segments, err := s.db.Q.SegmentsList(ctx, tx, key)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 
 // Store counts turns, tokens and notices.
 type Store struct {
-	*pg.DB
+	db     *pg.DB
 	day    *day
 	keys   *dayKeys
 	others *others
@@ -132,7 +132,7 @@ func (s *Store) used(ctx context.Context, all []window) (map[string]dbsqlc.Limit
 			subjects = append(subjects, w.earlier)
 		}
 	}
-	rows, err := s.Q.LimitsUsed(ctx, s.Pool, subjects)
+	rows, err := s.db.Q.LimitsUsed(ctx, s.db.Pool, subjects)
 	if err != nil {
 		return nil, err
 	}
@@ -195,22 +195,22 @@ func (s *Store) count(ctx context.Context, all []window, reached []sessions.Reac
 		}
 	}
 	slices.SortFunc(all, func(x, y window) int { return bytes.Compare(x.subject, y.subject) })
-	p, recent := s.Pool.Pipeline(), s.Clock.Now().Add(-sessions.RecentTurns)
+	p, recent := s.db.Pool.Pipeline(), s.db.Clock.Now().Add(-sessions.RecentTurns)
 	for _, w := range all {
 		if !w.turns || !slices.ContainsFunc(admitted, w.stops) {
 			continue
 		}
-		s.Q.LimitsRenew(ctx, p, []*dbsqlc.LimitsRenewParams{{Subject: w.subject, Lasts: w.lasts.Seconds(), EndsAt: w.endsAt, Recent: recent}})
-		s.Q.LimitsCount(ctx, p, []*dbsqlc.LimitsCountParams{{Subject: w.subject, Lasts: w.lasts.Seconds(), EndsAt: w.endsAt, More: 1, Bound: w.bound}})
+		s.db.Q.LimitsRenew(ctx, p, []*dbsqlc.LimitsRenewParams{{Subject: w.subject, Lasts: w.lasts.Seconds(), EndsAt: w.endsAt, Recent: recent}})
+		s.db.Q.LimitsCount(ctx, p, []*dbsqlc.LimitsCountParams{{Subject: w.subject, Lasts: w.lasts.Seconds(), EndsAt: w.endsAt, More: 1, Bound: w.bound}})
 		if w.reached.Limit != sessions.GroupTurns {
 			continue
 		}
 		for _, person := range admitted {
-			s.Q.LimitsPart(ctx, p, []*dbsqlc.LimitsPartParams{{Subject: w.subject, Person: w.key.part(a.Robot, person)}})
+			s.db.Q.LimitsPart(ctx, p, []*dbsqlc.LimitsPartParams{{Subject: w.subject, Person: w.key.part(a.Robot, person)}})
 		}
 	}
 	if len(events) > 0 {
-		s.Q.LimitsAdmit(ctx, p, []*dbsqlc.LimitsAdmitParams{{SessionKey: a.Key, Events: events}})
+		s.db.Q.LimitsAdmit(ctx, p, []*dbsqlc.LimitsAdmitParams{{SessionKey: a.Key, Events: events}})
 	}
 	return p.Send(ctx)
 }
@@ -231,8 +231,8 @@ func (s *Store) SpendTokens(ctx context.Context, robot sessions.RobotCode, spent
 		})
 	}
 	slices.SortFunc(all, func(x, y *dbsqlc.LimitsCountParams) int { return bytes.Compare(x.Subject, y.Subject) })
-	p := s.Pool.Pipeline()
-	s.Q.LimitsCount(ctx, p, all) // the key of another day has other windows
+	p := s.db.Pool.Pipeline()
+	s.db.Q.LimitsCount(ctx, p, all) // the key of another day has other windows
 	if err := p.Send(ctx); err != nil {
 		return fmt.Errorf("counting the tokens of %d askers: %w", len(spent), err)
 	}
@@ -250,9 +250,9 @@ func (s *Store) Notify(ctx context.Context, n sessions.Notice) (bool, error) {
 	if n.Until.IsZero() {
 		claim.Lasts = n.Lasts.Seconds()
 	}
-	p := s.Pool.Pipeline()
-	s.Q.LimitsOpen(ctx, p, [][]byte{key})
-	claimed := s.Q.LimitsNotify(ctx, p, []*dbsqlc.LimitsNotifyParams{claim})
+	p := s.db.Pool.Pipeline()
+	s.db.Q.LimitsOpen(ctx, p, [][]byte{key})
+	claimed := s.db.Q.LimitsNotify(ctx, p, []*dbsqlc.LimitsNotifyParams{claim})
 	if err := p.Send(ctx); err != nil {
 		return false, fmt.Errorf("claiming a notice: %w", err)
 	}
@@ -266,12 +266,12 @@ func (s *Store) Notify(ctx context.Context, n sessions.Notice) (bool, error) {
 // countNotice gives a claimed notice back that the group's minute has no room for.
 func (s *Store) countNotice(ctx context.Context, k dayKey, claimed []byte, n sessions.Notice) (due bool, err error) {
 	key := k.subject("notices", n.Robot, string(n.Group))
-	p := s.Pool.Pipeline()
-	s.Q.LimitsRenew(ctx, p, []*dbsqlc.LimitsRenewParams{{Subject: key, Lasts: time.Minute.Seconds(), Recent: s.Clock.Now()}})
-	s.Q.LimitsCount(ctx, p, []*dbsqlc.LimitsCountParams{{Subject: key, Lasts: time.Minute.Seconds(), More: 1, Bound: sessions.NoticesPerMinute}})
+	p := s.db.Pool.Pipeline()
+	s.db.Q.LimitsRenew(ctx, p, []*dbsqlc.LimitsRenewParams{{Subject: key, Lasts: time.Minute.Seconds(), Recent: s.db.Clock.Now()}})
+	s.db.Q.LimitsCount(ctx, p, []*dbsqlc.LimitsCountParams{{Subject: key, Lasts: time.Minute.Seconds(), More: 1, Bound: sessions.NoticesPerMinute}})
 	err = p.Send(ctx)
 	if due = err == nil; pg.IsCode(err, pg.DivisionByZero) {
-		err = s.Q.LimitsRelease(ctx, s.Pool, claimed)
+		err = s.db.Q.LimitsRelease(ctx, s.db.Pool, claimed)
 	}
 	if err != nil {
 		return false, fmt.Errorf("counting a notice: %w", err)
@@ -320,5 +320,5 @@ func (s *Store) Used(ctx context.Context, a sessions.Askers) (sessions.Used, err
 
 // OthersTokens implements sessions.Limiter.
 func (s *Store) OthersTokens(ctx context.Context, _ sessions.RobotCode, person sessions.UserID) (int, error) {
-	return s.others.largest(ctx, person, s.Clock.Now().UTC().Truncate(24*time.Hour))
+	return s.others.largest(ctx, person, s.db.Clock.Now().UTC().Truncate(24*time.Hour))
 }

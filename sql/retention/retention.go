@@ -30,7 +30,7 @@ const (
 
 // Store implements the deletions of [sessions.Expiry].
 type Store struct {
-	*pg.DB
+	db         *pg.DB
 	identities *identity.Store
 	logs       *index.Logs
 }
@@ -42,7 +42,7 @@ func New(db *pg.DB, identities *identity.Store, logs *index.Logs) *Store {
 
 // ExpiredSessions implements sessions.Expiry. The first page also has logs without a session, before all others.
 func (s *Store) ExpiredSessions(ctx context.Context, period time.Duration, after sessions.Key, limit int) ([]sessions.Key, error) {
-	keys, err := s.Q.ExpiredSessions(ctx, s.Pool, &dbsqlc.ExpiredSessionsParams{
+	keys, err := s.db.Q.ExpiredSessions(ctx, s.db.Pool, &dbsqlc.ExpiredSessionsParams{
 		AfterKey: string(after), PeriodSeconds: period.Seconds(), MaxRows: pg.Clamp(limit),
 	})
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Store) ExpiredSessions(ctx context.Context, period time.Duration, after
 	if after != "" {
 		return keys, nil
 	}
-	logs, err := s.Q.ExpiredLogs(ctx, s.Pool, pg.Clamp(limit))
+	logs, err := s.db.Q.ExpiredLogs(ctx, s.db.Pool, pg.Clamp(limit))
 	if err != nil {
 		return nil, fmt.Errorf("listing logs without a session: %w", err)
 	}
@@ -61,9 +61,9 @@ func (s *Store) ExpiredSessions(ctx context.Context, period time.Duration, after
 // ExpireEvents implements sessions.Expiry.
 func (s *Store) ExpireEvents(ctx context.Context, key sessions.Key, period time.Duration) (int, error) {
 	var n int
-	err := s.WithSession(ctx, key, func(tx pgx.Tx, row *dbsqlc.Session) error {
+	err := s.db.WithSession(ctx, key, func(tx pgx.Tx, row *dbsqlc.Session) error {
 		n = 0
-		if err := s.Q.ExpiryDebt(ctx, tx, &dbsqlc.ExpiryDebtParams{SessionKey: key, PeriodSeconds: period.Seconds(), Reason: sessions.ExpiryReason}); err != nil {
+		if err := s.db.Q.ExpiryDebt(ctx, tx, &dbsqlc.ExpiryDebtParams{SessionKey: key, PeriodSeconds: period.Seconds(), Reason: sessions.ExpiryReason}); err != nil {
 			return err
 		}
 		last, err := s.lastExpired(ctx, tx, key, period)
@@ -85,7 +85,7 @@ type place struct{ seq, id int64 }
 // A view may begin after the place. Answers of a turn that exceed a batch go in parts.
 func (s *Store) lastExpired(ctx context.Context, tx pgx.Tx, key sessions.Key, period time.Duration) (place, error) {
 	for limit := batch; limit <= maxTurn; limit *= 4 {
-		rows, err := s.Q.EventsOldest(ctx, tx, &dbsqlc.EventsOldestParams{
+		rows, err := s.db.Q.EventsOldest(ctx, tx, &dbsqlc.EventsOldestParams{
 			SessionKey: key, PeriodSeconds: period.Seconds(), MaxRows: pg.Clamp(limit),
 		})
 		if err != nil {
@@ -154,11 +154,11 @@ func partOfTurn(rows []dbsqlc.EventsOldestRow) int {
 // expire also deletes the rows that refer to the events alone.
 func (s *Store) expire(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, last place) (int, error) {
 	key := row.SessionKey
-	before, err := s.Q.ViewTokens(ctx, tx, &dbsqlc.ViewTokensParams{SessionKey: key, AfterSeq: row.CompactedSeq})
+	before, err := s.db.Q.ViewTokens(ctx, tx, &dbsqlc.ViewTokensParams{SessionKey: key, AfterSeq: row.CompactedSeq})
 	if err != nil {
 		return 0, err
 	}
-	n, err := s.Q.EventsExpire(ctx, tx, &dbsqlc.EventsExpireParams{SessionKey: key, ThroughSeq: last.seq, ThroughID: last.id, Erased: sessions.ErasedText})
+	n, err := s.db.Q.EventsExpire(ctx, tx, &dbsqlc.EventsExpireParams{SessionKey: key, ThroughSeq: last.seq, ThroughID: last.id, Erased: sessions.ErasedText})
 	if err != nil {
 		return 0, err
 	}
@@ -168,10 +168,10 @@ func (s *Store) expire(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, last
 	if err := s.trimPeople(ctx, tx, key); err != nil {
 		return 0, err
 	}
-	if err := s.Q.CompactionsDropUndo(ctx, tx, &dbsqlc.CompactionsDropUndoParams{SessionKey: key, ThroughSeq: last.seq}); err != nil {
+	if err := s.db.Q.CompactionsDropUndo(ctx, tx, &dbsqlc.CompactionsDropUndoParams{SessionKey: key, ThroughSeq: last.seq}); err != nil {
 		return 0, err
 	}
-	base, err := s.Q.SummariesExpire(ctx, tx, &dbsqlc.SummariesExpireParams{SessionKey: key, ThroughSeq: last.seq, Erased: sessions.ErasedText})
+	base, err := s.db.Q.SummariesExpire(ctx, tx, &dbsqlc.SummariesExpireParams{SessionKey: key, ThroughSeq: last.seq, Erased: sessions.ErasedText})
 	if err != nil {
 		return 0, err
 	}
@@ -179,42 +179,42 @@ func (s *Store) expire(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, last
 	if last.seq > row.CompactedSeq {
 		base = last.seq
 	}
-	if _, err := s.Q.BlobsSweep(ctx, tx, &dbsqlc.BlobsSweepParams{SessionKey: key, AfterSeq: start}); err != nil {
+	if _, err := s.db.Q.BlobsSweep(ctx, tx, &dbsqlc.BlobsSweepParams{SessionKey: key, AfterSeq: start}); err != nil {
 		return 0, err
 	}
 	if base == 0 {
 		return int(n), nil // a summary in the view covers the deleted events and later ones
 	}
-	after, err := s.Q.ViewTokens(ctx, tx, &dbsqlc.ViewTokensParams{SessionKey: key, AfterSeq: start})
+	after, err := s.db.Q.ViewTokens(ctx, tx, &dbsqlc.ViewTokensParams{SessionKey: key, AfterSeq: start})
 	if err != nil {
 		return 0, err
 	}
-	if err := s.Q.JobDelete(ctx, tx, key); err != nil {
+	if err := s.db.Q.JobDelete(ctx, tx, key); err != nil {
 		return 0, err
 	}
-	return int(n), s.Q.SessionExpired(ctx, tx, &dbsqlc.SessionExpiredParams{SessionKey: key, ThroughSeq: base, Freed: before - after})
+	return int(n), s.db.Q.SessionExpired(ctx, tx, &dbsqlc.SessionExpiredParams{SessionKey: key, ThroughSeq: base, Freed: before - after})
 }
 
 // trimPeople removes the names that the log no longer has. It reads only the first hours of the rest of the log. A person who was seen
 // later may have spoken later, and goes with a later batch.
 func (s *Store) trimPeople(ctx context.Context, tx pgx.Tx, key sessions.Key) error {
-	begin, err := s.Q.LogBegin(ctx, tx, key)
+	begin, err := s.db.Q.LogBegin(ctx, tx, key)
 	if err != nil {
 		return err
 	}
 	seen := begin.Add(peopleRest)
-	if rested := s.Clock.Now().Add(-peopleRest); rested.Before(seen) {
+	if rested := s.db.Clock.Now().Add(-peopleRest); rested.Before(seen) {
 		seen = rested
 	}
-	return s.Q.PeopleTrim(ctx, tx, &dbsqlc.PeopleTrimParams{SessionKey: key, SeenBefore: seen, SaidBefore: seen.Add(peopleRest)})
+	return s.db.Q.PeopleTrim(ctx, tx, &dbsqlc.PeopleTrimParams{SessionKey: key, SeenBefore: seen, SaidBefore: seen.Add(peopleRest)})
 }
 
 // ExpireMemories implements sessions.Expiry. The texts leave the heads of views, and undo data, with their rows.
 func (s *Store) ExpireMemories(ctx context.Context, period time.Duration) (int, error) {
 	var gone []string
-	err := s.InTx(ctx, func(tx pgx.Tx) error {
+	err := s.db.InTx(ctx, func(tx pgx.Tx) error {
 		gone = nil
-		old, err := s.Q.MemoriesUnseen(ctx, tx, &dbsqlc.MemoriesUnseenParams{PeriodSeconds: period.Seconds(), MaxRows: memoryBatch})
+		old, err := s.db.Q.MemoriesUnseen(ctx, tx, &dbsqlc.MemoriesUnseenParams{PeriodSeconds: period.Seconds(), MaxRows: memoryBatch})
 		if err != nil || len(old) == 0 {
 			return err
 		}
@@ -222,7 +222,7 @@ func (s *Store) ExpireMemories(ctx context.Context, period time.Duration) (int, 
 		if err != nil {
 			return err
 		}
-		rows, err := s.Q.MemoriesExpireUnseen(ctx, tx, &dbsqlc.MemoriesExpireUnseenParams{Ids: old, PeriodSeconds: period.Seconds()})
+		rows, err := s.db.Q.MemoriesExpireUnseen(ctx, tx, &dbsqlc.MemoriesExpireUnseenParams{Ids: old, PeriodSeconds: period.Seconds()})
 		if err != nil || len(rows) == 0 {
 			return err
 		}
@@ -230,13 +230,13 @@ func (s *Store) ExpireMemories(ctx context.Context, period time.Duration) (int, 
 		for i, r := range rows {
 			places[i], gone = pg.Gone(r), append(gone, r.Content)
 		}
-		if err := s.ExpireVectors(ctx, tx, places); err != nil {
+		if err := s.db.ExpireVectors(ctx, tx, places); err != nil {
 			return err
 		}
 		// A view that pinned a deleted fact before is seen, and none can pin one later.
-		keys, err := s.Q.ReadersToLock(ctx, tx, &dbsqlc.ReadersToLockParams{SessionKeys: readers, Facts: gone})
+		keys, err := s.db.Q.ReadersToLock(ctx, tx, &dbsqlc.ReadersToLockParams{SessionKeys: readers, Facts: gone})
 		if err == nil {
-			err = s.LockSessions(ctx, tx, keys)
+			err = s.db.LockSessions(ctx, tx, keys)
 		}
 		if err != nil || len(keys) == 0 {
 			return err
@@ -245,10 +245,10 @@ func (s *Store) ExpireMemories(ctx context.Context, period time.Duration) (int, 
 		for i, key := range keys {
 			locked[i] = string(key)
 		}
-		if err := s.Q.PinnedErase(ctx, tx, &dbsqlc.PinnedEraseParams{SessionKeys: locked, Facts: gone}); err != nil {
+		if err := s.db.Q.PinnedErase(ctx, tx, &dbsqlc.PinnedEraseParams{SessionKeys: locked, Facts: gone}); err != nil {
 			return err
 		}
-		return s.Q.PinnedBeforeErase(ctx, tx, &dbsqlc.PinnedBeforeEraseParams{SessionKeys: locked, Facts: gone})
+		return s.db.Q.PinnedBeforeErase(ctx, tx, &dbsqlc.PinnedBeforeEraseParams{SessionKeys: locked, Facts: gone})
 	})
 	if err != nil {
 		return 0, fmt.Errorf("deleting expired memories: %w", err)
@@ -258,25 +258,25 @@ func (s *Store) ExpireMemories(ctx context.Context, period time.Duration) (int, 
 
 // ExpireCompactions implements sessions.Expiry.
 func (s *Store) ExpireCompactions(ctx context.Context, period time.Duration) (int, error) {
-	n, err := s.Q.CompactionsExpire(ctx, s.Pool, &dbsqlc.CompactionsExpireParams{PeriodSeconds: period.Seconds(), MaxRows: batch})
+	n, err := s.db.Q.CompactionsExpire(ctx, s.db.Pool, &dbsqlc.CompactionsExpireParams{PeriodSeconds: period.Seconds(), MaxRows: batch})
 	return deleted("rows of the compaction log", n, err)
 }
 
 // ExpireReplies implements sessions.Expiry.
 func (s *Store) ExpireReplies(ctx context.Context, period time.Duration) (int, error) {
-	n, err := s.Q.RepliesExpire(ctx, s.Pool, &dbsqlc.RepliesExpireParams{PeriodSeconds: period.Seconds(), MaxRows: batch})
+	n, err := s.db.Q.RepliesExpire(ctx, s.db.Pool, &dbsqlc.RepliesExpireParams{PeriodSeconds: period.Seconds(), MaxRows: batch})
 	return deleted("replies", n, err)
 }
 
 // ExpireSchedules implements sessions.Expiry.
 func (s *Store) ExpireSchedules(ctx context.Context, period time.Duration) (int, error) {
-	n, err := s.Q.SchedulesExpire(ctx, s.Pool, &dbsqlc.SchedulesExpireParams{PeriodSeconds: period.Seconds(), MaxRows: batch})
+	n, err := s.db.Q.SchedulesExpire(ctx, s.db.Pool, &dbsqlc.SchedulesExpireParams{PeriodSeconds: period.Seconds(), MaxRows: batch})
 	return deleted("schedules", n, err)
 }
 
 // ExpireActions implements sessions.Expiry.
 func (s *Store) ExpireActions(ctx context.Context, period time.Duration) (int, error) {
-	n, err := s.Q.ActionsExpire(ctx, s.Pool, &dbsqlc.ActionsExpireParams{PeriodSeconds: period.Seconds(), MaxRows: batch})
+	n, err := s.db.Q.ActionsExpire(ctx, s.db.Pool, &dbsqlc.ActionsExpireParams{PeriodSeconds: period.Seconds(), MaxRows: batch})
 	return deleted("rows of the audit", n, err)
 }
 

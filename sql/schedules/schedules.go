@@ -17,7 +17,7 @@ import (
 
 // Store keeps schedules.
 type Store struct {
-	*pg.DB
+	db    *pg.DB
 	inbox *conversation.Store
 }
 
@@ -31,14 +31,14 @@ func (s *Store) AddSchedule(ctx context.Context, l sessions.Lease, add sessions.
 		return sessions.Schedule{}, err
 	}
 	var row dbsqlc.Schedule
-	err = s.WithLease(ctx, l, func(tx pgx.Tx, session *dbsqlc.Session) (err error) {
+	err = s.db.WithLease(ctx, l, func(tx pgx.Tx, session *dbsqlc.Session) (err error) {
 		origin := pg.Clean(add.Origin)
-		row, err = s.Q.ScheduleOfOrigin(ctx, tx, &dbsqlc.ScheduleOfOriginParams{SessionKey: l.Key, Origin: origin})
+		row, err = s.db.Q.ScheduleOfOrigin(ctx, tx, &dbsqlc.ScheduleOfOriginParams{SessionKey: l.Key, Origin: origin})
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
 		robot, conversation := l.Key.Conversation()
-		id, err := s.Q.ScheduleNumber(ctx, tx, &dbsqlc.ScheduleNumberParams{
+		id, err := s.db.Q.ScheduleNumber(ctx, tx, &dbsqlc.ScheduleNumberParams{
 			GroupKey: l.Key.Group(), SessionKey: string(l.Key), RobotCode: robot, ConversationID: conversation,
 		})
 		if err != nil {
@@ -47,7 +47,7 @@ func (s *Store) AddSchedule(ctx context.Context, l sessions.Lease, add sessions.
 		if err := s.count(ctx, tx, session, add.Creator.SenderID); err != nil {
 			return err
 		}
-		row, err = s.Q.ScheduleInsert(ctx, tx, &dbsqlc.ScheduleInsertParams{
+		row, err = s.db.Q.ScheduleInsert(ctx, tx, &dbsqlc.ScheduleInsertParams{
 			SessionKey: l.Key, ID: id, Kind: add.Kind, DueAt: add.DueAt, Spec: pg.Clean(add.Spec), Text: pg.Clean(add.Text),
 			CreatedBy: sessions.UserID(pg.Clean(string(add.Creator.SenderID))), Creator: creator, Origin: origin,
 		})
@@ -60,7 +60,7 @@ func (s *Store) AddSchedule(ctx context.Context, l sessions.Lease, add sessions.
 }
 
 func (s *Store) count(ctx context.Context, tx pgx.Tx, session *dbsqlc.Session, by sessions.UserID) error {
-	list, err := s.Q.SchedulesOfConversation(ctx, tx, &dbsqlc.SchedulesOfConversationParams{
+	list, err := s.db.Q.SchedulesOfConversation(ctx, tx, &dbsqlc.SchedulesOfConversationParams{
 		SessionKey: string(session.SessionKey), RobotCode: session.RobotCode, ConversationID: session.ConversationID,
 	})
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Store) count(ctx context.Context, tx pgx.Tx, session *dbsqlc.Session, b
 	if here >= sessions.LeftSchedules && sessions.MaxSchedules-len(list) <= sessions.LeftSchedules {
 		return sessions.ErrLeftSchedules
 	}
-	theirs, err := s.Q.SchedulesOfPerson(ctx, tx, &dbsqlc.SchedulesOfPersonParams{
+	theirs, err := s.db.Q.SchedulesOfPerson(ctx, tx, &dbsqlc.SchedulesOfPersonParams{
 		CreatedBy: by, RobotSessions: pg.SessionPrefix(session.RobotCode),
 	})
 	if err == nil && theirs >= sessions.MaxPersonSchedules {
@@ -90,7 +90,7 @@ func (s *Store) count(ctx context.Context, tx pgx.Tx, session *dbsqlc.Session, b
 // ActiveSchedules implements sessions.Schedules.
 func (s *Store) ActiveSchedules(ctx context.Context, key sessions.Key) ([]sessions.Schedule, error) {
 	robot, conversation := key.Conversation()
-	rows, err := s.Q.SchedulesOfConversation(ctx, s.Pool, &dbsqlc.SchedulesOfConversationParams{
+	rows, err := s.db.Q.SchedulesOfConversation(ctx, s.db.Pool, &dbsqlc.SchedulesOfConversationParams{
 		SessionKey: string(key), RobotCode: robot, ConversationID: conversation,
 	})
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Store) ActiveSchedules(ctx context.Context, key sessions.Key) ([]sessio
 // Schedule implements sessions.Schedules.
 func (s *Store) Schedule(ctx context.Context, key sessions.Key, id int64) (sessions.Schedule, error) {
 	robot, conversation := key.Conversation()
-	row, err := s.Q.ScheduleFind(ctx, s.Pool, &dbsqlc.ScheduleFindParams{
+	row, err := s.db.Q.ScheduleFind(ctx, s.db.Pool, &dbsqlc.ScheduleFindParams{
 		SessionKey: string(key), RobotCode: robot, ConversationID: conversation, ID: id,
 	})
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *Store) Schedule(ctx context.Context, key sessions.Key, id int64) (sessi
 
 // ScheduleOfOrigin implements sessions.Schedules.
 func (s *Store) ScheduleOfOrigin(ctx context.Context, key sessions.Key, origin string) (sessions.Schedule, error) {
-	row, err := s.Q.ScheduleOfOrigin(ctx, s.Pool, &dbsqlc.ScheduleOfOriginParams{SessionKey: key, Origin: pg.Clean(origin)})
+	row, err := s.db.Q.ScheduleOfOrigin(ctx, s.db.Pool, &dbsqlc.ScheduleOfOriginParams{SessionKey: key, Origin: pg.Clean(origin)})
 	if err != nil {
 		return sessions.Schedule{}, fmt.Errorf("reading the schedule of a message: %w", pg.AsNotFound(err))
 	}
@@ -122,7 +122,7 @@ func (s *Store) ScheduleOfOrigin(ctx context.Context, key sessions.Key, origin s
 
 // CancelSchedule implements sessions.Schedules.
 func (s *Store) CancelSchedule(ctx context.Context, key sessions.Key, id int64) (sessions.Schedule, error) {
-	row, err := s.Q.ScheduleCancel(ctx, s.Pool, &dbsqlc.ScheduleCancelParams{SessionKey: key, ID: id})
+	row, err := s.db.Q.ScheduleCancel(ctx, s.db.Pool, &dbsqlc.ScheduleCancelParams{SessionKey: key, ID: id})
 	if err != nil {
 		return sessions.Schedule{}, fmt.Errorf("cancelling schedule %d: %w", id, pg.AsNotFound(err))
 	}
@@ -132,8 +132,8 @@ func (s *Store) CancelSchedule(ctx context.Context, key sessions.Key, id int64) 
 // MoveSchedule implements sessions.Schedules.
 func (s *Store) MoveSchedule(ctx context.Context, l sessions.Lease, moved sessions.Schedule, spec string, due time.Time) (sessions.Schedule, error) {
 	var row dbsqlc.Schedule
-	err := s.WithLease(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) (err error) {
-		row, err = s.Q.ScheduleMove(ctx, tx, &dbsqlc.ScheduleMoveParams{SessionKey: moved.Key, ID: moved.ID, Spec: pg.Clean(spec), DueAt: due})
+	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) (err error) {
+		row, err = s.db.Q.ScheduleMove(ctx, tx, &dbsqlc.ScheduleMoveParams{SessionKey: moved.Key, ID: moved.ID, Spec: pg.Clean(spec), DueAt: due})
 		return err
 	})
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *Store) MoveSchedule(ctx context.Context, l sessions.Lease, moved sessio
 
 // OutstandingSchedules implements sessions.Schedules.
 func (s *Store) OutstandingSchedules(ctx context.Context, by sessions.UserID, until time.Time) ([]sessions.OutstandingSchedules, error) {
-	rows, err := s.Q.SchedulesOutstanding(ctx, s.Pool, &dbsqlc.SchedulesOutstandingParams{
+	rows, err := s.db.Q.SchedulesOutstanding(ctx, s.db.Pool, &dbsqlc.SchedulesOutstandingParams{
 		CreatedBy: by, Until: until, MarginSeconds: sessions.WebhookMargin.Seconds(),
 	})
 	if err != nil {
@@ -159,7 +159,7 @@ func (s *Store) OutstandingSchedules(ctx context.Context, by sessions.UserID, un
 
 // LoseSchedule implements sessions.Schedules.
 func (s *Store) LoseSchedule(ctx context.Context, key sessions.Key, id int64, most int) (bool, error) {
-	ended, err := s.Q.ScheduleLose(ctx, s.Pool, &dbsqlc.ScheduleLoseParams{SessionKey: key, ID: id, Most: most, At: s.Clock.Now()})
+	ended, err := s.db.Q.ScheduleLose(ctx, s.db.Pool, &dbsqlc.ScheduleLoseParams{SessionKey: key, ID: id, Most: most, At: s.db.Clock.Now()})
 	if err != nil {
 		return false, fmt.Errorf("counting a lost message of schedule %d: %w", id, pg.AsNotFound(err))
 	}
@@ -168,7 +168,7 @@ func (s *Store) LoseSchedule(ctx context.Context, key sessions.Key, id int64, mo
 
 // ReachSchedule implements sessions.Schedules.
 func (s *Store) ReachSchedule(ctx context.Context, key sessions.Key, id int64) error {
-	if err := s.Q.ScheduleArrive(ctx, s.Pool, &dbsqlc.ScheduleArriveParams{SessionKey: key, ID: id}); err != nil {
+	if err := s.db.Q.ScheduleArrive(ctx, s.db.Pool, &dbsqlc.ScheduleArriveParams{SessionKey: key, ID: id}); err != nil {
 		return fmt.Errorf("noting that a message of schedule %d arrived: %w", id, err)
 	}
 	return nil
@@ -176,7 +176,7 @@ func (s *Store) ReachSchedule(ctx context.Context, key sessions.Key, id int64) e
 
 // DueSchedules implements sessions.Schedules.
 func (s *Store) DueSchedules(ctx context.Context, after sessions.Schedule, limit int) ([]sessions.Schedule, error) {
-	rows, err := s.Q.SchedulesDue(ctx, s.Pool, &dbsqlc.SchedulesDueParams{
+	rows, err := s.db.Q.SchedulesDue(ctx, s.db.Pool, &dbsqlc.SchedulesDueParams{
 		AfterAt: after.DueAt, AfterKey: string(after.Key), AfterID: after.ID, MaxRows: pg.Clamp(limit),
 	})
 	if err != nil {
@@ -189,7 +189,7 @@ func (s *Store) DueSchedules(ctx context.Context, after sessions.Schedule, limit
 func (s *Store) FireSchedule(
 	ctx context.Context, owner sessions.ReplicaID, due sessions.Schedule, next time.Time, m sessions.Message,
 ) (a sessions.Accepted, err error) {
-	err = s.WithSession(ctx, due.Key, func(tx pgx.Tx, _ *dbsqlc.Session) error {
+	err = s.db.WithSession(ctx, due.Key, func(tx pgx.Tx, _ *dbsqlc.Session) error {
 		if err := s.advance(ctx, tx, due, next); err != nil {
 			return err
 		}
@@ -204,7 +204,7 @@ func (s *Store) FireSchedule(
 
 // PostponeSchedule implements sessions.Schedules.
 func (s *Store) PostponeSchedule(ctx context.Context, due sessions.Schedule, until time.Time) error {
-	if err := s.advance(ctx, s.Pool, due, until); err != nil {
+	if err := s.advance(ctx, s.db.Pool, due, until); err != nil {
 		return fmt.Errorf("postponing a schedule: %w", err)
 	}
 	return nil
@@ -212,7 +212,7 @@ func (s *Store) PostponeSchedule(ctx context.Context, due sessions.Schedule, unt
 
 // RefuseSchedule implements sessions.Schedules.
 func (s *Store) RefuseSchedule(ctx context.Context, due sessions.Schedule) error {
-	n, err := s.Q.ScheduleRefuse(ctx, s.Pool, &dbsqlc.ScheduleRefuseParams{SessionKey: due.Key, ID: due.ID, DueAt: due.DueAt})
+	n, err := s.db.Q.ScheduleRefuse(ctx, s.db.Pool, &dbsqlc.ScheduleRefuseParams{SessionKey: due.Key, ID: due.ID, DueAt: due.DueAt})
 	if err := pg.Require(n, err, sessions.ErrConflict); err != nil {
 		return fmt.Errorf("ending a schedule: %w", err)
 	}
@@ -220,7 +220,7 @@ func (s *Store) RefuseSchedule(ctx context.Context, due sessions.Schedule) error
 }
 
 func (s *Store) advance(ctx context.Context, db dbsqlc.DBTX, due sessions.Schedule, next time.Time) error {
-	n, err := s.Q.ScheduleAdvance(ctx, db, &dbsqlc.ScheduleAdvanceParams{
+	n, err := s.db.Q.ScheduleAdvance(ctx, db, &dbsqlc.ScheduleAdvanceParams{
 		SessionKey: due.Key, ID: due.ID, DueAt: due.DueAt, NextAt: pg.OrNil(next), At: time.Now(),
 	})
 	return pg.Require(n, err, sessions.ErrConflict)

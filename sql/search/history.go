@@ -48,7 +48,7 @@ func (s *Store) history(ctx context.Context, key sessions.Key, q memory.LogQuery
 	if p.Until.IsZero() {
 		p.Until = time.Now().AddDate(10, 0, 0)
 	}
-	window, err := s.Q.EventsWindow(ctx, s.Pool, &dbsqlc.EventsWindowParams{
+	window, err := s.db.Q.EventsWindow(ctx, s.db.Pool, &dbsqlc.EventsWindowParams{
 		SessionKey: key, FirstSeq: p.FromSeq, ThroughSeq: p.ThroughSeq, Since: p.Since, Until: p.Until,
 		MaxRows: historyWindow, MaxBytes: historyBytes,
 	})
@@ -61,7 +61,7 @@ func (s *Store) history(ctx context.Context, key sessions.Key, q memory.LogQuery
 	if out.Events, err = s.finds(ctx, p); err != nil || window == first {
 		return out, err
 	}
-	if more, err := s.Q.EventsWindow(ctx, s.Pool, &dbsqlc.EventsWindowParams{
+	if more, err := s.db.Q.EventsWindow(ctx, s.db.Pool, &dbsqlc.EventsWindowParams{
 		SessionKey: key, FirstSeq: first, ThroughSeq: window - 1, Since: p.Since, Until: p.Until, MaxRows: 1, MaxBytes: 1,
 	}); err != nil || more == 0 {
 		return out, err
@@ -84,7 +84,7 @@ func (s *Store) olderFinds(ctx context.Context, p dbsqlc.EventsHistoryParams, wo
 	for i, h := range hashes {
 		terms[i], all[i] = int64(h), i
 	}
-	log, err := s.Q.EventIndexRead(ctx, s.Pool, p.SessionKey)
+	log, err := s.db.Q.EventIndexRead(ctx, s.db.Pool, p.SessionKey)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (s *Store) olderFinds(ctx context.Context, p dbsqlc.EventsHistoryParams, wo
 }
 
 func (s *Store) finds(ctx context.Context, p dbsqlc.EventsHistoryParams) ([]memory.LogMatch, error) {
-	rows, err := s.Q.EventsHistory(ctx, s.Pool, &p)
+	rows, err := s.db.Q.EventsHistory(ctx, s.db.Pool, &p)
 	if err != nil {
 		return nil, err
 	}

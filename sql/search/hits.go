@@ -24,7 +24,7 @@ func (x *searching) hits(ctx context.Context, finds []rank.Match) ([]memory.Hit,
 	}
 	events := make(map[int64]dbsqlc.EventsFoundRow, len(seqs))
 	if len(seqs) > 0 {
-		rows, err := x.Q.EventsFound(ctx, x.Pool, &dbsqlc.EventsFoundParams{SessionKey: x.reader.Key, Seqs: seqs, MaxChars: index.MaxRead, Model: string(x.reader.Reads)})
+		rows, err := x.db.Q.EventsFound(ctx, x.db.Pool, &dbsqlc.EventsFoundParams{SessionKey: x.reader.Key, Seqs: seqs, MaxChars: index.MaxRead, Model: string(x.reader.Reads)})
 		if err != nil {
 			return nil, err
 		}

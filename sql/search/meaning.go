@@ -207,11 +207,11 @@ func (s *Store) nearEvents(ctx context.Context, key sessions.Key, v []float32, f
 	if len(seqs) == 0 {
 		return nil, nil
 	}
-	rows, err := s.Q.EventsNear(ctx, s.Pool, &dbsqlc.EventsNearParams{SessionKey: key, Seqs: seqs, MaxChars: maxBody})
+	rows, err := s.db.Q.EventsNear(ctx, s.db.Pool, &dbsqlc.EventsNearParams{SessionKey: key, Seqs: seqs, MaxChars: maxBody})
 	if err != nil {
 		return nil, err
 	}
-	outdated, err := s.Q.EventsOutdated(ctx, s.Pool, &dbsqlc.EventsOutdatedParams{
+	outdated, err := s.db.Q.EventsOutdated(ctx, s.db.Pool, &dbsqlc.EventsOutdatedParams{
 		SessionKey: key, FirstSeq: slices.Min(seqs), LastSeq: slices.Max(seqs), Most: narrowRange,
 	})
 	if err != nil {

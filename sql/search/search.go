@@ -35,7 +35,7 @@ func New(
 	db *pg.DB, identities *identity.Store, visible *facts.Reader, comparer *vectors.Comparer, logs *index.Logs, o Options,
 ) *Store {
 	s := &Store{
-		DB: db, identities: identities, visible: visible, comparer: comparer, logs: logs, loc: o.Location, embedWeight: o.EmbedWeight,
+		db: db, identities: identities, visible: visible, comparer: comparer, logs: logs, loc: o.Location, embedWeight: o.EmbedWeight,
 	}
 	s.recent, _ = lru.New[string, []int64](maxKept) // it fails only without a size
 	s.meaning.embedder = o.Embedder
@@ -59,7 +59,7 @@ func (s *Store) Search(ctx context.Context, r memory.Reader, q memory.Query) ([]
 }
 
 func (s *Store) byWords(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
-	scope, err := s.Q.SearchScope(ctx, s.Pool, &dbsqlc.SearchScopeParams{SessionKey: r.Key, Version: index.TermsVersion})
+	scope, err := s.db.Q.SearchScope(ctx, s.db.Pool, &dbsqlc.SearchScopeParams{SessionKey: r.Key, Version: index.TermsVersion})
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (x *searching) unindexed(ctx context.Context) error {
 	if x.scope.IndexedSeq >= x.last && len(x.scope.Again) == 0 {
 		return nil
 	}
-	rows, err := x.Q.EventsUnindexed(ctx, x.Pool, &dbsqlc.EventsUnindexedParams{
+	rows, err := x.db.Q.EventsUnindexed(ctx, x.db.Pool, &dbsqlc.EventsUnindexedParams{
 		SessionKey: x.reader.Key, AfterSeq: x.scope.IndexedSeq, Again: x.scope.Again,
 		MaxChars: maxNewChars, MaxRows: maxUnindexed, MaxBytes: maxNewBytes,
 	})
@@ -186,7 +186,7 @@ func (x *searching) said(ctx context.Context) error {
 		}
 		from, to = time.Unix(0, 0), time.Now().AddDate(1, 0, 0)
 	}
-	rows, err := x.Q.EventsTold(ctx, x.Pool, &dbsqlc.EventsToldParams{
+	rows, err := x.db.Q.EventsTold(ctx, x.db.Pool, &dbsqlc.EventsToldParams{
 		SessionKey: x.reader.Key, FromTime: from, ToTime: to, SenderIds: append([]string{}, x.query.People()...), MaxRows: maxSaid,
 	})
 	if err != nil {
@@ -218,7 +218,7 @@ func (x *searching) markOutdated(ctx context.Context) error {
 	if last == 0 {
 		return nil
 	}
-	seqs, err := x.Q.EventsOutdated(ctx, x.Pool, &dbsqlc.EventsOutdatedParams{
+	seqs, err := x.db.Q.EventsOutdated(ctx, x.db.Pool, &dbsqlc.EventsOutdatedParams{
 		SessionKey: x.reader.Key, FirstSeq: first, LastSeq: last, Most: narrowRange,
 	})
 	if err != nil || len(seqs) == 0 {

@@ -19,7 +19,7 @@ import (
 
 // Store finds events and memories.
 type Store struct {
-	*pg.DB
+	db          *pg.DB
 	identities  *identity.Store
 	visible     *facts.Reader
 	comparer    *vectors.Comparer

@@ -86,7 +86,7 @@ func (x *searching) read(ctx context.Context, seqs []int64) error {
 	if len(stored) == 0 {
 		return nil
 	}
-	rows, err := x.Q.EventsBeside(ctx, x.Pool, &dbsqlc.EventsBesideParams{
+	rows, err := x.db.Q.EventsBeside(ctx, x.db.Pool, &dbsqlc.EventsBesideParams{
 		SessionKey: x.reader.Key, Seqs: stored, MaxBytes: maxTermBytes,
 	})
 	if err != nil {

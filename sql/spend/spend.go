@@ -14,7 +14,7 @@ import (
 )
 
 // Store sums the costs of model calls.
-type Store struct{ *pg.DB }
+type Store struct{ db *pg.DB }
 
 // New returns the costs of a database.
 func New(db *pg.DB) *Store { return &Store{db} }
@@ -73,16 +73,16 @@ func usage(now time.Time, key sessions.Key, one sessions.Spending) (*dbsqlc.Spen
 
 // Charge implements sessions.Ledger.
 func (s *Store) Charge(ctx context.Context, key sessions.Key, one sessions.Spending) error {
-	session, day := usage(s.Clock.Now(), key, one)
+	session, day := usage(s.db.Clock.Now(), key, one)
 	if session == nil {
 		return nil
 	}
-	p := s.Pool.Pipeline()
-	s.Q.SpendAdd(ctx, p, []*dbsqlc.SpendAddParams{session})
-	added := s.Q.UsageAdd(ctx, p, []*dbsqlc.UsageAddParams{day})
+	p := s.db.Pool.Pipeline()
+	s.db.Q.SpendAdd(ctx, p, []*dbsqlc.SpendAddParams{session})
+	added := s.db.Q.UsageAdd(ctx, p, []*dbsqlc.UsageAddParams{day})
 	err := p.Send(ctx)
 	if err == nil {
-		s.Tokens.Add(day.PromptTokens + day.CompletionTokens)
+		s.db.Tokens.Add(day.PromptTokens + day.CompletionTokens)
 		err = s.chargeGone(ctx, key, day, added)
 	}
 	if err != nil {
@@ -97,8 +97,8 @@ func (s *Store) chargeGone(ctx context.Context, key sessions.Key, day *dbsqlc.Us
 	if err != nil || len(rows) > 0 {
 		return err
 	}
-	p := s.Pool.Pipeline()
-	s.Q.UsageKeep(ctx, p, []*dbsqlc.UsageKeepParams{{
+	p := s.db.Pool.Pipeline()
+	s.db.Q.UsageKeep(ctx, p, []*dbsqlc.UsageKeepParams{{
 		SessionKey: key.Gone(), Day: day.Day, Kind: day.Kind, Model: day.Model, PromptTokens: day.PromptTokens,
 		CachedTokens: day.CachedTokens, CompletionTokens: day.CompletionTokens, Cost: day.Cost,
 	}})
@@ -143,7 +143,7 @@ func (s *Store) Costs(ctx context.Context, only []sessions.Key, since time.Time,
 	case by.Month:
 		p.PeriodForm = "YYYY-MM"
 	}
-	rows, err := s.Q.SpendSums(ctx, s.Pool, p)
+	rows, err := s.db.Q.SpendSums(ctx, s.db.Pool, p)
 	if err != nil {
 		return nil, fmt.Errorf("adding up costs since %s: %w", day.Format(time.DateOnly), err)
 	}

@@ -17,14 +17,14 @@ import (
 
 // Store stores vectors.
 type Store struct {
-	*pg.DB
+	db       *pg.DB
 	embedMu  sync.Mutex
 	embedded map[string]int64 // by model: the last memory up to which all have vectors
 }
 
 // New returns the vectors of a database.
 func New(db *pg.DB) *Store {
-	return &Store{DB: db, embedded: make(map[string]int64)}
+	return &Store{db: db, embedded: make(map[string]int64)}
 }
 
 // Bounds of one call.
@@ -70,7 +70,7 @@ func (s *Store) memoriesUnembedded(ctx context.Context, model string, limit int)
 	var texts []memory.Unembedded
 	seen := map[string]bool{}
 	for through, whole := after, true; ; {
-		rows, err := s.Q.MemoriesUnembedded(ctx, s.Pool, &dbsqlc.MemoriesUnembeddedParams{
+		rows, err := s.db.Q.MemoriesUnembedded(ctx, s.db.Pool, &dbsqlc.MemoriesUnembeddedParams{
 			MaxChars: MaxEmbedded, AfterID: after, MaxRows: memoriesPage, Model: model,
 		})
 		if err != nil {
@@ -105,7 +105,7 @@ func (s *Store) memoriesUnembedded(ctx context.Context, model string, limit int)
 func (s *Store) eventsUnembedded(ctx context.Context, model string, limit int) ([]memory.Unembedded, error) {
 	var texts []memory.Unembedded
 	for len(texts) == 0 {
-		rows, err := s.Q.SessionsUnembedded(ctx, s.Pool, &dbsqlc.SessionsUnembeddedParams{Model: model, MaxRows: sessionsPage})
+		rows, err := s.db.Q.SessionsUnembedded(ctx, s.db.Pool, &dbsqlc.SessionsUnembeddedParams{Model: model, MaxRows: sessionsPage})
 		if err != nil || len(rows) == 0 {
 			return nil, err
 		}
@@ -129,7 +129,7 @@ func (s *Store) sessionUnembedded(
 	seen := map[string]bool{}
 	for from := r.ThroughSeq; from < r.LastSeq; from += eventsPage {
 		through := min(from+eventsPage, r.LastSeq)
-		rows, err := s.Q.EventsUnembedded(ctx, s.Pool, &dbsqlc.EventsUnembeddedParams{
+		rows, err := s.db.Q.EventsUnembedded(ctx, s.db.Pool, &dbsqlc.EventsUnembeddedParams{
 			MaxChars: MaxEmbedded, SessionKey: r.SessionKey, AfterSeq: from, ThroughSeq: through, Erased: sessions.ErasedText,
 			Model: model,
 		})
@@ -137,7 +137,7 @@ func (s *Store) sessionUnembedded(
 			return nil, err
 		}
 		if len(rows) == 0 && len(texts) == 0 {
-			if err := s.Q.EmbeddingCursorSet(ctx, s.Pool, &dbsqlc.EmbeddingCursorSetParams{
+			if err := s.db.Q.EmbeddingCursorSet(ctx, s.db.Pool, &dbsqlc.EmbeddingCursorSetParams{
 				SessionKey: r.SessionKey, Model: model, ThroughSeq: through,
 			}); err != nil {
 				return nil, err
@@ -164,7 +164,7 @@ func (s *Store) know(ctx context.Context, model string, texts []memory.Unembedde
 	for i, t := range texts {
 		hashes[i] = t.Hash
 	}
-	rows, err := s.Q.EmbeddingsKnown(ctx, s.Pool, &dbsqlc.EmbeddingsKnownParams{Hashes: hashes, Model: model})
+	rows, err := s.db.Q.EmbeddingsKnown(ctx, s.db.Pool, &dbsqlc.EmbeddingsKnownParams{Hashes: hashes, Model: model})
 	if err != nil {
 		return err
 	}
@@ -188,17 +188,17 @@ func (s *Store) KeepVectors(ctx context.Context, model string, texts []memory.Un
 			ids = append(ids, t.MemoryID)
 		}
 	}
-	err := s.InTx(ctx, func(tx pgx.Tx) error {
+	err := s.db.InTx(ctx, func(tx pgx.Tx) error {
 		// An erasure locks its session's row, and a deletion the memory's.
-		if err := s.ShareSessions(ctx, tx, keys); err != nil {
+		if err := s.db.ShareSessions(ctx, tx, keys); err != nil {
 			return err
 		}
-		if err := s.Q.MemoriesShare(ctx, tx, ids); err != nil {
+		if err := s.db.Q.MemoriesShare(ctx, tx, ids); err != nil {
 			return err
 		}
 		for i, t := range texts {
 			v := Unit(vectors[i])
-			if _, err := s.Q.EmbeddingsInsert(ctx, tx, &dbsqlc.EmbeddingsInsertParams{
+			if _, err := s.db.Q.EmbeddingsInsert(ctx, tx, &dbsqlc.EmbeddingsInsertParams{
 				ScopeKey: t.ScopeKey, ContentHash: t.Hash, Model: model, Vec: v, Small: quantize(v), Seq: t.Seq, ID: t.MemoryID,
 			}); err != nil {
 				return err
@@ -216,9 +216,9 @@ func (s *Store) KeepVectors(ctx context.Context, model string, texts []memory.Un
 func (s *Store) DropVectors(ctx context.Context, model string) (int, error) {
 	dropped := 0
 	for {
-		n, err := s.Q.EmbeddingsOutdated(ctx, s.Pool, &dbsqlc.EmbeddingsOutdatedParams{Model: model, MaxRows: outdatedBatch})
+		n, err := s.db.Q.EmbeddingsOutdated(ctx, s.db.Pool, &dbsqlc.EmbeddingsOutdatedParams{Model: model, MaxRows: outdatedBatch})
 		if err == nil && n == 0 {
-			err = s.Q.EmbeddingCursorsOutdated(ctx, s.Pool, model)
+			err = s.db.Q.EmbeddingCursorsOutdated(ctx, s.db.Pool, model)
 		}
 		if err != nil {
 			return dropped, fmt.Errorf("deleting vectors of models other than %s: %w", model, err)

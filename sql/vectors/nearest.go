@@ -44,7 +44,7 @@ type Near struct {
 
 // Comparer finds the nearest vectors.
 type Comparer struct {
-	*pg.DB
+	db *pg.DB
 
 	mu    sync.Mutex
 	asked bool
@@ -52,7 +52,7 @@ type Comparer struct {
 }
 
 // NewComparer asks the server at the first search.
-func NewComparer(db *pg.DB) *Comparer { return &Comparer{DB: db} }
+func NewComparer(db *pg.DB) *Comparer { return &Comparer{db: db} }
 
 // ServerCompares reports whether the server has pgvector, which it creates when it may. Otherwise this process
 // compares, with the same result.
@@ -63,14 +63,14 @@ func (c *Comparer) ServerCompares(ctx context.Context) (bool, error) {
 		return c.has, nil
 	}
 	var available bool
-	if err := c.Pool.QueryRow(ctx, vectorHas).Scan(&c.has, &available); err != nil {
+	if err := c.db.Pool.QueryRow(ctx, vectorHas).Scan(&c.has, &available); err != nil {
 		return false, fmt.Errorf("asking for pgvector: %w", err)
 	}
 	if !c.has && available {
-		if _, err := c.Pool.Exec(ctx, vectorExtension); err != nil {
+		if _, err := c.db.Pool.Exec(ctx, vectorExtension); err != nil {
 			zerolog.Ctx(ctx).Info().Err(err).Msg("pgvector can't be enabled, vectors are compared without it")
 		}
-		if err := c.Pool.QueryRow(ctx, vectorHas).Scan(&c.has, &available); err != nil {
+		if err := c.db.Pool.QueryRow(ctx, vectorHas).Scan(&c.has, &available); err != nil {
 			return false, fmt.Errorf("asking for pgvector: %w", err)
 		}
 	}
@@ -94,7 +94,7 @@ func (c *Comparer) Nearest(ctx context.Context, at Place, model string, v []floa
 	if !server {
 		return c.scan(ctx, at, model, v, limit)
 	}
-	rows, err := c.Pool.Query(ctx, vectorNear, at.Scopes, model, v, len(v), at.Events, at.Hashes, limit)
+	rows, err := c.db.Pool.Query(ctx, vectorNear, at.Scopes, model, v, len(v), at.Events, at.Hashes, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (c *Comparer) Nearest(ctx context.Context, at Place, model string, v []floa
 
 // The quantized vectors choose those that are compared exactly.
 func (c *Comparer) scan(ctx context.Context, at Place, model string, v []float32, limit int) ([]Near, error) {
-	rows, err := c.Pool.Query(ctx, vectorScan, at.Scopes, model, len(v), at.Events, at.Hashes, maxScanned)
+	rows, err := c.db.Pool.Query(ctx, vectorScan, at.Scopes, model, len(v), at.Events, at.Hashes, maxScanned)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (c *Comparer) exact(ctx context.Context, at Place, model string, v []float3
 	for _, n := range about {
 		p.Hashes = append(p.Hashes, n.Hash)
 	}
-	rows, err := c.Q.EmbeddingsExact(ctx, c.Pool, p)
+	rows, err := c.db.Q.EmbeddingsExact(ctx, c.db.Pool, p)
 	if err != nil {
 		return nil, err
 	}
