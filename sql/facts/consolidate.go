@@ -172,7 +172,7 @@ func (s *Store) Consolidate(ctx context.Context, old []memory.Memory, drafts []m
 			return fmt.Errorf("a memory is no longer in force: %w", sessions.ErrConflict)
 		}
 		// The old facts had the same content, so only words are compared.
-		k := keeper{Store: s, tx: tx, source: at.SourceSession, robot: pg.RobotOf(at.SourceSession)}
+		k := keeper{db: s.db, tx: tx, source: at.SourceSession, robot: pg.RobotOf(at.SourceSession)}
 		for _, d := range drafts {
 			d.Content = pg.Clean(d.Content)
 			if _, _, err := k.insert(ctx, d, 0); err != nil {

@@ -31,7 +31,7 @@ func New(db *pg.DB, identities *identity.Store, reader *Reader) *Store {
 func (s *Store) Save(ctx context.Context, l sessions.Lease, drafts []memory.Draft) (memory.Receipt, error) {
 	var receipt memory.Receipt
 	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
-		k := keeper{Store: s, tx: tx, source: l.Key, robot: row.RobotCode, strict: true, turn: row.LastTurn + 1}
+		k := keeper{db: s.db, tx: tx, source: l.Key, robot: row.RobotCode, strict: true, turn: row.LastTurn + 1}
 		receipt, err = k.keep(ctx, drafts)
 		return err
 	})
@@ -60,7 +60,7 @@ func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (me
 		if row.FlushedSeq != f.From || f.Through < f.From || f.Through > row.LastSeq {
 			return sessions.ErrConflict
 		}
-		k := keeper{Store: s, tx: tx, source: l.Key, robot: row.RobotCode, start: f.From + 1, end: max(f.From+1, f.Through)}
+		k := keeper{db: s.db, tx: tx, source: l.Key, robot: row.RobotCode, start: f.From + 1, end: max(f.From+1, f.Through)}
 		if receipt, err = k.keep(ctx, f.Drafts); err != nil {
 			return err
 		}

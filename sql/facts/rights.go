@@ -175,7 +175,7 @@ func (s *Store) promote(ctx context.Context, tx pgx.Tx, robot sessions.RobotCode
 	if err != nil {
 		return 0, err
 	}
-	k := keeper{Store: s, tx: tx, source: m.SourceSession, robot: robot, turn: pg.OrZero(m.Turn)}
+	k := keeper{db: s.db, tx: tx, source: m.SourceSession, robot: robot, turn: pg.OrZero(m.Turn)}
 	d := memory.Draft{
 		Scope: k.team().scope, ScopeID: k.team().id, Kind: m.Kind, Content: m.Content, Key: m.FactKey, SubjectID: m.SubjectID,
 		SaidBy: m.SaidBy, SaidAt: pg.OrZero(m.SaidAt), SourceGroup: m.SourceGroup, StartSeq: m.StartSeq, EndSeq: m.EndSeq,

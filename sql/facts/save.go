@@ -22,7 +22,7 @@ import (
 const maxCompared = 1000
 
 type keeper struct {
-	*Store
+	db *pg.DB
 
 	tx         pgx.Tx
 	source     sessions.Key

@@ -21,7 +21,7 @@ func (x *searching) memories(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := x.visible.Rows(ctx, x.reader, ids, len(ids)+maxNewFacts)
+	rows, err := x.store.visible.Rows(ctx, x.reader, ids, len(ids)+maxNewFacts)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (x *searching) facts(ctx context.Context) ([]int64, error) {
 		index.MemoryScope(memory.ScopeSession, string(r.Key)),
 	}
 	if r.Private {
-		users, err := x.identities.IDs(ctx, x.db.Pool, r.Robot, r.Users...)
+		users, err := x.store.identities.IDs(ctx, x.store.db.Pool, r.Robot, r.Users...)
 		if err != nil {
 			return nil, err
 		}
@@ -65,7 +65,7 @@ func (x *searching) facts(ctx context.Context) ([]int64, error) {
 		}
 		lists[i] = pg.ArrayText(keys)
 	}
-	rows, err := x.db.Q.MemoriesWithTerms(ctx, x.db.Replanned(), &dbsqlc.MemoriesWithTermsParams{Lists: lists, MaxRows: maxOfFacts})
+	rows, err := x.store.db.Q.MemoriesWithTerms(ctx, x.store.db.Replanned(), &dbsqlc.MemoriesWithTermsParams{Lists: lists, MaxRows: maxOfFacts})
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (x *searching) facts(ctx context.Context) ([]int64, error) {
 		counts[row.Place-1]++
 	}
 	if !r.Private {
-		rows, err := x.db.Q.MemoriesSaid(ctx, x.db.Replanned(), &dbsqlc.MemoriesSaidParams{
+		rows, err := x.store.db.Q.MemoriesSaid(ctx, x.store.db.Replanned(), &dbsqlc.MemoriesSaidParams{
 			Hashes: hashes, GroupID: memory.GroupID(r.Robot, r.Conversation), MaxRows: maxOfFacts,
 		})
 		if err != nil {

@@ -24,7 +24,7 @@ func (x *searching) hits(ctx context.Context, finds []rank.Match) ([]memory.Hit,
 	}
 	events := make(map[int64]dbsqlc.EventsFoundRow, len(seqs))
 	if len(seqs) > 0 {
-		rows, err := x.db.Q.EventsFound(ctx, x.db.Pool, &dbsqlc.EventsFoundParams{SessionKey: x.reader.Key, Seqs: seqs, MaxChars: index.MaxRead, Model: string(x.reader.Reads)})
+		rows, err := x.store.db.Q.EventsFound(ctx, x.store.db.Pool, &dbsqlc.EventsFoundParams{SessionKey: x.reader.Key, Seqs: seqs, MaxChars: index.MaxRead, Model: string(x.reader.Reads)})
 		if err != nil {
 			return nil, err
 		}
@@ -38,7 +38,7 @@ func (x *searching) hits(ctx context.Context, finds []rank.Match) ([]memory.Hit,
 			memories = append(memories, convert.Memory(x.found[f.Place].memory))
 		}
 	}
-	if err := x.identities.NameIn(ctx, x.reader.Key, memories); err != nil {
+	if err := x.store.identities.NameIn(ctx, x.reader.Key, memories); err != nil {
 		return nil, err
 	}
 	var hits []memory.Hit
@@ -47,7 +47,7 @@ func (x *searching) hits(ctx context.Context, finds []rank.Match) ([]memory.Hit,
 		if f.Doc.Seq == 0 {
 			m := memories[0]
 			memories = memories[1:]
-			h.Path, h.MemoryID, h.Content, h.Who, h.At = x.visible.Path(m), m.ID, m.Content, m.Source(), m.Time()
+			h.Path, h.MemoryID, h.Content, h.Who, h.At = x.store.visible.Path(m), m.ID, m.Content, m.Source(), m.Time()
 		} else {
 			e, ok := events[f.Doc.Seq]
 			if !ok {

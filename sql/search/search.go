@@ -67,7 +67,7 @@ func (s *Store) byWords(ctx context.Context, r memory.Reader, q memory.Query) ([
 	if now.IsZero() {
 		now = scope.At
 	}
-	x := &searching{Store: s, reader: r, query: rank.ParseQuery(q.Text, now.In(s.loc)), from: q.From, limit: q.Limit, chars: min(maxBody, cmp.Or(q.Chars, maxBody)), common: make(map[int64]int)}
+	x := &searching{store: s, reader: r, query: rank.ParseQuery(q.Text, now.In(s.loc)), from: q.From, limit: q.Limit, chars: min(maxBody, cmp.Or(q.Chars, maxBody)), common: make(map[int64]int)}
 	for i, id := range scope.Ids {
 		x.query.AddPeople(rank.Person{ID: id, Nick: scope.Nicks[i]})
 	}
@@ -140,27 +140,27 @@ func (x *searching) unindexed(ctx context.Context) error {
 	if x.scope.IndexedSeq >= x.last && len(x.scope.Again) == 0 {
 		return nil
 	}
-	rows, err := x.db.Q.EventsUnindexed(ctx, x.db.Pool, &dbsqlc.EventsUnindexedParams{
+	rows, err := x.store.db.Q.EventsUnindexed(ctx, x.store.db.Pool, &dbsqlc.EventsUnindexedParams{
 		SessionKey: x.reader.Key, AfterSeq: x.scope.IndexedSeq, Again: x.scope.Again,
 		MaxChars: maxNewChars, MaxRows: maxUnindexed, MaxBytes: maxNewBytes,
 	})
 	if err != nil {
 		return err
 	}
-	x.logs.Note(x.reader.Key, x.last)
+	x.store.logs.Note(x.reader.Key, x.last)
 	x.newest = make(map[int64]unindexed, len(rows))
 	bytes, whole := 0, len(rows) < maxUnindexed
 	for _, r := range rows {
 		bytes += len(r.Content)
 		whole = whole && utf8.RuneCountInString(r.Content) < maxNewChars
-		if keys := x.keysOf(r.Content); len(keys) > 0 {
+		if keys := x.store.keysOf(r.Content); len(keys) > 0 {
 			x.newest[r.Seq] = unindexed{keys: keys, EventsBesideRow: dbsqlc.EventsBesideRow{
 				Seq: r.Seq, Role: r.Role, SenderID: r.SenderID, SenderNick: r.SenderNick, CreatedAt: r.CreatedAt,
 			}}
 		}
 	}
 	if !whole || bytes >= maxNewBytes {
-		x.logs.NoteCut(x.reader.Key)
+		x.store.logs.NoteCut(x.reader.Key)
 	}
 	return nil
 }
@@ -186,7 +186,7 @@ func (x *searching) said(ctx context.Context) error {
 		}
 		from, to = time.Unix(0, 0), time.Now().AddDate(1, 0, 0)
 	}
-	rows, err := x.db.Q.EventsTold(ctx, x.db.Pool, &dbsqlc.EventsToldParams{
+	rows, err := x.store.db.Q.EventsTold(ctx, x.store.db.Pool, &dbsqlc.EventsToldParams{
 		SessionKey: x.reader.Key, FromTime: from, ToTime: to, SenderIds: append([]string{}, x.query.People()...), MaxRows: maxSaid,
 	})
 	if err != nil {
@@ -218,7 +218,7 @@ func (x *searching) markOutdated(ctx context.Context) error {
 	if last == 0 {
 		return nil
 	}
-	seqs, err := x.db.Q.EventsOutdated(ctx, x.db.Pool, &dbsqlc.EventsOutdatedParams{
+	seqs, err := x.store.db.Q.EventsOutdated(ctx, x.store.db.Pool, &dbsqlc.EventsOutdatedParams{
 		SessionKey: x.reader.Key, FirstSeq: first, LastSeq: last, Most: narrowRange,
 	})
 	if err != nil || len(seqs) == 0 {

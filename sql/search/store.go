@@ -55,7 +55,7 @@ type candidate struct {
 }
 
 type searching struct {
-	*Store
+	store  *Store
 	reader memory.Reader
 	query  rank.Query
 	from   memory.Source

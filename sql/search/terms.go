@@ -16,7 +16,7 @@ func (x *searching) terms(ctx context.Context, keys []int64) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	f, err := x.logs.PlacesOf(ctx, x.reader.Key, keys)
+	f, err := x.store.logs.PlacesOf(ctx, x.reader.Key, keys)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (x *searching) read(ctx context.Context, seqs []int64) error {
 	if len(stored) == 0 {
 		return nil
 	}
-	rows, err := x.db.Q.EventsBeside(ctx, x.db.Pool, &dbsqlc.EventsBesideParams{
+	rows, err := x.store.db.Q.EventsBeside(ctx, x.store.db.Pool, &dbsqlc.EventsBesideParams{
 		SessionKey: x.reader.Key, Seqs: stored, MaxBytes: maxTermBytes,
 	})
 	if err != nil {
