@@ -133,7 +133,7 @@ func drawSettings(rt *rapid.T) compaction.Settings {
 	p := compaction.Policies[rapid.SampledFrom(slices.Sorted(maps.Keys(compaction.Policies))).Draw(rt, "policy")]
 	switch p.Name {
 	case "sliding_window":
-		p.TailMessages, p.Window, p.HardLimit, p.ContextSize, p.CooldownMin = 8, 4, 10, 24, 2
+		p.TailMessages, p.Window, p.HardLimit, p.ContextSize = 8, 4, 10, 24
 	case "archive":
 		p.TailMessages, p.MaxMessages, p.ContextSize = 4, 10, 24
 	case "turns":

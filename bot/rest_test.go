@@ -46,20 +46,20 @@ func TestLeasesOfSessionsAtRestAreGivenUp(t *testing.T) {
 func TestBacklogWithNothingDueRests(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		cooldown time.Duration
-		kept     int // turns that stay raw
-		compacts int
+		cooldown     time.Duration
+		window, kept int // messages that compact; turns that stay raw
+		compacts     int
 	}{
-		"by count":                        {0, 40, 0},
-		"a cooldown with nothing behind":  {2 * time.Hour, 40, 0},
-		"a cooldown with enough messages": {2 * time.Hour, 1, 1},
+		"by count":                        {0, 200, 40, 0},
+		"a cooldown with nothing behind":  {2 * time.Hour, 200, 40, 0},
+		"a cooldown with enough messages": {2 * time.Hour, 40, 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := start(t, setup{config: func(cfg *Config) {
 					cfg.Compaction.Policy = compaction.Policy{
-						Name: "own", Mode: compaction.SummaryOnly, Window: 200, Cooldown: c.cooldown, CooldownMin: 2, TailTurns: c.kept,
+						Name: "own", Mode: compaction.SummaryOnly, Window: c.window, Cooldown: c.cooldown, TailTurns: c.kept,
 						Rolling: true, Profile: compaction.ProfileChat,
 					}
 				}})
@@ -69,6 +69,7 @@ func TestBacklogWithNothingDueRests(t *testing.T) {
 				}
 				after(idleAfter + 2*releaseAfter)
 				want(t, "leases of idle sessions", w.bot.leases.Count(), 0)
+				want(t, "compactions before the cooldown ends", w.state(group).CompactionCount, 0)
 				after(c.cooldown + time.Minute)
 				want(t, "compactions", w.state(group).CompactionCount, c.compacts)
 				after(3*releaseAfter + idleAfter)

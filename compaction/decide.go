@@ -105,11 +105,6 @@ func (p Policy) CooledAt(s sessions.Session) time.Time {
 	return last.Add(p.Cooldown)
 }
 
-// LeastCooldown is the number of events that a compaction by cooldown needs: by default half of the window, to avoid
-// one for each message.
-func (p Policy) LeastCooldown() int {
-	if p.CooldownMin > 0 {
-		return p.CooldownMin
-	}
-	return max(1, p.Window/2)
-}
+// LeastCooldown is the number of events that a compaction by cooldown needs: half of the window. With one event a slow conversation would
+// get a compaction for each message.
+func (p Policy) LeastCooldown() int { return max(1, p.Window/2) }

@@ -97,10 +97,10 @@ func TestDecideByCount(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
-	hold := Policies["sliding_window"]
-	hold.CooldownMin = 1
-	if got := hold.Decide(seed, State{Session: old, Tail: compactiontest.Talk(21, 10), Now: now}); got.Trigger != TriggerCooldown {
-		t.Errorf("a cooldown as its design has it, from one message on: %+v", got)
+	narrow := Policies["sliding_window"]
+	narrow.Window = 4
+	if got := narrow.Decide(seed, State{Session: old, Tail: compactiontest.Talk(21, 10), Now: now}); got.Trigger != TriggerCooldown {
+		t.Errorf("half of a window of 4 is one turn: %+v", got)
 	}
 }
 

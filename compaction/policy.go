@@ -20,8 +20,7 @@ type Policy struct {
 	Window      int           // number of events that may leave
 	HardLimit   int           // like Window, but before the next answer, without pauses
 	ContextSize int           // maximum of raw events in a view; acts like HardLimit
-	Cooldown    time.Duration // time since the last compaction, if CooldownMin events may leave
-	CooldownMin int           // 0: half of Window
+	Cooldown    time.Duration // time since the last compaction, if LeastCooldown events may leave
 	Segment     int           // exact turns of one summary; due with Segment + TailTurns raw turns
 
 	// Tail: the part that stays raw. The newest turn always stays.

@@ -21,7 +21,6 @@ func (p Policy) countRules() []countRule {
 		{"context_size", p.ContextSize},
 		{"window_messages", p.Window},
 		{"hard_limit", p.HardLimit},
-		{"cooldown_min", p.CooldownMin},
 		{"tail_messages", p.TailMessages},
 		{p.turnsKey(), p.TailTurns},
 		{"max_messages", p.MaxMessages},

@@ -150,7 +150,6 @@ func TestImpossibleSettingsAreRefused(t *testing.T) {
 		"negative batch":         {of("sliding_window", func(p *Policy) { p.Window = -12 }), "window_messages", "-12"},
 		"negative limit":         {of("sliding_window", func(p *Policy) { p.HardLimit = -1 }), "hard_limit", "-1"},
 		"negative cooldown":      {of("sliding_window", func(p *Policy) { p.Cooldown = -time.Second }), "cooldown", "-1s"},
-		"negative cooled":        {of("sliding_window", func(p *Policy) { p.CooldownMin = -1 }), "cooldown_min", "-1"},
 		"negative messages":      {of("archive", func(p *Policy) { p.MaxMessages = -1 }), "max_messages", "-1"},
 		"no full turns":          {of("turns", func(p *Policy) { p.TailTurns = 0 }), "full_context_turns", "at least 1"},
 		"negative full turns":    {of("turns", func(p *Policy) { p.TailTurns = -1 }), "full_context_turns", "-1"},

@@ -19,7 +19,7 @@ func TestChangesAreNamed(t *testing.T) {
 		`{"llm": {"currency": "¥"}}`:                                                                                 {live: []string{"llm.currency"}},
 		`{"llm": {"max_concurrent": 3}}`:                                                                             {restart: []string{"llm.max_concurrent"}},
 		`{"agent": {"compaction": {"notify": true, "policy": "balanced"}}}`:                                          {live: []string{"agent.compaction.policy"}, restart: []string{"agent.compaction.notify"}},
-		`{"agent": {"compaction": {"groups": {"c1": {"policy": "turns"}}}}}`:                                         {live: []string{"agent.compaction.groups"}},
+		`{"groups": {"c1": {"compaction": {"policy": "turns"}}}}`:                                                    {live: []string{"groups"}},
 		`{"llm": {"models": [{"name": "main", "base_url": "http://127.0.0.1/v1", "api_key": "new", "model": "m"}]}}`: {live: []string{"llm.models"}},
 	} {
 		base, err := parseConfig("", []byte(`{}`), env(), NeedNothing)

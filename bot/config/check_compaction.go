@@ -16,13 +16,6 @@ import (
 
 func (c *CompactionConfig) check(k checker, llm LLMConfig, own map[string]compaction.Policy) {
 	c.CompactionSettings.check(k, commonPath, own)
-	for _, id := range slices.Sorted(maps.Keys(c.Groups)) {
-		g := c.Groups[id]
-		if id != "" {
-			k.conversation(groupPath(id), id)
-		}
-		g.check(k, groupPath(id)+".", own)
-	}
 	k.positive(commonPath+"inline_deadline", c.InlineDeadline)
 	k.positive(commonPath+"deadline", c.Deadline)
 	k.between(commonPath+"retries", c.Retries, 1, 10)
@@ -143,13 +136,12 @@ func (c *Config) fit(src *source) {
 	comp := &c.Agent.Compaction
 	reserve, key := comp.ReserveTokens, "agent.compaction.reserve_tokens"
 	comp.fit(c, src, "agent.compaction.")
-	for _, id := range slices.Sorted(maps.Keys(comp.Groups)) {
-		g := comp.Groups[id]
+	for _, g := range c.groupCompactions() {
 		if g.ReserveTokens < reserve {
-			reserve, key = g.ReserveTokens, groupPath(id)+".reserve_tokens"
+			reserve, key = g.ReserveTokens, g.at+"reserve_tokens"
 		}
 		if g.AutoCompactThreshold != comp.AutoCompactThreshold || g.Usable() != comp.Usable() || g.MaxHistoryShare != comp.MaxHistoryShare {
-			g.fit(c, src, groupPath(id)+".")
+			g.fit(c, src, g.at)
 		}
 	}
 	c.fitOutput(src, reserve, key)
@@ -159,8 +151,8 @@ func (c *Config) fit(src *source) {
 	c.warnOfPairs(src)
 	c.warnOfIdleKeys(src)
 	c.warnOfUnset(src)
-	for _, path := range src.removed {
-		c.warn(src.warning(path, "does nothing any more: %s", removed[path]))
+	for _, key := range src.removed {
+		c.warn(src.warning(key.path, "does nothing any more: %s", key.reason))
 	}
 }
 
@@ -174,10 +166,10 @@ func (c *Config) warnOfIdleRules(src *source) {
 	comp := &c.Agent.Compaction
 	c.warnOfRules(src, commonPath, comp.PolicyRules, common.Policy, inUse)
 	c.warnOfZeros(src, commonPath, comp.CompactionSettings)
-	for _, id := range slices.Sorted(maps.Keys(comp.Groups)) {
-		p := groups[sessions.ConversationID(id)].Policy
-		c.warnOfRules(src, groupPath(id)+".", comp.Groups[id].PolicyRules, p, []compaction.Policy{p})
-		c.warnOfZeros(src, groupPath(id)+".", comp.Groups[id])
+	for _, g := range c.groupCompactions() {
+		p := groups[sessions.ConversationID(g.id)].Policy
+		c.warnOfRules(src, g.at, g.PolicyRules, p, []compaction.Policy{p})
+		c.warnOfZeros(src, g.at, g.CompactionSettings)
 	}
 }
 
@@ -219,8 +211,6 @@ func (c *Config) warnOfRules(src *source, at string, r PolicyRules, p compaction
 	}
 	warn(p.HardLimit > 0 && p.HardLimit <= p.Window, "hard_limit",
 		"%d is not more than window_messages (%d): an answer waits for every compaction", p.HardLimit, p.Window)
-	warn(p.Cooldown > 0 && p.Window > 0 && p.CooldownMin >= p.Window, "cooldown_min",
-		"%d is not less than window_messages (%d): cooldown does nothing", p.CooldownMin, p.Window)
 	warn(p.HardLimit > 0 && p.HardLimit <= p.Window, "window_messages", "%d is not less than hard_limit (%d): it does nothing", p.Window, p.HardLimit)
 	c.warnOfContextSize(src, at, p)
 }

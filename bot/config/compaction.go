@@ -21,8 +21,6 @@ type CompactionConfig struct {
 	Model string `json:"model"`
 	// Notify announces automatic compactions.
 	Notify bool `json:"notify"`
-	// Groups are settings of conversations by id.
-	Groups map[string]CompactionSettings `json:"groups"`
 }
 
 // CompactionSettings may differ by group. Memory is flushed at FlushRatio x AutoCompactThreshold. A policy that counts
@@ -69,10 +67,8 @@ type PolicyRules struct {
 	HardLimit int `json:"hard_limit"`
 	// ContextSize bounds the raw messages in a context.
 	ContextSize int `json:"context_size"`
-	// Cooldown is the time after a compaction from which CooldownMin messages trigger the next.
+	// Cooldown is the time after a compaction from which half of WindowMessages trigger the next.
 	Cooldown time.Duration `json:"cooldown"`
-	// CooldownMin is the least number of messages for that.
-	CooldownMin int `json:"cooldown_min"`
 	// MaxMessages raw messages trigger a summary of all but the tail.
 	MaxMessages int `json:"max_messages"`
 
@@ -108,7 +104,6 @@ func defaultCompaction() CompactionConfig {
 			PolicyRules: PolicyRules{Flush: "auto"},
 		},
 		InlineDeadline: 20 * time.Second, Deadline: 120 * time.Second, Retries: 3,
-		Groups: map[string]CompactionSettings{},
 	}
 }
 
@@ -163,9 +158,6 @@ func (s CompactionSettings) inForce(own map[string]compaction.Policy) Compaction
 		*rule.key = *rule.of
 	}
 	s.SummaryTokens = cmp.Or(s.SummaryTokens, summaryTokens)
-	if p.Cooldown > 0 {
-		s.CooldownMin = p.LeastCooldown()
-	}
 	s.Cooldown, s.Mode, s.Flush = p.Cooldown, string(p.Mode), "off"
 	if p.Flush {
 		s.Flush = "on"
@@ -183,7 +175,6 @@ func (r *PolicyRules) ints(p *compaction.Policy) []rule[int] {
 		{&r.WindowMessages, &p.Window},
 		{&r.HardLimit, &p.HardLimit},
 		{&r.ContextSize, &p.ContextSize},
-		{&r.CooldownMin, &p.CooldownMin},
 		{&r.MaxMessages, &p.MaxMessages},
 		{&r.OffloadOver, &p.OffloadOver},
 		{&r.OffloadEnough, &p.OffloadEnough},
@@ -204,14 +195,11 @@ func (c *Config) inForce() Config {
 	out := *c
 	comp := &out.Agent.Compaction
 	comp.CompactionSettings = comp.inForce(c.policies)
-	merged := c.compactionGroups()
-	comp.Groups, out.Groups = maps.Clone(comp.Groups), maps.Clone(c.Groups)
-	for id := range comp.Groups {
-		comp.Groups[id] = merged[id].inForce(c.policies)
-		if g, ok := out.Groups[id]; ok { // a policy is named once
-			g.Policy = ""
-			out.Groups[id] = g
-		}
+	out.Groups = maps.Clone(c.Groups)
+	for _, own := range c.groupCompactions() {
+		g, set := out.Groups[own.id], own.inForce(c.policies)
+		g.Policy, g.Compaction = "", &set // a policy is named once
+		out.Groups[own.id] = g
 	}
 	return out
 }

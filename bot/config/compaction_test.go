@@ -45,11 +45,11 @@ func TestPoliciesKeepTheirOwnRules(t *testing.T) {
 func TestKeysSetRules(t *testing.T) {
 	t.Parallel()
 	p := settingsOf(t, `"policy": "sliding_window", "mode": "summary_plus_prune", "flush": "on", "tail_messages": 20, "tail_turns": 2,
-		"tail_share": 0.3, "context_size": 50, "window_messages": 7, "hard_limit": 9, "cooldown": "5m", "cooldown_min": 3, "max_messages": 60,
+		"tail_share": 0.3, "context_size": 50, "window_messages": 7, "hard_limit": 9, "cooldown": "5m", "max_messages": 60,
 		"roll_up_tokens": 700, "roll_up_segments": 5, "cache_price": 0.2, "summary_tokens": 333`).Policy
 	want := compaction.Policies["sliding_window"]
 	want.Mode, want.Flush, want.TailMessages, want.TailTurns, want.TailShare = compaction.SummaryPlusPrune, true, 20, 2, 0.3
-	want.ContextSize, want.Window, want.HardLimit, want.Cooldown, want.CooldownMin, want.MaxMessages = 50, 7, 9, 5*time.Minute, 3, 60
+	want.ContextSize, want.Window, want.HardLimit, want.Cooldown, want.MaxMessages = 50, 7, 9, 5*time.Minute, 60
 	want.RollUpTokens, want.RollUpSegments, want.CachePrice, want.SummaryTokens = 700, 5, 0.2, 333
 	if p != want {
 		t.Errorf("got\n%+v\nwant\n%+v", p, want)
@@ -73,7 +73,6 @@ func TestOlderNames(t *testing.T) {
 			`"policy": "sliding_window", "context_size": 70, "compression_window_size": 10, "tail_keep_size": 30, "compression_cooldown_sec": 600, "compression_hard_limit": 25`,
 			`"policy": "sliding_window", "context_size": 70, "window_messages": 10, "tail_messages": 30, "cooldown": "10m", "hard_limit": 25`,
 		},
-		{`"policy": "sliding_window", "compression_cooldown_min": 4`, `"policy": "sliding_window", "cooldown_min": 4`},
 		{`"policy": "archive", "keep_last": 5`, `"policy": "archive", "tail_messages": 5`},
 		{`"policy": "turns", "fullContextTurns": 2, "cachedContextTurns": 6`, `"policy": "turns", "full_context_turns": 2, "cached_context_turns": 6`},
 		{
@@ -97,9 +96,9 @@ func TestOlderNames(t *testing.T) {
 
 func TestGroupsStandOnTheCommonSettings(t *testing.T) {
 	t.Parallel()
-	cfg := mustParse(t, `{"agent": {"compaction": {
-		"groups": {"cidA==": {"policy": "turns", "cachedContextTurns": 5}, "b.c": {"enabled": false, "auto_compact_threshold": 9000, "flush": null}},
-		"auto_compact_threshold": 40000, "flush": "off"}, "contextWindow": {"fullContextTurns": 2}}}`)
+	cfg := mustParse(t, `{
+		"groups": {"cidA==": {"compaction": {"policy": "turns", "cachedContextTurns": 5}}, "b.c": {"compaction": {"enabled": false, "auto_compact_threshold": 9000, "flush": null}}},
+		"agent": {"compaction": {"auto_compact_threshold": 40000, "flush": "off"}, "contextWindow": {"fullContextTurns": 2}}}`)
 	common, groups := cfg.Policies()
 	if len(groups) != 2 || common.Policy.Name != "token_budget" {
 		t.Fatalf("got %+v and %d groups", common, len(groups))
@@ -111,7 +110,7 @@ func TestGroupsStandOnTheCommonSettings(t *testing.T) {
 	if b.Enabled || !b.Policy.Flush || b.Window.Threshold != 9000 || b.Policy.Name != "token_budget" {
 		t.Errorf("the second group has %+v", b)
 	}
-	cfg = mustParse(t, compactionFile(`"groups": {"a": {"reserve_tokens": 3000}}`))
+	cfg = mustParse(t, groupsFile(`"a": {"compaction": {"reserve_tokens": 3000}}`))
 	if got := cfg.LLM.Models[0].MaxOutput; got != 3000-answerMargin {
 		t.Errorf("max_output is %d, which a group's reserve of 3000 has no room for", got)
 	}
@@ -167,30 +166,21 @@ func TestOlderEnvironment(t *testing.T) {
 // A variable of an older bot that no conversation goes by is warned of, whatever it says.
 func TestOlderEnvironmentWithoutEffect(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ keys, name, value, want string }{
-		{`"policy": "archive"`, modelVariable, "gpt", `environment: SYNAPSE_COMPACT_MODEL: does nothing without policy "offload"`},
-		{`"policy": "archive"`, enoughVariable, "9000", `environment: SYNAPSE_COMPACT_TRIGGER_THRESHOLD: does nothing without policy "offload"`},
-		{`"policy": "offload"`, fullTurnsVariable, "3", `environment: PRIZM_FULL_CONTEXT_TURNS: does nothing without policy "turns"`},
-		{`"policy": "archive", "groups": {"a": {"policy": "offload"}}`, enoughVariable, "9000", ""},
-		{`"policy": "archive", "groups": {"a": {"policy": "offload"}}`, retriesVariable, "5", `environment: SYNAPSE_COMPACT_RETRY_COUNT: does nothing without policy "offload"`},
-		{`"policy": "offload"`, modelVariable, "main", ""},
+	for _, tt := range []struct{ keys, group, name, value, want string }{
+		{`"policy": "archive"`, ``, modelVariable, "gpt", `environment: SYNAPSE_COMPACT_MODEL: does nothing without policy "offload"`},
+		{`"policy": "archive"`, ``, enoughVariable, "9000", `environment: SYNAPSE_COMPACT_TRIGGER_THRESHOLD: does nothing without policy "offload"`},
+		{`"policy": "offload"`, ``, fullTurnsVariable, "3", `environment: PRIZM_FULL_CONTEXT_TURNS: does nothing without policy "turns"`},
+		{`"policy": "archive"`, `"policy": "offload"`, enoughVariable, "9000", ""},
+		{`"policy": "archive"`, `"policy": "offload"`, retriesVariable, "5", `environment: SYNAPSE_COMPACT_RETRY_COUNT: does nothing without policy "offload"`},
+		{`"policy": "offload"`, ``, modelVariable, "main", ""},
 	} {
-		cfg, err := parseConfig("f.jsonc", []byte(compactionFile(tt.keys)), env(tt.name, tt.value), NeedNothing)
+		cfg, err := parseConfig("f.jsonc", []byte(groupCompactionFile(tt.keys, tt.group)), env(tt.name, tt.value), NeedNothing)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Join(cfg.Warnings, "\n"); got != tt.want {
 			t.Errorf("%s with %s: warnings %q, want %q", tt.keys, tt.name, got, tt.want)
 		}
-	}
-}
-
-// config print shows the settings in force.
-func TestCooldownMinInForce(t *testing.T) {
-	t.Parallel()
-	cfg := mustParse(t, compactionFile(`"policy": "sliding_window"`))
-	if printed := cfg.inForce(); printed.Agent.Compaction.CooldownMin != 6 {
-		t.Errorf("cooldown_min is printed as %d, where 6 is in force", printed.Agent.Compaction.CooldownMin)
 	}
 }
 
@@ -214,8 +204,8 @@ func TestLoadRefusesCompaction(t *testing.T) {
 		{"reserve of window", compactionFile(`"auto_compact_threshold": 9000, "context_window": 30000, "reserve_tokens": ^29000`), "agent.compaction.reserve_tokens: got 29000, want at most 28571"},
 		{"share of a few tokens", compactionFile(`"max_history_share": ^0.001`), "agent.compaction.max_history_share: got 0.001, want at least 0.0079, which is 1000 tokens of context_window (128000)"},
 		{"threshold of a few tokens", compactionFile(`"auto_compact_threshold": ^100`), "agent.compaction.auto_compact_threshold: got 100, want at least 1429: "},
-		{"group's threshold of a few tokens", compactionFile(`"groups": {"a": {"auto_compact_threshold": ^100}}`), "agent.compaction.groups.a.auto_compact_threshold: got 100, want at least 1429: "},
-		{"group's window", compactionFile(`"auto_compact_threshold": 70000, "groups": {"a": {"context_window": ^32000}}`), "agent.compaction.groups.a.auto_compact_threshold: got 70000 (taken over from agent.compaction), want at most context_window (32000)"},
+		{"group's threshold of a few tokens", `{"groups": {"a": {"compaction": {"auto_compact_threshold": ^100}}}}`, "groups.a.compaction.auto_compact_threshold: got 100, want at least 1429: "},
+		{"group's window", `{"agent": {"compaction": {"auto_compact_threshold": 70000}}, "groups": {"a": {"compaction": {"context_window": ^32000}}}}`, "groups.a.compaction.auto_compact_threshold: got 70000 (taken over from agent.compaction), want at most context_window (32000)"},
 		{"older name first", compactionFile(`"preserve_count": 5, ^"tail_messages": 6`), "agent.compaction.tail_messages: the same as preserve_count, which is given in line 1"},
 		{"both names", compactionFile(`"window_messages": 3, ^"compression_window_size": 4`), "agent.compaction.compression_window_size: the same as window_messages, which is given in line 1"},
 		{"two older names", compactionFile(`"keep_last": 3, ^"preserve_count": 4`), "agent.compaction.preserve_count: the same as keep_last, which is given in line 1"},
@@ -224,14 +214,11 @@ func TestLoadRefusesCompaction(t *testing.T) {
 		{"older object's keys", `{"agent": {"contextWindow": {^"turns": 4}}}`, "agent.contextWindow.turns: no such key, want one of cachedContextTurns, fullContextTurns"},
 		{"older object's value", `{"agent": {"contextWindow": {"fullContextTurns": ^-4}}}`, "agent.contextWindow.fullContextTurns: got -4, want more than 0"},
 
-		{"groups", compactionFile(`"groups": ^[]`), "agent.compaction.groups: got a list, want an object"},
-		{"nameless group", compactionFile(`"groups": {^"": {}}`), "agent.compaction.groups: got an empty key, want the id of a conversation"},
-		{"group twice", compactionFile(`"groups": {"a": {}, ^"a": {}}`), "agent.compaction.groups.a: given twice, first in line 1"},
-		{"group's key", compactionFile(`"groups": {"a": {^"deadline": 3}}`), "agent.compaction.groups.a.deadline: no such key, want one of auto_compact_threshold,"},
-		{"group's policy", compactionFile(`"groups": {"cid+/=": {"policy": ^"x"}}`), `agent.compaction.groups."cid+/=".policy: got "x", want "archive"`},
-		{"group's reserve", compactionFile(`"groups": {"a": {"reserve_tokens": ^128000}}`), "agent.compaction.groups.a.reserve_tokens: got 128000, want less than context_window (128000)"},
-		{"group's share", compactionFile(`"groups": {"a": {"max_history_share": ^0}}`), "agent.compaction.groups.a.max_history_share: got 0, want more than 0"},
-		{"group's tail", compactionFile(`"tail_messages": 80, "groups": {"a": {"policy": ^"sliding_window"}}`), "agent.compaction.groups.a.tail_messages: got 80 (taken over from agent.compaction), want less than context_size (75)"},
+		{"group's key", `{"groups": {"a": {"compaction": {^"deadline": 3}}}}`, "groups.a.compaction.deadline: no such key, want one of auto_compact_threshold,"},
+		{"group's policy", `{"groups": {"cid+/=": {"compaction": {"policy": ^"x"}}}}`, `groups."cid+/=".compaction.policy: got "x", want "archive"`},
+		{"group's reserve", `{"groups": {"a": {"compaction": {"reserve_tokens": ^128000}}}}`, "groups.a.compaction.reserve_tokens: got 128000, want less than context_window (128000)"},
+		{"group's share", `{"groups": {"a": {"compaction": {"max_history_share": ^0}}}}`, "groups.a.compaction.max_history_share: got 0, want more than 0"},
+		{"group's tail", `{"agent": {"compaction": {"tail_messages": 80}}, "groups": {"a": {"compaction": {"policy": ^"sliding_window"}}}}`, "groups.a.compaction.tail_messages: got 80 (taken over from agent.compaction), want less than context_size (75)"},
 	} {
 		t.Run(tt.name, tt.run)
 	}
@@ -251,16 +238,16 @@ f.jsonc:4:15: agent.compaction.offload_at: got 1.2
 f.jsonc:5:15: agent.compaction.tail_share: got 2`,
 		`{"agent": {"compaction": {
 "policy": "x",
-"max_history_share": 2,
+"max_history_share": 2}},
 "groups": {
-"a": {"policy": "archive", "roll_up_segments": 1},
-"b": {"tail_share": 3},
-"c": {"policy": "sliding_window", "tail_messages": 90}}}}}`: `f.jsonc:2:11: agent.compaction.policy: got "x"
+"a": {"compaction": {"policy": "archive", "roll_up_segments": 1}},
+"b": {"compaction": {"tail_share": 3}},
+"c": {"compaction": {"policy": "sliding_window", "tail_messages": 90}}}}`: `f.jsonc:2:11: agent.compaction.policy: got "x"
 f.jsonc:3:22: agent.compaction.max_history_share: got 2
-f.jsonc:5:48: agent.compaction.groups.a.roll_up_segments: got 1
-f.jsonc:6:21: agent.compaction.groups.b.tail_share: got 3
-f.jsonc:7:52: agent.compaction.groups.c.tail_messages: got 90`,
-		compactionFile(`"groups": {"a": {}}, "tail_share": 4`): "f.jsonc:1:62: agent.compaction.tail_share: got 4",
+f.jsonc:5:63: groups.a.compaction.roll_up_segments: got 1
+f.jsonc:6:36: groups.b.compaction.tail_share: got 3
+f.jsonc:7:67: groups.c.compaction.tail_messages: got 90`,
+		groupCompactionFile(`"tail_share": 4`, ""): "f.jsonc:1:41: agent.compaction.tail_share: got 4",
 	} {
 		_, err := parseConfig("f.jsonc", []byte(text), env(), NeedNothing)
 		if err == nil {
@@ -300,7 +287,7 @@ func TestNaNIsRefused(t *testing.T) {
 // A fault in a flag is reported by the flag's name, and the flag overrides every group.
 func TestOverrides(t *testing.T) {
 	t.Parallel()
-	text := []byte(compactionFile(`"policy": "archive", "groups": {"a": {"policy": "offload"}}`))
+	text := []byte(groupCompactionFile(`"policy": "archive"`, `"policy": "offload"`))
 	set := func(name string) Override {
 		return Override{Flag: "--policy", Key: "policy", Set: func(s *CompactionSettings) { s.Policy = name }}
 	}
@@ -319,12 +306,12 @@ func TestOverrides(t *testing.T) {
 
 func TestPrintShowsTheSettingsInForce(t *testing.T) {
 	t.Parallel()
-	cfg := mustParse(t, compactionFile(`"policy": "turns", "groups": {"b": {"policy": "sliding_window"}, "a": {"mode": "offload_then_compact"}}`))
+	cfg := mustParse(t, `{"agent": {"compaction": {"policy": "turns"}}, "groups": {"b": {"compaction": {"policy": "sliding_window"}}, "a": {"compaction": {"mode": "offload_then_compact"}}}}`)
 	out, err := cfg.JSON()
 	if err != nil {
 		t.Fatal(err)
 	}
-	common, groups, found := strings.Cut(string(out), `"groups"`)
+	common, groups, found := strings.Cut(string(out), `"groups": {`)
 	if !found {
 		t.Fatalf("printed without groups:\n%s", out)
 	}
@@ -349,31 +336,40 @@ func TestPrintShowsTheSettingsInForce(t *testing.T) {
 func TestIdleRulesAreWarnedOf(t *testing.T) {
 	t.Parallel()
 	for keys, want := range map[string]string{
-		`"cached_context_turns": 3`:                                       `test.jsonc:1:51: agent.compaction.cached_context_turns: does nothing without policy "turns"`,
-		`"trigger_threshold": 9000`:                                       `test.jsonc:1:48: agent.compaction.trigger_threshold: does nothing without mode "offload_then_compact"`,
-		`"cached_context_turns": 3, "groups": {"a": {"policy": "turns"}}`: "",
-		`"trigger_threshold": 9000, "policy": "offload"`:                  "",
-		`"cache_price": 0.2`:                                              `test.jsonc:1:42: agent.compaction.cache_price: does nothing without policy "balanced"`,
-		`"cache_price": 0.2, "policy": "balanced"`:                        "",
-		`"groups": {"a": {"cache_price": 0.2}}`:                           `test.jsonc:1:59: agent.compaction.groups.a.cache_price: does nothing without policy "balanced"`,
-		`"groups": {"a": {"policy": "balanced"}}, "cache_price": 0.2`:     "",
-		`"policy": "sliding_window", "hard_limit": 9`:                     `test.jsonc:1:69: agent.compaction.hard_limit: 9 is not more than window_messages (12): an answer waits for every compaction`,
-		`"policy": "sliding_window", "window_messages": 31`:               `test.jsonc:1:74: agent.compaction.window_messages: 31 is not less than hard_limit (30): it does nothing`,
-		`"policy": "sliding_window", "context_size": 51`:                  `test.jsonc:1:71: agent.compaction.context_size: context_size (51) is less than tail_messages (40) + window_messages (12): an answer waits for every compaction`,
-		`"policy": "sliding_window", "context_size": 52`:                  "",
-		`"policy": "sliding_window", "tail_keep_size": 70`:                `test.jsonc:1:73: agent.compaction.tail_keep_size: context_size (75) is less than tail_messages (70) + window_messages (12): an answer waits for every compaction`,
-		`"policy": "archive", "max_messages": 60`:                         `test.jsonc:1:64: agent.compaction.max_messages: context_size (60) is not more than max_messages (60): an answer waits for every compaction`,
-		`"policy": "archive", "context_size": 31`:                         "",
-		`"policy": "sliding_window", "hard_limit": 0`:                     `test.jsonc:1:69: agent.compaction.hard_limit: 0 does not turn the rule off, it stands for the policy's own, 30; say null, or leave the key out`,
-		`"policy": "sliding_window", "compression_cooldown_sec": 0`:       `test.jsonc:1:83: agent.compaction.compression_cooldown_sec: 0 does not turn the rule off, it stands for the policy's own, 15m; say null, or leave the key out`,
-		`"tail_share": 0, "groups": {"a": {"policy": "archive"}}`:         `test.jsonc:1:41: agent.compaction.tail_share: 0 does not turn the rule off, it stands for the policy's own, 0.6; say null, or leave the key out`,
-		`"groups": {"a": {"policy": "turns", "fullContextTurns": 0}}`:     `test.jsonc:1:83: agent.compaction.groups.a.fullContextTurns: 0 does not turn the rule off, it stands for the policy's own, 4; say null, or leave the key out`,
-		`"policy": "sliding_window", "hard_limit": null, "mode": ""`:      "",
-		`"policy": "archive", "hard_limit": 0`:                            "",
-		`"policy": "sliding_window", "cooldown_min": 13`:                  `test.jsonc:1:71: agent.compaction.cooldown_min: 13 is not less than window_messages (12): cooldown does nothing`,
+		`"cached_context_turns": 3`:                                  `test.jsonc:1:51: agent.compaction.cached_context_turns: does nothing without policy "turns"`,
+		`"trigger_threshold": 9000`:                                  `test.jsonc:1:48: agent.compaction.trigger_threshold: does nothing without mode "offload_then_compact"`,
+		`"trigger_threshold": 9000, "policy": "offload"`:             "",
+		`"cache_price": 0.2`:                                         `test.jsonc:1:42: agent.compaction.cache_price: does nothing without policy "balanced"`,
+		`"cache_price": 0.2, "policy": "balanced"`:                   "",
+		`"policy": "sliding_window", "hard_limit": 9`:                `test.jsonc:1:69: agent.compaction.hard_limit: 9 is not more than window_messages (12): an answer waits for every compaction`,
+		`"policy": "sliding_window", "window_messages": 31`:          `test.jsonc:1:74: agent.compaction.window_messages: 31 is not less than hard_limit (30): it does nothing`,
+		`"policy": "sliding_window", "context_size": 51`:             `test.jsonc:1:71: agent.compaction.context_size: context_size (51) is less than tail_messages (40) + window_messages (12): an answer waits for every compaction`,
+		`"policy": "sliding_window", "context_size": 52`:             "",
+		`"policy": "sliding_window", "tail_keep_size": 70`:           `test.jsonc:1:73: agent.compaction.tail_keep_size: context_size (75) is less than tail_messages (70) + window_messages (12): an answer waits for every compaction`,
+		`"policy": "archive", "max_messages": 60`:                    `test.jsonc:1:64: agent.compaction.max_messages: context_size (60) is not more than max_messages (60): an answer waits for every compaction`,
+		`"policy": "archive", "context_size": 31`:                    "",
+		`"policy": "sliding_window", "hard_limit": 0`:                `test.jsonc:1:69: agent.compaction.hard_limit: 0 does not turn the rule off, it stands for the policy's own, 30; say null, or leave the key out`,
+		`"policy": "sliding_window", "compression_cooldown_sec": 0`:  `test.jsonc:1:83: agent.compaction.compression_cooldown_sec: 0 does not turn the rule off, it stands for the policy's own, 15m; say null, or leave the key out`,
+		`"policy": "sliding_window", "hard_limit": null, "mode": ""`: "",
+		`"policy": "archive", "hard_limit": 0`:                       "",
 	} {
 		if got := strings.Join(mustParse(t, compactionFile(keys)).Warnings, "\n"); got != want {
 			t.Errorf("%s: warnings %q, want %q", keys, got, want)
+		}
+	}
+}
+
+func TestIdleRulesOfAGroupAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ keys, group, want string }{
+		{`"cached_context_turns": 3`, `"policy": "turns"`, ""},
+		{``, `"cache_price": 0.2`, `test.jsonc:1:78: groups.a.compaction.cache_price: does nothing without policy "balanced"`},
+		{`"cache_price": 0.2`, `"policy": "balanced"`, ""},
+		{`"tail_share": 0`, `"policy": "archive"`, `test.jsonc:1:41: agent.compaction.tail_share: 0 does not turn the rule off, it stands for the policy's own, 0.6; say null, or leave the key out`},
+		{``, `"policy": "turns", "fullContextTurns": 0`, `test.jsonc:1:102: groups.a.compaction.fullContextTurns: 0 does not turn the rule off, it stands for the policy's own, 4; say null, or leave the key out`},
+	} {
+		if got := strings.Join(mustParse(t, groupCompactionFile(tt.keys, tt.group)).Warnings, "\n"); got != tt.want {
+			t.Errorf("%s, %s: warnings %q, want %q", tt.keys, tt.group, got, tt.want)
 		}
 	}
 }

@@ -22,7 +22,7 @@ var durationType = reflect.TypeFor[time.Duration]()
 func decodeInto(src *source, root hujson.Value, cfg *Config) {
 	decode(src, "", root, reflect.ValueOf(cfg).Elem())
 	decodeContextWindow(src, root, cfg)
-	decodeGroups(src, root, cfg)
+	decodeGroupCompactions(src, root, cfg)
 }
 
 func decode(src *source, path string, v hujson.Value, dst reflect.Value) {
@@ -34,8 +34,8 @@ func decode(src *source, path string, v hujson.Value, dst reflect.Value) {
 		decodeParams(src, path, v, dst)
 	case dst.Kind() == reflect.Struct:
 		decodeObject(src, path, v, dst)
-	case dst.Type() == reflect.TypeFor[map[string]CompactionSettings]():
-		return // decoded after the settings that they inherit
+	case dst.Type() == reflect.TypeFor[*CompactionSettings]():
+		return // decoded after the settings that a group inherits
 	case dst.Kind() == reflect.Map:
 		decodeMap(src, path, v, dst)
 	case dst.Kind() == reflect.Slice:
@@ -73,9 +73,12 @@ func decodeObject(src *source, path string, v hujson.Value, dst reflect.Value) {
 		}
 		child := join(path, name)
 		index, known := fields.index[name]
-		if why := removed[child]; !known && why != "" {
+		if name != this.key {
+			src.written[child] = join(path, this.key)
+		}
+		if why := removedReason(dst.Type(), path, name); !known && why != "" {
 			src.at[child] = m.Name.StartOffset
-			src.removed = append(src.removed, child)
+			src.removed = append(src.removed, removedKey{child, why})
 			continue
 		}
 		if !known {
@@ -85,9 +88,6 @@ func decodeObject(src *source, path string, v hujson.Value, dst reflect.Value) {
 				src.failAt(m.Name.StartOffset, child, "no such key, want one of %s", keyList(fields.names))
 			}
 			continue
-		}
-		if name != this.key {
-			src.written[child] = join(path, this.key)
 		}
 		field := dst.FieldByIndex(index)
 		if m.Value.Value.Kind() == 'n' && fields.optional[name] {
@@ -151,40 +151,29 @@ func (s *source) twice(path string, first, again member) bool {
 	return true
 }
 
-func decodeGroups(src *source, root hujson.Value, cfg *Config) {
-	v := root.Find("/agent/compaction/groups")
+// decodeGroupCompactions reads groups.ID.compaction on top of agent.compaction, wherever the file has that. Faults of groups itself are
+// reported already.
+func decodeGroupCompactions(src *source, root hujson.Value, cfg *Config) {
+	v := root.Find("/groups")
 	if v == nil {
 		return
 	}
-	obj, ok := v.Value.(*hujson.Object)
-	if !ok {
-		src.fail(groupsPath, "got %s, want an object", KindName(*v))
+	obj, _ := v.Value.(*hujson.Object)
+	if obj == nil {
 		return
 	}
-	comp := &cfg.Agent.Compaction
-	comp.Groups = map[string]CompactionSettings{}
-	seen := map[string]member{}
 	for _, m := range obj.Members {
 		name, _ := m.Name.Value.(hujson.Literal)
-		id, this := name.String(), member{memberKey(m), m.Name.StartOffset}
-		if src.twice(groupsPath, seen[id], this) {
+		own := m.Value.Find("/compaction")
+		group, known := cfg.Groups[name.String()]
+		if own == nil || !known {
 			continue
 		}
-		seen[id] = this
-		if id == "" {
-			src.failAt(this.offset, groupsPath, "got an empty key, want the id of a conversation")
-			continue
-		}
-		group := comp.CompactionSettings
-		decode(src, groupPath(id), m.Value, reflect.ValueOf(&group).Elem())
-		comp.Groups[id] = group
+		set := cfg.Agent.Compaction.CompactionSettings
+		decode(src, groupPath(name.String())+".compaction", *own, reflect.ValueOf(&set).Elem())
+		group.Compaction = &set
+		cfg.Groups[name.String()] = group
 	}
-}
-
-const groupsPath = "agent.compaction.groups"
-
-func groupPath(id string) string {
-	return join(groupsPath, keyText(id))
 }
 
 func decodeList(src *source, path string, v hujson.Value, dst reflect.Value) {

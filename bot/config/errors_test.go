@@ -35,6 +35,11 @@ func (c errorCase) run(t *testing.T) {
 // compactionFile is a config with these keys of agent.compaction.
 func compactionFile(keys string) string { return fmt.Sprintf(`{"agent": {"compaction": {%s}}}`, keys) }
 
+// groupCompactionFile is a config with these keys of agent.compaction, and these of the compaction of group a.
+func groupCompactionFile(keys, group string) string {
+	return fmt.Sprintf(`{"agent": {"compaction": {%s}}, "groups": {"a": {"compaction": {%s}}}}`, keys, group)
+}
+
 // modelFile is a config with one model that has these keys beside the required ones.
 func modelFile(keys string) string {
 	return fmt.Sprintf(`{"llm": {"models": [{"name": "main", "base_url": "http://h/v1", "model": "m", %s}]}}`, keys)
@@ -237,12 +242,12 @@ func TestNumbersFromTheEnvironment(t *testing.T) {
 	t.Parallel()
 	vars := env("N", " 3000 ", "SHARE", "0.25", "OFF", "false", "WORD", "hunter2")
 	cfg, err := parseConfig("f.jsonc", []byte(`{"agent": {"merge_pending": "${OFF}", "compaction":
-		{"daily_tokens": "${DT:-1000}", "reserve_tokens": "${N}", "max_history_share": "${SHARE}", "groups": {"a": {"daily_tokens": "${N}"}}}}}`), vars, NeedNothing)
+		{"daily_tokens": "${DT:-1000}", "reserve_tokens": "${N}", "max_history_share": "${SHARE}"}}, "groups": {"a": {"compaction": {"daily_tokens": "${N}"}}}}`), vars, NeedNothing)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := cfg.Agent.Compaction
-	if cfg.Agent.MergePending || c.DailyTokens != 1000 || c.ReserveTokens != 3000 || c.MaxHistoryShare != 0.25 || c.Groups["a"].DailyTokens != 3000 {
+	if cfg.Agent.MergePending || c.DailyTokens != 1000 || c.ReserveTokens != 3000 || c.MaxHistoryShare != 0.25 || cfg.Groups["a"].Compaction.DailyTokens != 3000 {
 		t.Errorf("got %+v", c)
 	}
 	for keys, want := range map[string]string{

@@ -20,7 +20,7 @@ func FuzzLoad(f *testing.F) {
 	for _, seed := range []string{
 		"", "{}", "[", `{"llm":{"models":[{}]}}`, `{"a":1,"a":2}`, `{"log":{"level":"${X:-info}"}}`, "{\"\\u0000\":\"\xff\"}",
 		`{"shutdown":{"drain":1e9,"flush":"1h"}}`, `{"agent":{"compaction":{"reserve_tokens":-1}}}`, "\xef\xbb\xbf{}", "// x\n{/**/}",
-		`{"agent":{"compaction":{"policy":"turns","full_context_turns":2,"groups":{"cid=":{"policy":"offload","keep_last":null},"b":{"cooldown":1.5}}}}}`,
+		`{"agent":{"compaction":{"policy":"turns","full_context_turns":2}},"groups":{"cid=":{"compaction":{"policy":"offload","keep_last":null}},"b":{"compaction":{"cooldown":1.5}}}}`,
 		`{"agent":{"contextWindow":{"fullContextTurns":3},"compaction":{"policy":"sliding_window","tail_keep_size":80,"mode":"prune_only"}}}`,
 		`{"agent":{"prompt":"$${x} ${Y}"},"database":{"url":"postgres://u:p@h/d?x=y"}}`,
 	} {

@@ -24,18 +24,20 @@ type GroupConfig struct {
 	Model string `json:"model"`
 	// Policy replaces agent.compaction.policy.
 	Policy string `json:"policy"`
+	// Compaction has further keys in place of those of agent.compaction; the others are filled in from there. Nil: none.
+	Compaction *CompactionSettings `json:"compaction"`
 	// Tools are the tools that the model may use. Empty: all.
 	Tools []string `json:"tools"`
 	// Admins are the staff ids of those who see and act on this group in the console.
 	Admins []string `json:"admins"`
 }
 
-func ownGroupPath(id string) string { return join("groups", keyText(id)) }
+func groupPath(id string) string { return join("groups", keyText(id)) }
 
 func (c *Config) checkGroups(k checker) {
 	toolNames := tools.Names()
 	for _, id := range slices.Sorted(maps.Keys(c.Groups)) {
-		g, at := c.Groups[id], ownGroupPath(id)
+		g, at := c.Groups[id], groupPath(id)
 		if id == "" {
 			k.fail(at, "got an empty key, want the id of a conversation")
 			continue
@@ -58,44 +60,47 @@ func (c *Config) checkGroups(k checker) {
 		}
 		c.checkGroupPolicy(k, id, g.Policy)
 	}
+	for _, g := range c.groupCompactions() {
+		g.check(k, g.at, c.policies)
+	}
 }
 
 func (c *Config) checkGroupPolicy(k checker, id, policy string) {
-	path := ownGroupPath(id) + ".policy"
+	path := groupPath(id) + ".policy"
 	if policy == "" {
 		return
 	}
 	_, known := c.policies[policy]
 	k.want(known, path, strconv.Quote(policy), "%s", quoted(slices.Sorted(maps.Keys(c.policies))))
-	other := groupPath(id) + ".policy"
-	if _, twice := k.at[other]; known && twice {
+	if other := groupPath(id) + ".compaction.policy"; known && k.isGiven(other) {
 		k.fail(path, "given as %s too, want one of the two", other)
 	}
-	if set, both := c.compactionGroups()[id], c.hasCompactionGroup(id); known && !both {
-		set.check(k, ownGroupPath(id)+".", c.policies)
-	}
 }
 
-func (c *Config) hasCompactionGroup(id string) bool {
-	_, ok := c.Agent.Compaction.Groups[id]
-	return ok
+// groupCompaction is the compaction of a group whose settings differ from the common ones.
+type groupCompaction struct {
+	id, at string // at is the path of its keys, with a dot behind it
+	CompactionSettings
 }
 
-func (c *Config) compactionGroups() map[string]CompactionSettings {
-	all := map[string]CompactionSettings{}
-	maps.Copy(all, c.Agent.Compaction.Groups)
-	for id, g := range c.Groups {
-		if _, known := c.policies[g.Policy]; !known {
+// groupCompactions lists them by id. A policy of the group itself replaces the one below it; checks refuse a file with both.
+func (c *Config) groupCompactions() (list []groupCompaction) {
+	for _, id := range slices.Sorted(maps.Keys(c.Groups)) {
+		g := c.Groups[id]
+		_, hasPolicy := c.policies[g.Policy]
+		if g.Compaction == nil && !hasPolicy {
 			continue
 		}
-		set, ok := all[id]
-		if !ok {
-			set = c.Agent.Compaction.CompactionSettings
+		own := groupCompaction{id, groupPath(id) + ".", c.Agent.Compaction.CompactionSettings}
+		if g.Compaction != nil {
+			own.at, own.CompactionSettings = own.at+"compaction.", *g.Compaction
 		}
-		set.Policy = g.Policy
-		all[id] = set
+		if hasPolicy {
+			own.Policy = g.Policy
+		}
+		list = append(list, own)
 	}
-	return all
+	return list
 }
 
 // GroupSettings returns the settings besides compactions.
@@ -110,8 +115,8 @@ func (c *Config) GroupSettings() map[sessions.ConversationID]reload.Group {
 // Policies returns the settings of compactions, common and by conversation.
 func (c *Config) Policies() (compaction.Settings, map[sessions.ConversationID]compaction.Settings) {
 	groups := map[sessions.ConversationID]compaction.Settings{}
-	for id, g := range c.compactionGroups() {
-		groups[sessions.ConversationID(id)] = g.Settings(c.policies)
+	for _, g := range c.groupCompactions() {
+		groups[sessions.ConversationID(g.id)] = g.Settings(c.policies)
 	}
 	return c.Agent.Compaction.Settings(c.policies), groups
 }

@@ -24,10 +24,11 @@ func TestLoadRefusesGroups(t *testing.T) {
 		{"model", groupsFile(`"cid": {"model": ^"gpt"}`), `groups.cid.model: got "gpt", want the name of a model in llm.models: "main"`},
 		{"policy", groupsFile(`"cid": {"policy": ^"turn"}`), `groups.cid.policy: got "turn", want "archive" or `},
 		{"tool", groupsFile(`"cid": {"tools": ["memory_get", ^"memory_drop"]}`), `groups.cid.tools[1]: got "memory_drop", want "memory_save" or `},
+		{"compaction", groupsFile(`"cid": {"compaction": ^[]}`), "groups.cid.compaction: got a list, want an object"},
 		{"tools", groupsFile(`"cid": {"tools": ^"memory_get"}`), "groups.cid.tools: got a string, want a list"},
 		{
-			"policy twice", `{"agent": {"compaction": {"groups": {"cid": {"policy": "turns"}}}}, "groups": {"cid": {"policy": ^"archive"}}}`,
-			"groups.cid.policy: given as agent.compaction.groups.cid.policy too, want one of the two",
+			"policy twice", groupsFile(`"cid": {"compaction": {"policy": "turns"}, "policy": ^"archive"}`),
+			"groups.cid.policy: given as groups.cid.compaction.policy too, want one of the two",
 		},
 	} {
 		t.Run(tt.name, tt.run)
@@ -37,8 +38,8 @@ func TestLoadRefusesGroups(t *testing.T) {
 // A group's policy stands on the other rules of the conversation, in the file and under its own settings. Flags replace it.
 func TestPolicyOfAGroup(t *testing.T) {
 	t.Parallel()
-	text := `{"agent": {"compaction": {"auto_compact_threshold": 40000, "groups": {"a": {"auto_compact_threshold": 9000}}}},
-		"groups": {"a": {"policy": "turns"}, "b": {"policy": "archive"}, "c": {"language": "en"}}}`
+	text := `{"agent": {"compaction": {"auto_compact_threshold": 40000}},
+		"groups": {"a": {"policy": "turns", "compaction": {"auto_compact_threshold": 9000}}, "b": {"policy": "archive"}, "c": {"language": "en"}}}`
 	cfg := mustParse(t, text)
 	_, groups := cfg.Policies()
 	a, b := groups["a"], groups["b"]

@@ -14,7 +14,6 @@ func TestNamesAreNoIDs(t *testing.T) {
 		{"an id with a line break", `{"agent": {"admins": [^"boss\n"]}}`, `agent.admins[0]: got "boss\n"` + staff},
 		{"an administrator of a group", `{"groups": {"cidA": {"admins": [^"李娜"]}}}`, `groups.cidA.admins[0]: got "李娜"` + staff},
 		{"a group's title as a key", `{"groups": {"支付群": ^{"language": "zh"}}}`, `groups."支付群": got "支付群"` + chat},
-		{"a group's title for compactions", `{"agent": {"compaction": {"groups": {"支付群": ^{"policy": "turns"}}}}}`, `agent.compaction.groups."支付群": got "支付群"` + chat},
 		{"a served group's title", `{"access": {"groups": [^"支付群"]}}`, `access.groups[0]: got "支付群"` + chat},
 		{"a served person's nick", `{"access": {"people": ["*", ^"张 三"]}}`, `access.people[1]: got "张 三"` + staff},
 		{"a denied person's nick", `{"access": {"deny": [^"张三"]}}`, `access.deny[0]: got "张三"` + staff},

@@ -36,7 +36,7 @@ func TestOddConfigurationsLoad(t *testing.T) {
 		`{"database": {"pooler": "transaction", "url": "postgres://h/d", "direct_url": "postgres://h/d"}}`, `{"admin": {"listen": ":0"}}`, `{"admin": {"listen": "bücher:8080"}}`,
 
 		// Limits and times, tiny and huge.
-		agentFile(`"limits": {"tokens_per_day": 1, "person_tokens_per_day": 1000000}, "compaction": {"daily_tokens": 5, "groups": {"a": {"daily_tokens": 7}}}`),
+		`{"agent": {"limits": {"tokens_per_day": 1, "person_tokens_per_day": 1000000}, "compaction": {"daily_tokens": 5}}, "groups": {"a": {"compaction": {"daily_tokens": 7}}}}`,
 		agentFile(`"limits": {"person_turns_per_minute": 1, "group_turns_per_minute": 1, "unidentified_turns_per_hour": 1000, "compactions_per_day": 1}`),
 		agentFile(`"turn_timeout": "1s", "stale_after": "1ms", "busy_note": "1ms", "gather": "0s"`), agentFile(`"turn_timeout": "24h"`), agentFile(`"turn_timeout": "5s", "compaction": {"inline_deadline": "1m", "deadline": "1s"}`),
 		compactionFile(`"deadline": "12h", "inline_deadline": "13h"`), modelFile(`"timeout": "20s", "first_token_timeout": "30s"`), modelFile(`"first_token_timeout": "1h"`), modelFile(`"timeout": "50ms"`),

@@ -128,8 +128,8 @@ func (c *Config) warnOfSizes(src *source) {
 		}
 	}
 	daily(commonPath+"daily_tokens", comp.DailyTokens)
-	for _, id := range slices.Sorted(maps.Keys(comp.Groups)) {
-		daily(groupPath(id)+".daily_tokens", comp.Groups[id].DailyTokens)
+	for _, g := range c.groupCompactions() {
+		daily(g.at+"daily_tokens", g.DailyTokens)
 	}
 	room := 4 * comp.Usable() // characters; a text with as many tokens is seldom longer
 	prompt := func(path, text string) {
@@ -139,7 +139,7 @@ func (c *Config) warnOfSizes(src *source) {
 	}
 	prompt("agent.prompt", a.Prompt)
 	for _, id := range slices.Sorted(maps.Keys(c.Groups)) {
-		prompt(ownGroupPath(id)+".prompt", c.Groups[id].Prompt)
+		prompt(groupPath(id)+".prompt", c.Groups[id].Prompt)
 	}
 }
 
@@ -206,7 +206,7 @@ func (c *Config) warnOfIdleKeys(src *source) {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.Groups)) {
-		g, at := c.Groups[id], ownGroupPath(id)
+		g, at := c.Groups[id], groupPath(id)
 		if len(g.Admins) > 0 && c.Admin.DingTalkLogin.RedirectURI == "" {
 			c.warn(src.warning(at+".admins", "does nothing without admin.dingtalk_login.redirect_uri"))
 		}

@@ -56,16 +56,16 @@ func (o Override) apply(src *source, cfg *Config) {
 	c := &cfg.Agent.Compaction
 	o.Set(&c.CompactionSettings)
 	src.at["agent.compaction."+o.Key], src.written["agent.compaction."+o.Key] = 0, o.Flag
-	for id, g := range c.Groups {
-		o.Set(&g)
-		c.Groups[id] = g
-		src.at[groupPath(id)+"."+o.Key], src.written[groupPath(id)+"."+o.Key] = 0, o.Flag
-	}
 	for id, g := range cfg.Groups {
 		if o.Key == "policy" {
 			g.Policy = ""
-			cfg.Groups[id] = g
 		}
+		if g.Compaction != nil {
+			o.Set(g.Compaction)
+			path := groupPath(id) + ".compaction." + o.Key
+			src.at[path], src.written[path] = 0, o.Flag
+		}
+		cfg.Groups[id] = g
 	}
 }
 

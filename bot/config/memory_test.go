@@ -93,9 +93,18 @@ func TestMemoryWarnings(t *testing.T) {
 // A file of an earlier build still loads: its removed keys are named in warnings, with the place and the reason.
 func TestRemovedKeysAreWarnedOf(t *testing.T) {
 	t.Parallel()
-	cfg := mustParse(t, `{"agent": {"memory": {"order": ["raw"]}, "compaction": {"retry_backoff": "2s"}}}`)
-	if w := strings.Join(cfg.Warnings, "\n"); strings.Count(w, "does nothing any more") != 2 || !strings.Contains(w, "1:23: agent.memory.order: ") ||
-		!strings.Contains(w, "agent.compaction.retry_backoff: ") {
-		t.Errorf("got %q", w)
+	cfg := mustParse(t, `{"agent": {"memory": {"order": ["raw"]}, "compaction": {"retry_backoff": "2s", "compression_cooldown_min": 4,
+		"groups": {"a": {"policy": "turns"}}}}, "groups": {"b": {"compaction": {"cooldown_min": 3}}}}`)
+	w := strings.Join(cfg.Warnings, "\n")
+	for _, want := range []string{
+		"1:23: agent.memory.order: ", "agent.compaction.retry_backoff: ", "half of window_messages", "groups.b.compaction.cooldown_min: ",
+		`2:3: agent.compaction.groups: does nothing any more: the settings of a group are in groups, as "groups": {"ID": {"compaction": {…}}}`,
+	} {
+		if !strings.Contains(w, want) {
+			t.Errorf("%q is not in %q", want, w)
+		}
+	}
+	if n := strings.Count(w, "does nothing any more"); n != 5 {
+		t.Errorf("%d warnings, want 5: %q", n, w)
 	}
 }

@@ -138,7 +138,6 @@ func TestMistakesAreRefused(t *testing.T) {
 		{"two administrators", agentFile(`"admins": [^"staff01,staff02"]`), `agent.admins[0]: got "staff01,staff02"` + staff},
 		{"zone with an offset", agentFile(`"timezone": ^"UTC+8"`), `agent.timezone: got "UTC+8", want the name of a time zone`},
 
-		{"every group", compactionFile(`"groups": {"*": ^{"policy": "turns"}}`), `agent.compaction.groups."*": got "*"` + chat},
 		{"share in percent", compactionFile(`"max_history_share": ^50`), "agent.compaction.max_history_share: got 50, want"},
 		{"ratio in percent", compactionFile(`"flush_ratio": ^90`), "agent.compaction.flush_ratio: got 90, want"},
 		{"weight in percent", embeddingsFile(`"weight": ^50`), "agent.memory.embeddings.weight: got 50, want 0 to 1"},
@@ -279,7 +278,7 @@ func TestUnlikelyValuesAreWarnedOf(t *testing.T) {
 		{"lease in milliseconds", `{"cluster": {"lease_ttl": ^5000}}`, "cluster.lease_ttl: no less than agent.stale_after"},
 		{"person over all", agentFile(`"limits": {"tokens_per_day": 1000000, "person_tokens_per_day": ^2000000}`), "agent.limits.person_tokens_per_day: more than tokens_per_day (1000000), which is for all"},
 		{"conversation over all", agentFile(`"limits": {"tokens_per_day": 1000000}, "compaction": {"daily_tokens": ^3000000}`), "agent.compaction.daily_tokens: more than agent.limits.tokens_per_day (1000000)"},
-		{"group over all", agentFile(`"limits": {"tokens_per_day": 1000000}, "compaction": {"groups": {"a": {"daily_tokens": ^3000000}}}`), "agent.compaction.groups.a.daily_tokens: more than agent.limits.tokens_per_day"},
+		{"group over all", `{"agent": {"limits": {"tokens_per_day": 1000000}}, "groups": {"a": {"compaction": {"daily_tokens": ^3000000}}}}`, "groups.a.compaction.daily_tokens: more than agent.limits.tokens_per_day"},
 		{"inline over the turn", agentFile(`"turn_timeout": "10s", "compaction": {"inline_deadline": ^"15s"}`), "agent.compaction.inline_deadline: more than agent.turn_timeout (10s)"},
 		{"inline over the background", compactionFile(`"deadline": "30s", "inline_deadline": ^"60s"`), "agent.compaction.inline_deadline: more than deadline (30s)"},
 		{"pooler twice", `{"database": {"pooler": "transaction", "url": "postgres://h:6432/d", "direct_url": ^"postgres://h:6432/d"}}`, "database.direct_url: is the same as database.url"},

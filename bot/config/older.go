@@ -14,10 +14,22 @@ import (
 	"ebb/compaction"
 )
 
-// removed are keys of earlier builds that a file may still have, with the reason. They are warned of, so that a file outlives an update.
+// removed are keys of earlier builds that a file may still have, with what to write instead or the reason. They are warned of, so that a
+// file outlives an update.
 var removed = map[string]string{
+	"agent.compaction.groups":        `the settings of a group are in groups, as "groups": {"ID": {"compaction": {…}}}`,
+	"agent.compaction.cooldown_min":  "after the cooldown half of window_messages start a compaction",
 	"agent.memory.order":             "requests have pinned memory, summaries, raw events and recalled data, in this order",
 	"agent.compaction.retry_backoff": "the pause before the second request is 1s",
+}
+
+// removedReason looks a key up; those of agent.compaction are the same in groups.ID.compaction. A conversation's own settings have no path
+// and no place for a warning, so there each key has to exist.
+func removedReason(t reflect.Type, path, key string) string {
+	if t == reflect.TypeFor[CompactionSettings]() && path != "" {
+		path = "agent.compaction"
+	}
+	return removed[join(path, key)]
 }
 
 // ruleAliases are keys of older bots in agent.compaction, valid in place of ours.

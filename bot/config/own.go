@@ -13,9 +13,11 @@ import (
 // Own resolves a conversation's own settings, a JSON object, on top of its group's or the common ones, with the
 // file's checks. Variables are not expanded: the settings may come from a chat.
 func (c *Config) Own(id sessions.ConversationID, settings string) (compaction.Settings, error) {
-	set, ok := c.compactionGroups()[string(id)]
-	if !ok {
-		set = c.Agent.Compaction.CompactionSettings
+	set := c.Agent.Compaction.CompactionSettings
+	for _, g := range c.groupCompactions() {
+		if g.id == string(id) {
+			set = g.CompactionSettings
+		}
 	}
 	src := newSource("", []byte(settings), func(string) string { return "" })
 	if strings.Contains(settings, "$") {

@@ -13,7 +13,7 @@ import (
 func TestOwnSettings(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{"LLM_API_KEY": "sk-secret", "DINGTALK_CLIENT_ID": "a", "DINGTALK_CLIENT_SECRET": "b", "DATABASE_URL": "postgres://x"}
-	c, err := parseConfig("bot.jsonc", []byte(`{"agent":{"compaction":{"policy":"balanced","groups":{"cidG":{"policy":"turns"}}}}}`), func(k string) string { return env[k] }, NeedLLM)
+	c, err := parseConfig("bot.jsonc", []byte(`{"agent":{"compaction":{"policy":"balanced"}},"groups":{"cidG":{"policy":"turns"}}}`), func(k string) string { return env[k] }, NeedLLM)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,6 +22,7 @@ func TestOwnSettings(t *testing.T) {
 		`{"tail_turns":-1}`:                          "tail_turns: got -1",
 		`{"tail_turns":"four"}`:                      "tail_turns: got a string, want a whole number",
 		`{"tailturns":4}`:                            "no such key",
+		`{"cooldown_min":4}`:                         "no such key",
 		`{"policy":"${LLM_API_KEY}"}`:                "got a value with $",
 		`{"auto_compact_threshold":900000}`:          "auto_compact_threshold: got 900000",
 		`{"max_history_share":0}`:                    "max_history_share",

@@ -48,6 +48,8 @@ func writeJSON(w *bytes.Buffer, v reflect.Value) error {
 		}
 		w.WriteByte('}')
 		return nil
+	case v.Type() == reflect.TypeFor[*CompactionSettings]():
+		return writeJSON(w, v.Elem())
 	case v.Kind() == reflect.Map:
 		return writeMap(w, v)
 	case v.Kind() == reflect.Slice && v.Len() > 0:

@@ -62,7 +62,7 @@ type source struct {
 	getenv  func(string) string
 	at      map[string]int      // path of a value -> offset in data
 	unset   map[string][]string // path of a value -> its empty variables without a default
-	removed []string            // paths of given keys that are no more
+	removed []removedKey        // given keys that are no more
 	// written holds a value's name in the file or on the command line, if it is not its path.
 	written map[string]string
 	errs    []located
@@ -76,6 +76,8 @@ type kindError struct {
 	err *FieldError
 	got string
 }
+
+type removedKey struct{ path, reason string }
 
 type located struct {
 	offset int

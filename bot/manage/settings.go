@@ -22,7 +22,7 @@ var settingNames = map[string]string{
 
 // fileOnly are keys of agent.compaction about costs, the model and all conversations.
 var fileOnly = []string{
-	"context_window", "reserve_tokens", "daily_tokens", "inline_deadline", "deadline", "retries", "notify", "groups",
+	"context_window", "reserve_tokens", "daily_tokens", "inline_deadline", "deadline", "retries", "notify",
 }
 
 var errModelCommand = errors.New("model: no such key, want the command /model")

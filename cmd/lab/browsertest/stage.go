@@ -121,10 +121,12 @@ func (s *stage) load(r *replica, url string, logins map[string]any) (*config.Con
 			"compaction": object{
 				"auto_compact_threshold": threshold, "context_window": window, "reserve_tokens": reserve,
 				"max_history_share": share, "flush_ratio": flushRatio,
-				"groups": object{longest.id: object{"auto_compact_threshold": 80_000, "context_window": 128_000, "reserve_tokens": 20_000}},
 			},
 		},
-		"groups":   object{english.id: object{"admins": []string{rig.Alex.ID}}},
+		"groups": object{
+			english.id: object{"admins": []string{rig.Alex.ID}},
+			longest.id: object{"compaction": object{"auto_compact_threshold": 80_000, "context_window": 128_000, "reserve_tokens": 20_000}},
+		},
 		"cluster":  object{"replica_id": r.name},
 		"database": object{"url": url},
 		"admin":    object{"listen": "127.0.0.1:0", "token": adminToken, "viewer_token": viewerToken, "dingtalk_login": logins},
