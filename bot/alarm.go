@@ -68,7 +68,7 @@ var vectorPhrases = map[llm.ErrorClass]wording.Phrase{
 func newAlarm(b *Bot) *alarm {
 	return &alarm{
 		robot: b.cfg.Robot, name: b.cfg.Name, now: b.now, location: b.cfg.Location, language: b.languages.OfText,
-		admins: func() []sessions.UserID { return b.current.Get().Admins }, accept: placing{b}.acceptAt, accepted: b.wakeFor,
+		admins: func() []sessions.UserID { return b.current.Get().Admins }, accept: b.placing.acceptAt, accepted: b.wakeFor,
 		models: map[string]*ailing{},
 	}
 }

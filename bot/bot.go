@@ -166,6 +166,7 @@ type Bot struct {
 	turns  *serial.Mailboxes // steps 3 to 8
 	upkeep *serial.Mailboxes // steps 10 and 11
 
+	placing *placing
 	refuser *refuser
 	alarm   *alarm
 
@@ -198,6 +199,7 @@ func New(cfg Config) (*Bot, error) {
 		leases: lease.NewHolder(cfg.Store, cfg.Replica, cfg.LeaseTTL),
 		gate:   llm.NewGate(current, cfg.MaxConcurrent), draining: make(chan struct{}), last: newLastFlush(), restarts: newRestartStats(), left: make(chan sessions.Key, sweepLimit),
 	}
+	b.placing = newPlacing(&b.cfg, current, b.configuredScope)
 	b.stream = leader.New(leader.Config{Elector: cfg.Elector, LeaseTTL: cfg.LeaseTTL, OneStream: cfg.OneStream, Transport: cfg.Transport}, b.leases, b.accept)
 	var err error
 	if b.views, err = view.New(view.Config{

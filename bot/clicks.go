@@ -90,7 +90,7 @@ func (b *Bot) stopByClick(ctx context.Context, card sessions.Clicked, by session
 	m := card.Message
 	m.ID, m.SenderID, m.StaffID = chat.StopID(card.EventID, by), by, by
 	m.Text, m.SentAt, m.Quiet, m.Admin = "/stop", b.now(), true, slices.Contains(b.current.Get().Admins, by)
-	served, err := placing{b}.serves(ctx, m)
+	served, err := b.placing.serves(ctx, m)
 	if err != nil {
 		return b.clickFailed(ctx, err, say)
 	}
@@ -99,7 +99,7 @@ func (b *Bot) stopByClick(ctx context.Context, card sessions.Clicked, by session
 		return say(wording.ButtonNotYours), clickRefused
 	}
 	m.Text = b.views.Quoted(m) + m.Text
-	done, err := placing{b}.acceptAt(ctx, card.Key, m)
+	done, err := b.placing.acceptAt(ctx, card.Key, m)
 	if err := b.finish(ctx, m, done, err); err != nil {
 		return b.clickFailed(ctx, err, say)
 	}

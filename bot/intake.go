@@ -5,10 +5,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/rs/zerolog"
 
 	"ebb/bot/access"
+	"ebb/bot/reload"
 	"ebb/sessions"
 )
 
@@ -19,14 +22,14 @@ func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 	if m.Organization != "" {
 		b.organization.Store(&m.Organization)
 	}
-	m, seen, err := placing{b}.identified(ctx, m)
+	m, seen, err := b.placing.identified(ctx, m)
 	if err != nil {
 		b.metrics.accepted.WithLabelValues("error").Inc()
 		return err
 	}
-	why, err := placing{b}.refusal(ctx, m, seen)
+	why, err := b.placing.refusal(ctx, m, seen)
 	if err == nil && why != "" {
-		err = placing{b}.learnRefused(ctx, m)
+		err = b.placing.learnRefused(ctx, m)
 	}
 	if err != nil {
 		b.metrics.accepted.WithLabelValues("error").Inc()
@@ -37,21 +40,37 @@ func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 		return nil
 	}
 	m.Text = b.views.Quoted(m) + m.Text
-	done, err := placing{b}.place(ctx, m, append(seen, sent))
+	done, err := b.placing.place(ctx, m, append(seen, sent))
 	return b.finish(ctx, m, done, err)
 }
 
-// placing finds the session of a message, and stores it there.
-type placing struct{ *Bot }
+// placing finds the session of a message, and stores it there, unless access rules refuse its sender.
+type placing struct {
+	store interface {
+		AcceptHere(ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message, q sessions.PlaceQuery) (sessions.Accepted, error)
+		LinkedIDs(ctx context.Context, robot sessions.RobotCode, id sessions.UserID) ([]sessions.UserID, error)
+		LearnIDs(ctx context.Context, m sessions.Message) error
+		PlaceOf(ctx context.Context, q sessions.PlaceQuery) (sessions.Place, error)
+	}
+	replica sessions.ReplicaID
+	current *reload.Current                              // access rules
+	scope   func(sessions.ConversationID) sessions.Scope // configured scope of a group
+	learnt  *lru.Cache[idPair, time.Time]                // ids of refused senders that are stored
+}
+
+func newPlacing(cfg *Config, current *reload.Current, scope func(sessions.ConversationID) sessions.Scope) *placing {
+	learnt, _ := lru.New[idPair, time.Time](maxRefused) // it fails only without a size
+	return &placing{store: cfg.Store, replica: cfg.Replica, current: current, scope: scope, learnt: learnt}
+}
 
 // place stores a message in its session. Usually that is the one of all members, and one statement does it.
-func (b placing) place(ctx context.Context, m sessions.Message, others []sessions.UserID) (sessions.Accepted, error) {
+func (p *placing) place(ctx context.Context, m sessions.Message, others []sessions.UserID) (sessions.Accepted, error) {
 	if m.ConversationType == sessions.Private {
-		return b.acceptAt(ctx, sessions.ScopeGroup.Key(m), m)
+		return p.acceptAt(ctx, sessions.ScopeGroup.Key(m), m)
 	}
 	q := placeQuery(m, others)
-	if b.configuredScope(m.ConversationID) == sessions.ScopeGroup {
-		done, err := b.store.AcceptHere(ctx, b.leases.Owner(), q.Group, m, q)
+	if p.scope(m.ConversationID) == sessions.ScopeGroup {
+		done, err := p.store.AcceptHere(ctx, p.replica, q.Group, m, q)
 		if err != nil {
 			return done, fmt.Errorf("session %s: %w", q.Group, err)
 		}
@@ -59,15 +78,15 @@ func (b placing) place(ctx context.Context, m sessions.Message, others []session
 			return done, nil
 		}
 	}
-	key, err := b.sessionOf(ctx, m, q)
+	key, err := p.sessionOf(ctx, m, q)
 	if err != nil {
 		return sessions.Accepted{}, err
 	}
-	return b.acceptAt(ctx, key, m)
+	return p.acceptAt(ctx, key, m)
 }
 
-func (b placing) acceptAt(ctx context.Context, key sessions.Key, m sessions.Message) (sessions.Accepted, error) {
-	done, err := b.store.AcceptHere(ctx, b.leases.Owner(), key, m, sessions.PlaceQuery{})
+func (p *placing) acceptAt(ctx context.Context, key sessions.Key, m sessions.Message) (sessions.Accepted, error) {
+	done, err := p.store.AcceptHere(ctx, p.replica, key, m, sessions.PlaceQuery{})
 	if err != nil {
 		return done, fmt.Errorf("session %s: %w", key, err)
 	}
@@ -109,11 +128,11 @@ func (b *Bot) finish(ctx context.Context, m sessions.Message, done sessions.Acce
 
 // identified fills in the staff id of an organization member from earlier frames that had both ids. seen are the
 // staff ids of these frames.
-func (b placing) identified(ctx context.Context, m sessions.Message) (_ sessions.Message, seen []sessions.UserID, err error) {
+func (p *placing) identified(ctx context.Context, m sessions.Message) (_ sessions.Message, seen []sessions.UserID, err error) {
 	if m.EncryptedID == "" || m.StaffID != "" {
 		return m, nil, nil
 	}
-	seen, err = b.store.LinkedIDs(ctx, m.RobotCode, m.EncryptedID)
+	seen, err = p.store.LinkedIDs(ctx, m.RobotCode, m.EncryptedID)
 	if len(seen) == 1 {
 		m.SenderID, m.StaffID = seen[0], seen[0]
 	}
@@ -122,13 +141,13 @@ func (b placing) identified(ctx context.Context, m sessions.Message) (_ sessions
 
 // refusal checks the sender of a message by every id that is known. A frame with one id alone is compared by those that other frames had
 // next to it: seen, or those that it looks up.
-func (b placing) refusal(ctx context.Context, m sessions.Message, seen []sessions.UserID) (access.Refusal, error) {
-	rules := b.current.Get().Access
+func (p *placing) refusal(ctx context.Context, m sessions.Message, seen []sessions.UserID) (access.Refusal, error) {
+	rules := p.current.Get().Access
 	why := rules.Check(m, seen...)
 	if why != "" || !rules.Denies() || m.SenderID == "" || m.EncryptedID != "" {
 		return why, nil
 	}
-	linked, err := b.store.LinkedIDs(ctx, m.RobotCode, m.SenderID)
+	linked, err := p.store.LinkedIDs(ctx, m.RobotCode, m.SenderID)
 	if err != nil {
 		return "", err
 	}
@@ -136,31 +155,31 @@ func (b placing) refusal(ctx context.Context, m sessions.Message, seen []session
 }
 
 // serves is [placing.refusal] for a message that repeats a stored sender.
-func (b placing) serves(ctx context.Context, m sessions.Message) (bool, error) {
-	m, seen, err := b.identified(ctx, m)
+func (p *placing) serves(ctx context.Context, m sessions.Message) (bool, error) {
+	m, seen, err := p.identified(ctx, m)
 	if err != nil {
 		return false, err
 	}
-	why, err := b.refusal(ctx, m, seen)
+	why, err := p.refusal(ctx, m, seen)
 	return why == "", err
 }
 
 // sessionOf follows an earlier delivery. A new message follows those of its sender that still wait, so that a change of
 // the scope keeps their order.
-func (b placing) sessionOf(ctx context.Context, m sessions.Message, q sessions.PlaceQuery) (sessions.Key, error) {
-	place, err := b.store.PlaceOf(ctx, q)
+func (p *placing) sessionOf(ctx context.Context, m sessions.Message, q sessions.PlaceQuery) (sessions.Key, error) {
+	place, err := p.store.PlaceOf(ctx, q)
 	if err != nil {
 		return "", err
 	}
-	scope := cmp.Or(place.Chosen, b.configuredScope(m.ConversationID))
+	scope := cmp.Or(place.Chosen, p.scope(m.ConversationID))
 	if place.Earlier == "" && scope == sessions.ScopeMember && m.StaffID != "" && m.EncryptedID != "" {
-		seen, err := b.store.LinkedIDs(ctx, m.RobotCode, m.EncryptedID)
+		seen, err := p.store.LinkedIDs(ctx, m.RobotCode, m.EncryptedID)
 		if err != nil {
 			return "", err
 		}
 		more := slices.DeleteFunc(memberKeys(m, seen), func(k sessions.Key) bool { return slices.Contains(q.Keys, k) })
 		if len(more) > 0 {
-			again, err := b.store.PlaceOf(ctx, sessions.PlaceQuery{Group: q.Group, Keys: more, ID: m.ID})
+			again, err := p.store.PlaceOf(ctx, sessions.PlaceQuery{Group: q.Group, Keys: more, ID: m.ID})
 			if err != nil {
 				return "", err
 			}

@@ -36,7 +36,6 @@ const (
 type refuser struct {
 	ctx    context.Context // ends with the replies at a stop
 	recent *lru.Cache[refused, time.Time]
-	learnt *lru.Cache[idPair, time.Time]
 	slots  chan struct{}
 	work   sync.WaitGroup
 }
@@ -54,26 +53,25 @@ type idPair struct {
 
 func newRefuser(ctx context.Context) *refuser {
 	recent, _ := lru.New[refused, time.Time](maxRefused) // it fails only without a size
-	learnt, _ := lru.New[idPair, time.Time](maxRefused)
-	return &refuser{ctx: ctx, recent: recent, learnt: learnt, slots: make(chan struct{}, maxRefusing)}
+	return &refuser{ctx: ctx, recent: recent, slots: make(chan struct{}, maxRefusing)}
 }
 
 // learnRefused stores both ids of a refused sender before the acknowledgement: the next frame may have one of them alone. Further frames
 // of a flood cost the storage a read, since an erasure may have deleted the ids.
-func (b placing) learnRefused(ctx context.Context, m sessions.Message) error {
+func (p *placing) learnRefused(ctx context.Context, m sessions.Message) error {
 	if m.EncryptedID == "" || m.StaffID == "" {
 		return nil
 	}
 	pair := idPair{m.RobotCode, m.EncryptedID, m.StaffID}
-	if at, ok := b.refuser.learnt.Get(pair); ok && time.Since(at) < learntFor {
-		if linked, err := b.store.LinkedIDs(ctx, m.RobotCode, m.EncryptedID); err != nil || slices.Contains(linked, m.StaffID) {
+	if at, ok := p.learnt.Get(pair); ok && time.Since(at) < learntFor {
+		if linked, err := p.store.LinkedIDs(ctx, m.RobotCode, m.EncryptedID); err != nil || slices.Contains(linked, m.StaffID) {
 			return err
 		}
 	}
-	if err := b.store.LearnIDs(ctx, m); err != nil {
+	if err := p.store.LearnIDs(ctx, m); err != nil {
 		return err
 	}
-	b.refuser.learnt.Add(pair, time.Now())
+	p.learnt.Add(pair, time.Now())
 	return nil
 }
 

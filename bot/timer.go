@@ -16,7 +16,7 @@ func (b *Bot) newTimer() *schedule.Runner {
 		Store: b.cfg.Schedules, Replica: b.leases.Owner(), Leads: b.leads, Now: b.now, Location: b.cfg.Location, Grace: b.cfg.StaleAfter,
 		Settings: b.cfg.Planner.Settings, Metrics: b.cfg.Metrics,
 		Language: b.languages.OfText,
-		Serves:   placing{b}.serves,
+		Serves:   b.placing.serves,
 		Refuse:   b.handler.RefuseSchedule,
 		Accepted: b.wakeFor,
 	})

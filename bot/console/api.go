@@ -45,7 +45,7 @@ func (c *Console) apiLists() map[string]apiList {
 			}
 			var rows []sessions.Event
 			var next string
-			err = c.opened(r, private(s), key, "", func(ctx context.Context, lists pages.Lists) (err error) {
+			err = c.entry.opened(r, private(s), key, "", func(ctx context.Context, lists pages.Lists) (err error) {
 				rows, next, err = lists.Talk(ctx, key, p)
 				return err
 			})
@@ -119,7 +119,7 @@ func (c *Console) api(read apiList) http.Handler {
 		p, err := pageOf(r)
 		var req *request
 		if err == nil {
-			req, err = c.as(r, login, words)
+			req, err = c.entry.as(r, login, words)
 		}
 		var v answer
 		if err == nil {
@@ -206,7 +206,7 @@ func (c *Console) bearer(r *http.Request) (pages.Login, int) {
 	if !strings.EqualFold(scheme, "Bearer") {
 		return pages.Login{}, http.StatusUnauthorized
 	}
-	return c.enter(r, strings.TrimSpace(token))
+	return c.entry.enter(r, strings.TrimSpace(token))
 }
 
 func pageOf(r *http.Request) (pages.Page, error) {

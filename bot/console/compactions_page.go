@@ -48,7 +48,7 @@ func (c *Console) attempt(w http.ResponseWriter, r *request) error {
 	if v.Attempt, err = r.lists.Attempt(r.Context(), key, id); err != nil {
 		return err
 	}
-	err = c.opened(r, v.Private, key, "", func(ctx context.Context, lists pages.Lists) error { return v.read(ctx, r, lists, key, id) })
+	err = c.entry.opened(r, v.Private, key, "", func(ctx context.Context, lists pages.Lists) error { return v.read(ctx, r, lists, key, id) })
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,9 @@ type Rights struct {
 
 // Console is the handler of all pages.
 type Console struct {
-	*entry
+	cfg     Config
+	pages   *renderer
+	entry   *entry // logins, and the rights of a request
 	handler http.Handler
 	exports chan struct{} // semaphore
 }
@@ -91,49 +93,50 @@ func New(cfg Config) (*Console, error) {
 	if cfg.Currency != nil {
 		r.currency = cfg.Currency
 	}
-	c := &Console{exports: make(chan struct{}, maxExports), entry: &entry{
+	e := &entry{
 		cfg: cfg, pages: r, wrong: newThrottle(wrongEvery, wrongAtOnce), asked: newQuestions(), asking: &shares{most: maxIdentify, taken: map[string]int{}},
-	}}
-	if !c.hasLogins() {
-		c.code = newCode(cfg.ShowCode)
+	}
+	c := &Console{cfg: cfg, pages: r, entry: e, exports: make(chan struct{}, maxExports)}
+	if !e.hasLogins() {
+		e.code = newCode(cfg.ShowCode)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /static/", static())
-	mux.HandleFunc("GET /login", c.loginPage)
-	mux.HandleFunc("POST /login", c.login)
-	mux.HandleFunc("GET /login/dingtalk", c.beginLogin)
-	mux.HandleFunc("GET "+CallbackPath, c.endLogin)
-	mux.Handle("POST /logout", c.page(c.logout))
-	mux.Handle("GET /{$}", c.page(c.overview))
-	mux.Handle("GET /sessions", c.page(c.sessions))
-	mux.Handle("GET /sessions/{key}", c.page(c.session))
-	mux.Handle("GET /sessions/{key}/work", c.page(c.work))
-	mux.Handle("GET /compactions", c.page(c.compactions))
-	mux.Handle("GET /compactions/{session}/{id}", c.page(c.attempt))
-	mux.Handle("GET /memories", c.page(c.memories))
-	mux.Handle("GET /memories/{id}", c.page(c.memory))
-	mux.Handle("GET /sessions/{key}/search", c.wholeAction(c.search))
-	mux.Handle("GET /people", c.whole(c.people))
-	mux.Handle("POST /memories/{id}/promote", c.wholeAction(c.promote))
-	mux.Handle("GET /people/{id}", c.whole(c.person))
-	mux.Handle("GET /usage", c.page(c.usage))
-	mux.Handle("GET /restarts", c.whole(c.restarts))
-	mux.Handle("GET /attention", c.page(c.attention))
-	mux.Handle("GET /schedules", c.page(c.schedules))
-	mux.Handle("POST /schedules/{key}/{id}/cancel", c.action(c.cancelSchedule))
-	mux.Handle("GET /settings", c.whole(c.settings))
-	mux.Handle("GET /audit", c.page(c.audit))
-	mux.Handle("GET /privacy", c.page(c.privacy))
-	mux.Handle("GET /retention", c.whole(c.retention))
-	mux.Handle("POST /sessions/{key}/compact", c.action(c.compact))
-	mux.Handle("POST /debts/{key}/retry", c.action(c.retryDebt))
-	mux.Handle("POST /sessions/{key}/undo", c.action(c.undo))
-	mux.Handle("POST /memories/{id}/forget", c.action(c.forgetMemory))
-	mux.Handle("POST /people/{id}/forget", c.wholeAction(c.forgetPerson))
-	mux.Handle("GET /people/{id}/export", c.wholeAction(c.exportPerson))
-	mux.Handle("POST /messages/{id}/retry", c.action(c.retry))
+	mux.HandleFunc("GET /login", e.loginPage)
+	mux.HandleFunc("POST /login", e.login)
+	mux.HandleFunc("GET /login/dingtalk", e.beginLogin)
+	mux.HandleFunc("GET "+CallbackPath, e.endLogin)
+	mux.Handle("POST /logout", e.page(e.logout))
+	mux.Handle("GET /{$}", e.page(c.overview))
+	mux.Handle("GET /sessions", e.page(c.sessions))
+	mux.Handle("GET /sessions/{key}", e.page(c.session))
+	mux.Handle("GET /sessions/{key}/work", e.page(c.work))
+	mux.Handle("GET /compactions", e.page(c.compactions))
+	mux.Handle("GET /compactions/{session}/{id}", e.page(c.attempt))
+	mux.Handle("GET /memories", e.page(c.memories))
+	mux.Handle("GET /memories/{id}", e.page(c.memory))
+	mux.Handle("GET /sessions/{key}/search", e.wholeAction(c.search))
+	mux.Handle("GET /people", e.whole(c.people))
+	mux.Handle("POST /memories/{id}/promote", e.wholeAction(c.promote))
+	mux.Handle("GET /people/{id}", e.whole(c.person))
+	mux.Handle("GET /usage", e.page(c.usage))
+	mux.Handle("GET /restarts", e.whole(c.restarts))
+	mux.Handle("GET /attention", e.page(c.attention))
+	mux.Handle("GET /schedules", e.page(c.schedules))
+	mux.Handle("POST /schedules/{key}/{id}/cancel", e.action(c.cancelSchedule))
+	mux.Handle("GET /settings", e.whole(c.settings))
+	mux.Handle("GET /audit", e.page(c.audit))
+	mux.Handle("GET /privacy", e.page(c.privacy))
+	mux.Handle("GET /retention", e.whole(c.retention))
+	mux.Handle("POST /sessions/{key}/compact", e.action(c.compact))
+	mux.Handle("POST /debts/{key}/retry", e.action(c.retryDebt))
+	mux.Handle("POST /sessions/{key}/undo", e.action(c.undo))
+	mux.Handle("POST /memories/{id}/forget", e.action(c.forgetMemory))
+	mux.Handle("POST /people/{id}/forget", e.wholeAction(c.forgetPerson))
+	mux.Handle("GET /people/{id}/export", e.wholeAction(c.exportPerson))
+	mux.Handle("POST /messages/{id}/retry", e.action(c.retry))
 	c.routeAPI(mux)
-	mux.Handle("/", c.page(func(http.ResponseWriter, *request) error { return errNotFound }))
+	mux.Handle("/", e.page(func(http.ResponseWriter, *request) error { return errNotFound }))
 	c.handler = headers(http.NewCrossOriginProtection().Handler(http.MaxBytesHandler(mux, maxForm)))
 	return c, nil
 }

@@ -39,7 +39,7 @@ func (c *Console) memory(w http.ResponseWriter, r *request) error {
 	}
 	v := memoryView{m, values}
 	key, private := memory.PrivateSource(v.Values)
-	err = c.opened(r, private, key, "memory "+strconv.FormatInt(m.ID, 10), func(ctx context.Context, lists pages.Lists) (err error) {
+	err = c.entry.opened(r, private, key, "memory "+strconv.FormatInt(m.ID, 10), func(ctx context.Context, lists pages.Lists) (err error) {
 		v.Memory, v.Values, err = lists.Memory(ctx, m.ID)
 		return err
 	})
@@ -60,7 +60,7 @@ func (c *Console) forgetMemory(w http.ResponseWriter, r *request) error {
 	}
 	by := operator
 	by.Asking.GroupOnly = !r.whole() // its erasure takes copies of the memory too
-	err = c.audited(r, "forget", m.SourceSession, "memory "+strconv.FormatInt(m.ID, 10), func(ctx context.Context) error {
+	err = c.entry.audited(r, "forget", m.SourceSession, "memory "+strconv.FormatInt(m.ID, 10), func(ctx context.Context) error {
 		_, _, err := c.cfg.Manage.ForgetFact(ctx, by, m.ID)
 		if errors.Is(err, memory.ErrOthersKnow) {
 			return errOthersKnow
@@ -123,7 +123,7 @@ func (c *Console) forgetPerson(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	id := sessions.UserID(person)
-	err = c.auditedAs(r, pages.Action{Action: manage.ForgotPerson, Person: id}, func(ctx context.Context) error {
+	err = c.entry.auditedAs(r, pages.Action{Action: manage.ForgotPerson, Person: id}, func(ctx context.Context) error {
 		_, err := c.cfg.Manage.ForgetPerson(ctx, operator, id)
 		if errors.Is(err, memory.ErrTooOften) {
 			return badRequest{code: "error.too_often"}
@@ -212,7 +212,7 @@ func (c *Console) search(w http.ResponseWriter, r *request) error {
 			v.Hits, err = c.cfg.Search(ctx, draft.ReaderOf(draft.ChatOf(v.Session, events)), memory.Query{Text: v.Query, Limit: searchHits, Chars: searchChars})
 			return err
 		}
-		if err := c.opened(r, private(v.Session), key, "search", find); err != nil {
+		if err := c.entry.opened(r, private(v.Session), key, "search", find); err != nil {
 			return err
 		}
 	}
@@ -226,7 +226,7 @@ func (c *Console) promote(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	var shared memory.Memory
-	err = c.audited(r, "promote", m.SourceSession, "memory "+strconv.FormatInt(m.ID, 10), func(ctx context.Context) error {
+	err = c.entry.audited(r, "promote", m.SourceSession, "memory "+strconv.FormatInt(m.ID, 10), func(ctx context.Context) error {
 		var err error
 		shared, err = c.cfg.Manage.Promote(ctx, r.operator(), m.ID)
 		if _, ok := errors.AsType[manage.Refusal](err); ok {

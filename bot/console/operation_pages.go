@@ -75,7 +75,7 @@ func (c *Console) retry(w http.ResponseWriter, r *request) error {
 	if i < 0 {
 		return errNotFound
 	}
-	err = c.audited(r, "retry", dead[i].Key, "message "+strconv.FormatInt(id, 10), func(ctx context.Context) error {
+	err = c.entry.audited(r, "retry", dead[i].Key, "message "+strconv.FormatInt(id, 10), func(ctx context.Context) error {
 		_, err := c.cfg.Manage.RetryDeadLetter(ctx, operator, dead[i].Key, id)
 		return err
 	})
@@ -139,7 +139,7 @@ func (c *Console) compact(w http.ResponseWriter, r *request) error {
 	if policy := r.FormValue("policy"); policy != "" {
 		text = "policy=" + policy + " " + text
 	}
-	err = c.audited(r, "compact", key, "", func(ctx context.Context) error {
+	err = c.entry.audited(r, "compact", key, "", func(ctx context.Context) error {
 		return asBadRequest(c.cfg.Manage.RequestCompact(ctx, r.operator(), s, text))
 	})
 	if err != nil {
@@ -170,7 +170,7 @@ func (c *Console) retryDebt(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	err = c.audited(r, "retry_flush", s.Key, "", func(ctx context.Context) error { return c.cfg.Manage.RetryDebt(ctx, operator, s.Key) })
+	err = c.entry.audited(r, "retry_flush", s.Key, "", func(ctx context.Context) error { return c.cfg.Manage.RetryDebt(ctx, operator, s.Key) })
 	if err != nil {
 		return err
 	}

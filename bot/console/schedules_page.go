@@ -81,7 +81,7 @@ func (c *Console) cancelSchedule(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	err = c.audited(r, manage.Unscheduled, s.Key, "schedule "+strconv.FormatInt(id, 10), func(ctx context.Context) error {
+	err = c.entry.audited(r, manage.Unscheduled, s.Key, "schedule "+strconv.FormatInt(id, 10), func(ctx context.Context) error {
 		_, err := c.cfg.Manage.CancelSchedule(ctx, operator, s.Key, id)
 		return err
 	})

@@ -132,7 +132,7 @@ func (c *Console) session(w http.ResponseWriter, r *request) error {
 		v.Request = &request
 	}
 	v.Policies = slices.Sorted(maps.Keys(compaction.Policies))
-	err = c.opened(r, v.Private, key, "", func(ctx context.Context, lists pages.Lists) error { return v.read(ctx, r, lists, key) })
+	err = c.entry.opened(r, v.Private, key, "", func(ctx context.Context, lists pages.Lists) error { return v.read(ctx, r, lists, key) })
 	if err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ func (c *Console) undo(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return changed
 	}
-	err = c.audited(r, "undo", key, "compaction "+strconv.FormatInt(id, 10), func(ctx context.Context) error {
+	err = c.entry.audited(r, "undo", key, "compaction "+strconv.FormatInt(id, 10), func(ctx context.Context) error {
 		_, err := c.cfg.Manage.UndoCompaction(ctx, r.operator(), s, id)
 		switch {
 		case errors.Is(err, sessions.ErrConflict):

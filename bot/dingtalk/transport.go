@@ -176,15 +176,21 @@ func (t *Transport) Display() chat.Display {
 
 func showsCards(t *Transport) bool { return t.cards != nil && t.config.Cards.Template != "" }
 
+// markedDisplay shows turns on cards, and marks the questions. cards is nil without cards.
 type markedDisplay struct {
 	cards *card.Cards
-	*reaction.Reactions
+	marks *reaction.Reactions
 }
 
 var (
 	_ chat.Acknowledger = markedDisplay{}
 	_ chat.Queuer       = markedDisplay{}
 )
+
+// Acknowledge implements [chat.Acknowledger].
+func (d markedDisplay) Acknowledge(ctx context.Context, l sessions.Lease, e sessions.Event) {
+	d.marks.Acknowledge(ctx, l, e)
+}
 
 // Show implements [chat.Display].
 func (d markedDisplay) Show(ctx context.Context, s chat.Shown) chat.Live {

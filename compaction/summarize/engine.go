@@ -10,7 +10,7 @@ import (
 
 // Engine makes summaries, and neither plans nor stores. It is safe for concurrent use if its model is.
 type Engine struct {
-	*Summarizer
+	Summarizer *Summarizer
 }
 
 // Task is a range to summarize: the events (From, Through] of a session.

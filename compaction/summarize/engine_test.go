@@ -111,7 +111,7 @@ func TestNothingUnusableIsCommitted(t *testing.T) {
 		for policy := range compaction.Policies {
 			synctest.Test(t, func(t *testing.T) {
 				e := engine(ctxModel(func(ctx context.Context, _ CompleteRequest) (Completion, error) { return mode(ctx) }))
-				e.Backoff = time.Second
+				e.Summarizer.Backoff = time.Second
 				ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 				defer stop()
 				d, err := e.Summarize(ctx, taskOf(compaction.Policies[policy], compactiontest.Talk(30, 80)))

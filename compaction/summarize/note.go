@@ -10,8 +10,8 @@ import (
 // WriteNote is Summarize without a model: a gap note replaces the events. Too many notes are joined into one with the
 // oldest names.
 func (e *Engine) WriteNote(t Task) Draft {
-	note := GapNote(t.Events, e.Location, e.Language, hiddenIdentifiers)
-	fresh := sessions.NewSummary{StartSeq: t.From + 1, EndSeq: t.Through, Text: note, Tokens: e.Counter.Count(note)}
+	note := GapNote(t.Events, e.Summarizer.Location, e.Summarizer.Language, hiddenIdentifiers)
+	fresh := sessions.NewSummary{StartSeq: t.From + 1, EndSeq: t.Through, Text: note, Tokens: e.Summarizer.Counter.Count(note)}
 	d := Draft{Summaries: []sessions.NewSummary{fresh}}
 	if len(t.Active) < maxNotes {
 		return d
@@ -21,7 +21,7 @@ func (e *Engine) WriteNote(t Task) Draft {
 		texts = append(texts, a.Text)
 	}
 	joined := tokens.Shorten(strings.Join(texts, "\n"), maxNoteText, sessions.ReadCallOf(t.Active[0].StartSeq, t.From))
-	old := sessions.NewSummary{StartSeq: t.Active[0].StartSeq, EndSeq: t.From, Text: joined, Tokens: e.Counter.Count(joined), Level: 1}
+	old := sessions.NewSummary{StartSeq: t.Active[0].StartSeq, EndSeq: t.From, Text: joined, Tokens: e.Summarizer.Counter.Count(joined), Level: 1}
 	d.Summaries = []sessions.NewSummary{old, fresh}
 	return d
 }

@@ -14,7 +14,7 @@ import (
 // The model is asked at most once, the better text wins, and healing adds the rest.
 func (t *summaryRun) auditText(ctx context.Context, c chunkRequest, text string) string {
 	src := audit.Source{
-		Events: c.events, Previous: t.res.Text, Location: t.Location, Budget: t.Target, Count: t.Counter.Count, Cleaned: t.cleaned,
+		Events: c.events, Previous: t.res.Text, Location: t.summarizer.Location, Budget: t.Target, Count: t.summarizer.Counter.Count, Cleaned: t.cleaned,
 	}
 	by, most := src.Read(), t.longestSummary(c)
 	found := t.examineText(by, text, most)
@@ -25,7 +25,7 @@ func (t *summaryRun) auditText(ctx context.Context, c chunkRequest, text string)
 	}
 	// A model that ignores the length must neither fill the window nor stop compactions. The report names the losses.
 	if found.tokens > 0 {
-		text, _ = t.Counter.Shorten(text, t.draftLength(most), func(s string) string { return s })
+		text, _ = t.summarizer.Counter.Shorten(text, t.draftLength(most), func(s string) string { return s })
 		found.Findings, t.res.Trimmed = by.Compare(text), true
 	}
 	t.res.addFindings(found.Findings)
@@ -38,7 +38,7 @@ func (t *summaryRun) healText(text string, a audit.Findings) (healed string, cha
 	if a.Passed() {
 		return text, false
 	}
-	return audit.Heal(text, a, t.Target/compaction.RequiredShare, t.Counter.Count, t.Language)
+	return audit.Heal(text, a, t.Target/compaction.RequiredShare, t.summarizer.Counter.Count, t.summarizer.Language)
 }
 
 type draftCheck struct {
@@ -48,10 +48,10 @@ type draftCheck struct {
 }
 
 func (t *summaryRun) examineText(by audit.Reference, text string, most int) draftCheck {
-	found := draftCheck{Findings: by.Compare(text), lacks: t.layout.missingHeadings(text, t.Language)}
+	found := draftCheck{Findings: by.Compare(text), lacks: t.layout.missingHeadings(text, t.summarizer.Language)}
 	if most > 0 {
 		healed, _ := t.healText(text, found.Findings)
-		if n := t.Counter.Count(healed); n > most {
+		if n := t.summarizer.Counter.Count(healed); n > most {
 			found.tokens = n
 		}
 	}
@@ -62,7 +62,7 @@ func (t *summaryRun) examineText(by audit.Reference, text string, most int) draf
 // shorter than it.
 func (t *summaryRun) longestSummary(c chunkRequest) int {
 	most := t.MaxTokens
-	if source := compaction.TokensOf(c.events) + t.Counter.Count(t.res.Text); source > audit.LargeSource {
+	if source := compaction.TokensOf(c.events) + t.summarizer.Counter.Count(t.res.Text); source > audit.LargeSource {
 		if n := int(compaction.MaxRatio * float64(source)); most == 0 || n < most {
 			most = n
 		}
@@ -99,11 +99,11 @@ func (t *summaryRun) repairText(ctx context.Context, c chunkRequest, by audit.Re
 	if len(found.lacks) > 0 {
 		user += transcript.Fence("sections", strings.Join(found.lacks, "\n")) + "\n\n"
 	}
-	user += audit.RepairPrompt(text, found.Findings, found.tokens, t.draftLength(most), t.Language)
+	user += audit.RepairPrompt(text, found.Findings, found.tokens, t.draftLength(most), t.summarizer.Language)
 	system := t.writeInstructions(true)
-	used := t.Counter.Count(system) + int(float64(t.Counter.Count(user))*estimateMargin) + requestFrame
-	r := CompleteRequest{Model: t.model, System: system, User: user, MaxOutput: min(t.mostOutput(), t.Context-used)}
-	if r.MaxOutput < t.Counter.Count(text) {
+	used := t.summarizer.Counter.Count(system) + int(float64(t.summarizer.Counter.Count(user))*estimateMargin) + requestFrame
+	r := CompleteRequest{Model: t.model, System: system, User: user, MaxOutput: min(t.mostOutput(), t.summarizer.Context-used)}
+	if r.MaxOutput < t.summarizer.Counter.Count(text) {
 		return "", draftCheck{}, false // no room to write it again
 	}
 	_, mended, err := t.askModel(ctx, r, c.events)

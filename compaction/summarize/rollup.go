@@ -77,7 +77,7 @@ func (e *Engine) rawEvents(ctx context.Context, t Task) []sessions.Event {
 	for _, s := range t.Active {
 		count += s.MsgCount
 	}
-	most := min(maxRawRollUp, e.Context/2)
+	most := min(maxRawRollUp, e.Summarizer.Context/2)
 	if t.Raw == nil || count*tokens.MessageOverhead > most { // a log that is too long is not read
 		return nil
 	}

@@ -245,7 +245,7 @@ func TestStandInRollsUpToo(t *testing.T) {
 		return ok.answer(n, r)
 	}}
 	e := engine(m)
-	e.Name = "cheap"
+	e.Summarizer.Name = "cheap"
 	d, err := e.Summarize(t.Context(), taskOf(compaction.Policies["archive"], eventsFrom(81, 5, 80), segments(4, 400)...))
 	if err != nil || d.Report.RolledUp != 4 || d.Report.Fallback != "main" || m.models() != "cheap chat chat" {
 		t.Errorf("asked %s: %+v, %v", m.models(), d.Report, err)

@@ -104,7 +104,7 @@ func (s *Summarizer) Summarize(ctx context.Context, r Request) (Result, error) {
 }
 
 type summaryRun struct {
-	*Summarizer
+	summarizer *Summarizer
 	Request
 	layout  profileLayout
 	system  string
@@ -126,7 +126,7 @@ type summaryPart struct {
 }
 
 func (s *Summarizer) newRun(r Request) *summaryRun {
-	t := &summaryRun{Summarizer: s, Request: r, layout: layoutOf(r.Profile), model: s.Name, cleaned: transcript.Cleaner{}}
+	t := &summaryRun{summarizer: s, Request: r, layout: layoutOf(r.Profile), model: s.Name, cleaned: transcript.Cleaner{}}
 	t.system = t.writeInstructions(false)
 	t.limit = s.chunkLimit(r.Events)
 	for _, e := range r.Events {
@@ -136,17 +136,17 @@ func (s *Summarizer) newRun(r Request) *summaryRun {
 	if f := strings.TrimSpace(r.Focus); f != "" {
 		t.focus = transcript.Fence("focus", transcript.Clip(transcript.Clean(f), maxFocus)) + "\n\n"
 	}
-	t.fixed = t.Counter.Count(t.system) + t.Counter.Count(t.focus) + requestFrame
+	t.fixed = t.summarizer.Counter.Count(t.system) + t.summarizer.Counter.Count(t.focus) + requestFrame
 	return t
 }
 
 func (t *summaryRun) writer() transcript.Writer {
-	return transcript.Writer{Counter: t.Counter, Location: t.Location, Summaries: t.Summaries, Cleaner: t.cleaned}
+	return transcript.Writer{Counter: t.summarizer.Counter, Location: t.summarizer.Location, Summaries: t.Summaries, Cleaner: t.cleaned}
 }
 
 func (t *summaryRun) writeInstructions(repair bool) string {
 	return promptData{
-		Chinese: t.Language != "en", Target: t.Target, Sections: t.layout.sectionsIn(t.Language), Summaries: t.Summaries, Repair: repair,
+		Chinese: t.summarizer.Language != "en", Target: t.Target, Sections: t.layout.sectionsIn(t.summarizer.Language), Summaries: t.Summaries, Repair: repair,
 	}.String()
 }
 
@@ -186,11 +186,11 @@ func (t *summaryRun) nextChunk() chunkRequest {
 	if t.res.Text != "" {
 		// A summary made for a larger window must not fill this one.
 		var n int
-		previous, n = t.Counter.Shorten(t.res.Text, t.Context/4, func(s string) string { return transcript.Fence("previous-summary", s) + "\n\n" })
+		previous, n = t.summarizer.Counter.Shorten(t.res.Text, t.summarizer.Context/4, func(s string) string { return transcript.Fence("previous-summary", s) + "\n\n" })
 		fixed += n
 	}
 	most := t.mostOutput()
-	room := int(float64(t.Context-fixed-min(most, t.Context/4)) / estimateMargin)
+	room := int(float64(t.summarizer.Context-fixed-min(most, t.summarizer.Context/4)) / estimateMargin)
 	scribe, limit := t.writer(), min(t.limit, room)
 	t.rest = append(scribe.Split(t.rest[0], limit), t.rest[1:]...) // the limit may be lower than when they were split
 	text, n := scribe.Write(t.rest, limit)
@@ -205,10 +205,10 @@ func (t *summaryRun) nextChunk() chunkRequest {
 			text, n = whole, all
 		}
 	}
-	size := t.Counter.Count(text)
+	size := t.summarizer.Counter.Count(text)
 	return chunkRequest{
 		CompleteRequest: CompleteRequest{
-			Model: t.model, System: t.system, User: previous + t.focus + text, MaxOutput: max(1, min(most, t.Context-fixed-size)),
+			Model: t.model, System: t.system, User: previous + t.focus + text, MaxOutput: max(1, min(most, t.summarizer.Context-fixed-size)),
 		},
 		events: t.rest[:n], size: size,
 	}
@@ -232,14 +232,14 @@ func (t *summaryRun) summarizeNext(ctx context.Context) error {
 		}
 		fault, known := errors.AsType[ModelFault](err)
 		switch {
-		case known && (fault.Overflow() || fault.MayOverflow() && t.halved == 0 && c.size > t.Context/4) && t.halveChunk(&c):
+		case known && (fault.Overflow() || fault.MayOverflow() && t.halved == 0 && c.size > t.summarizer.Context/4) && t.halveChunk(&c):
 			try-- // the same chunk would overflow again; a smaller one is a new request
-		case (!known || fault.Temporary() && !fault.Overflow()) && try < t.Retries && t.model == t.Name:
-			if err := waitJittered(ctx, time.Duration(try)*t.Backoff); err != nil {
+		case (!known || fault.Temporary() && !fault.Overflow()) && try < t.summarizer.Retries && t.model == t.summarizer.Name:
+			if err := waitJittered(ctx, time.Duration(try)*t.summarizer.Backoff); err != nil {
 				return fmt.Errorf("summarize events %d to %d: %w", c.events[0].Seq, c.events[len(c.events)-1].Seq, err)
 			}
 		case t.model != "":
-			t.model, t.limit, t.halved = "", t.chunkLimit(t.rest), maxHalved
+			t.model, t.limit, t.halved = "", t.summarizer.chunkLimit(t.rest), maxHalved
 			c = t.nextChunk()
 		default:
 			zerolog.Ctx(ctx).Error().Err(err).Str("model", nameOf(c.Model)).Int("attempts", try).Msg("Summary given up")
@@ -258,8 +258,8 @@ var reminders = map[string]string{
 }
 
 func (t *summaryRun) remind(c *chunkRequest) {
-	reminder := "\n\n" + reminders[compaction.Language(t.Language)]
-	if n := t.Counter.Count(reminder); !strings.HasSuffix(c.User, reminder) && c.MaxOutput > n {
+	reminder := "\n\n" + reminders[compaction.Language(t.summarizer.Language)]
+	if n := t.summarizer.Counter.Count(reminder); !strings.HasSuffix(c.User, reminder) && c.MaxOutput > n {
 		c.User, c.MaxOutput = c.User+reminder, c.MaxOutput-n
 	}
 }
@@ -280,16 +280,16 @@ func (t *summaryRun) halveChunk(c *chunkRequest) bool {
 }
 
 func (t *summaryRun) askModel(ctx context.Context, r CompleteRequest, events []sessions.Event) (Completion, string, error) {
-	a, err := t.Model.Complete(ctx, r)
+	a, err := t.summarizer.Model.Complete(ctx, r)
 	t.res.Usage, t.res.Cost, t.res.Calls, t.res.Model = t.res.Usage.Add(a.Usage), t.res.Cost+a.Cost, t.res.Calls+1, cmp.Or(a.Model, t.res.Model)
 	if err != nil {
 		return a, "", err
 	}
 	text := reasoning.Strip(a.Text)
-	tokens := t.Counter.Count(text)
+	tokens := t.summarizer.Counter.Count(text)
 	against := audit.ReplyContext{
-		Source: compaction.TokensOf(events) + t.Counter.Count(t.res.Text), Got: tokens, Events: events, Previous: t.res.Text,
-		Request: r.System, Language: t.Language,
+		Source: compaction.TokensOf(events) + t.summarizer.Counter.Count(t.res.Text), Got: tokens, Events: events, Previous: t.res.Text,
+		Request: r.System, Language: t.summarizer.Language,
 	}
 	if err := audit.CheckReply(a.Reply, against); err != nil {
 		return a, "", err
@@ -299,13 +299,13 @@ func (t *summaryRun) askModel(ctx context.Context, r CompleteRequest, events []s
 
 func (t *summaryRun) acceptText(ctx context.Context, c chunkRequest, a Completion, text string) {
 	text = t.auditText(ctx, c, text)
-	t.res.Text, t.res.Tokens, t.res.Model, t.rest = text, t.Counter.Count(text), a.Model, t.rest[len(c.events):]
+	t.res.Text, t.res.Tokens, t.res.Model, t.rest = text, t.summarizer.Counter.Count(text), a.Model, t.rest[len(c.events):]
 	last := c.events[len(c.events)-1]
 	if len(t.rest) == 0 || t.rest[0].Role == sessions.RoleUser && last.Role != sessions.RoleUser {
 		t.done = summaryPart{t.res.Text, t.res.Tokens, last.Seq}
 		t.res.Through = last.Seq
 	}
-	if t.model != t.Name {
+	if t.model != t.summarizer.Name {
 		t.res.Fallback = a.Model
 	}
 }

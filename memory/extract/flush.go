@@ -22,7 +22,7 @@ const knownShown = 30
 // [sessions.Session.FlushFailures] in a row. See [Outcome.Passed].
 func (f *Flusher) Flush(ctx context.Context, d FlushRequest) (Outcome, error) {
 	at := d.Session.FlushedSeq
-	r := &flushRun{Flusher: f, due: d, model: f.Name, limit: f.Context, end: at, out: Outcome{Nothing: true, Through: at, Refused: map[string]int{}}}
+	r := &flushRun{flusher: f, due: d, model: f.Name, limit: f.Context, end: at, out: Outcome{Nothing: true, Through: at, Refused: map[string]int{}}}
 	err := r.readRange(ctx)
 	r.out.Lost, r.out.LostCost, r.out.LostModel = r.paid, r.paidCost, r.paidBy
 	return r.out, err

@@ -109,7 +109,7 @@ var (
 
 // flushRun is a queue of events, and a cursor behind it.
 type flushRun struct {
-	*Flusher
+	flusher  *Flusher
 	due      FlushRequest
 	model    string
 	limit    int // tokens of a transcript; it shrinks when the model finds a request too long

@@ -31,7 +31,7 @@ func (r *flushRun) nextPart(ctx context.Context) (flushPart, error) {
 		known = append(slices.Clone(r.fresh), nearest...)
 	}
 	var sys strings.Builder
-	if err := promptTemplate.Execute(&sys, map[string]any{"Chinese": r.Language != "en", "Max": draft.MaxFacts}); err != nil {
+	if err := promptTemplate.Execute(&sys, map[string]any{"Chinese": r.flusher.Language != "en", "Max": draft.MaxFacts}); err != nil {
 		return flushPart{}, fmt.Errorf("write flush prompt: %w", err)
 	}
 	p := flushPart{known: r.knownFacts(known)}
@@ -41,7 +41,7 @@ func (r *flushRun) nextPart(ctx context.Context) (flushPart, error) {
 
 func (r *flushRun) reader() memory.Reader {
 	chat := draft.ChatOf(r.due.Session, r.page)
-	chat.Reads = r.Reads
+	chat.Reads = r.flusher.Reads
 	return draft.ReaderOf(chat)
 }
 
@@ -68,11 +68,11 @@ func (r *flushRun) searchKnown(ctx context.Context, reader memory.Reader, events
 			break
 		}
 	}
-	hits, err := r.Store.Search(ctx, reader, memory.Query{Text: strings.Join(words, "\n"), Limit: knownShown, From: memory.FromMemories})
+	hits, err := r.flusher.Store.Search(ctx, reader, memory.Query{Text: strings.Join(words, "\n"), Limit: knownShown, From: memory.FromMemories})
 	if err != nil {
 		return nil, err
 	}
-	pinned, err := r.Store.Pinned(ctx, reader, knownShown)
+	pinned, err := r.flusher.Store.Pinned(ctx, reader, knownShown)
 	if err != nil {
 		return nil, err
 	}
@@ -96,13 +96,13 @@ func (r *flushRun) searchKnown(ctx context.Context, reader memory.Reader, events
 // knownFacts fill at most an eighth of the window. They stand after the transcript, so that old facts never displace new ones.
 func (r *flushRun) knownFacts(known []memory.Memory) string {
 	var b strings.Builder
-	room := r.Context / 8
+	room := r.flusher.Context / 8
 	for _, m := range known {
 		line := fmt.Sprintf("- [#%d] %s\n", m.ID, m.Content)
 		if m.ID == 0 {
 			line = "- " + m.Content + "\n"
 		}
-		if room -= r.Count(line); room < 0 {
+		if room -= r.flusher.Count(line); room < 0 {
 			break
 		}
 		b.WriteString(line)
@@ -110,24 +110,24 @@ func (r *flushRun) knownFacts(known []memory.Memory) string {
 	if b.Len() == 0 {
 		return ""
 	}
-	return "\n\n" + r.Fence("known", b.String())
+	return "\n\n" + r.flusher.Fence("known", b.String())
 }
 
 // fitPart adds events within span and limit. The answer gets at least a quarter of the window, and input and output
 // together fit into it.
 func (r *flushRun) fitPart(p flushPart) flushPart {
 	schema, _ := json.Marshal(p.Schema) // maps, strings and integers can't fail
-	fixed := r.Count(p.System) + r.Count(p.Description+string(schema)) + r.Count(p.known) + requestFrame
-	room := int(float64(r.Context-fixed-min(maxAnswer, r.Context/4)) / estimateMargin)
+	fixed := r.flusher.Count(p.System) + r.flusher.Count(p.Description+string(schema)) + r.flusher.Count(p.known) + requestFrame
+	room := int(float64(r.flusher.Context-fixed-min(maxAnswer, r.flusher.Context/4)) / estimateMargin)
 	limit := min(r.limit, room)
 	r.cutFirst(limit)
 	all := r.queue
 	if r.span > 0 && r.span < len(all) {
 		all = all[:r.span]
 	}
-	text, n := r.Render(all, limit)
-	p.Model, p.events, p.transcriptTokens, p.User = r.model, all[:n], r.Count(text), text+p.known
-	p.MaxOutput = max(1, min(maxAnswer, r.Context-fixed-p.transcriptTokens))
+	text, n := r.flusher.Render(all, limit)
+	p.Model, p.events, p.transcriptTokens, p.User = r.model, all[:n], r.flusher.Count(text), text+p.known
+	p.MaxOutput = max(1, min(maxAnswer, r.flusher.Context-fixed-p.transcriptTokens))
 	return p
 }
 

@@ -82,7 +82,7 @@ func (r *flushRun) fillQueue(ctx context.Context) (more bool, err error) {
 	if r.end >= r.due.Through {
 		return false, nil
 	}
-	if r.Talk != nil && r.before == nil && r.end > 0 {
+	if r.flusher.Talk != nil && r.before == nil && r.end > 0 {
 		earlier, err := r.readPage(ctx, max(0, r.end-lookBack), r.end)
 		if err != nil {
 			return false, err
@@ -98,8 +98,8 @@ func (r *flushRun) fillQueue(ctx context.Context) (more bool, err error) {
 		r.end = events[page-1].Seq
 	}
 	r.page = events
-	if r.Talk != nil { // commands are left out with their answers, also if a page ends between the two
-		r.page = r.Talk(append(r.before, events...))
+	if r.flusher.Talk != nil { // commands are left out with their answers, also if a page ends between the two
+		r.page = r.flusher.Talk(append(r.before, events...))
 		for len(r.page) > 0 && len(events) > 0 && r.page[0].Seq < events[0].Seq {
 			r.page = r.page[1:]
 		}
@@ -113,7 +113,7 @@ func (r *flushRun) fillQueue(ctx context.Context) (more bool, err error) {
 }
 
 func (r *flushRun) readPage(ctx context.Context, from, through int64) ([]sessions.Event, error) {
-	events, err := r.Store.Range(ctx, r.due.Session.Key, from, through, page)
+	events, err := r.flusher.Store.Range(ctx, r.due.Session.Key, from, through, page)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrStorage, err)
 	}
@@ -263,7 +263,7 @@ func (r *flushRun) commitFacts(ctx context.Context, through int64, drafts []memo
 	if !last {
 		epoch = r.due.Session.FlushEpoch // the cycle is flushed with its last part
 	}
-	got, err := r.Store.Flush(ctx, r.due.Lease, memory.Flush{
+	got, err := r.flusher.Store.Flush(ctx, r.due.Lease, memory.Flush{
 		From: r.out.Through, Through: through, Gen: r.due.Session.Gen, Epoch: epoch, Last: last, Trigger: r.due.Trigger,
 		Drafts: drafts, Usage: r.paid, Cost: r.paidCost, Model: model,
 	})
@@ -286,7 +286,7 @@ func (r *flushRun) commitFacts(ctx context.Context, through int64, drafts []memo
 // A fact without a known source gets the range of all events, by which an erasure of one finds it.
 func (r *flushRun) routeFacts(events []sessions.Event, s draft.Save) []memory.Draft {
 	chat := draft.ChatOf(r.due.Session, r.page) // a named person may have spoken in another part
-	chat.Said, chat.Location, chat.TaskTTL = events, r.Location, r.TaskTTL
+	chat.Said, chat.Location, chat.TaskTTL = events, r.flusher.Location, r.flusher.TaskTTL
 	drafts, refused := draft.RouteFacts(s.Facts, chat)
 	for kind, n := range s.Refused {
 		r.out.Refused[kind] += n

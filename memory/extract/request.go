@@ -18,9 +18,9 @@ import (
 // After an unusable answer it asks once more with the reason, after an overflow for half, after a refusal without known
 // facts. At last the chat's model replaces the flush's own, for this part and those to come.
 func (r *flushRun) askModel(ctx context.Context, p *flushPart) (save draft.Save, c memory.ToolCallResult, err error) {
-	whole, alone := r.span == 0 && r.model == r.Name, len(p.events) == 1 && (r.proved || len(r.pending) == 0)
+	whole, alone := r.span == 0 && r.model == r.flusher.Name, len(p.events) == 1 && (r.proved || len(r.pending) == 0)
 	for again := whole || alone; ; {
-		c, err = r.Model.Call(ctx, p.CallRequest)
+		c, err = r.flusher.Model.Call(ctx, p.CallRequest)
 		r.out.Calls++
 		r.out.Usage, r.out.Cost = r.out.Usage.Add(c.Usage), r.out.Cost+c.Cost
 		r.paid, r.paidCost, r.paidBy = r.paid.Add(c.Usage), r.paidCost+c.Cost, cmp.Or(c.Model, r.paidBy)
@@ -42,7 +42,7 @@ func (r *flushRun) askModel(ctx context.Context, p *flushPart) (save draft.Save,
 			r.bare, p.known = true, ""
 			*p = r.fitPart(*p)
 		case r.model != "":
-			r.model, r.limit, r.halved, again = "", r.Context, maxHalved, false
+			r.model, r.limit, r.halved, again = "", r.flusher.Context, maxHalved, false
 			*p = r.fitPart(*p)
 		default:
 			return draft.Save{}, c, err
@@ -59,18 +59,18 @@ func (r *flushRun) addReasons(p *flushPart, c memory.ToolCallResult, why error) 
 		switch text := reasoning.Strip(c.Text); {
 		case text == "":
 		case written.IsTalk(text): // it has nothing of the events
-			r.addNote(p, callOnly[r.Language == "en"])
+			r.addNote(p, callOnly[r.flusher.Language == "en"])
 		default:
-			p.User = r.Fence("notes", text)
+			p.User = r.flusher.Fence("notes", text)
 		}
 		return
 	}
 	ask := "上一次调用 memory_save 什么也没存下，原因在围栏里。请改正后再调用一次；太长的一条，只写要点。"
-	if r.Language == "en" {
+	if r.flusher.Language == "en" {
 		ask = "The last call of memory_save stored nothing; the reasons are between the fences. Call it again without these faults; of an item that was too long, save the essence."
 	}
 	reasons := []rune(why.Error())
-	r.addNote(p, ask+"\n"+r.Fence("refused", string(reasons[:min(len(reasons), maxReasons)])))
+	r.addNote(p, ask+"\n"+r.flusher.Fence("refused", string(reasons[:min(len(reasons), maxReasons)])))
 }
 
 // callOnly follows the events after a reply to them, in Chinese, or in English.
@@ -82,7 +82,7 @@ var callOnly = map[bool]string{
 func (r *flushRun) addNote(p *flushPart, note string) {
 	note = "\n\n" + note
 	p.User += note
-	p.MaxOutput = max(1, p.MaxOutput-r.Count(note))
+	p.MaxOutput = max(1, p.MaxOutput-r.flusher.Count(note))
 }
 
 // Never kept facts are nothing to save.
@@ -105,7 +105,7 @@ const leastPiece = 100
 
 // cutFirst replaces a too long next event by pieces, so that its middle is read too. Results of tools are read like
 // messages: after the next compaction no view has them.
-func (r *flushRun) cutFirst(limit int) { r.replaceFirst(r.Split(r.queue[0], limit)) }
+func (r *flushRun) cutFirst(limit int) { r.replaceFirst(r.flusher.Split(r.queue[0], limit)) }
 
 // cutInTwo reports whether the next event was long enough.
 func (r *flushRun) cutInTwo() bool {
@@ -121,8 +121,8 @@ func (r *flushRun) cutInTwo() bool {
 }
 
 func (r *flushRun) cleanText(text string) string {
-	if r.Clean != nil {
-		return r.Clean(text)
+	if r.flusher.Clean != nil {
+		return r.flusher.Clean(text)
 	}
 	return redact.Secrets(text)
 }
@@ -150,7 +150,7 @@ func withTexts(e sessions.Event, texts []string) (cut []sessions.Event) {
 }
 
 // Transcripts have texts as JSON.
-func (r *flushRun) tokensOf(text string) int { return r.Count(fmt.Sprintf("%q", text)) }
+func (r *flushRun) tokensOf(text string) int { return r.flusher.Count(fmt.Sprintf("%q", text)) }
 
 func (r *flushRun) cutPieces(body string, room int) []string {
 	tokens, chars := r.tokensOf(body), len([]rune(body))

@@ -68,7 +68,7 @@ func (r *flushRun) settlePending(ctx context.Context) error {
 func (r *flushRun) modelWorks(ctx context.Context) bool {
 	was := *r
 	text := "发布日期定在 5 月 20 日，由 Alice 负责。"
-	if r.Language == "en" {
+	if r.flusher.Language == "en" {
 		text = "The release is due on 20 May, and Alice owns it."
 	}
 	r.queue = []sessions.Event{{Role: sessions.RoleUser, Content: text}}

@@ -24,7 +24,7 @@ type Reload struct {
 }
 
 type reloader struct {
-	*gateway
+	gateway *gateway
 	Reload
 	total *prometheus.CounterVec
 }
@@ -74,29 +74,29 @@ func (r *reloader) run(ctx context.Context) {
 	for _, w := range next.Warnings {
 		log.Warn().Msg(w)
 	}
-	if _, restart := r.cfg.Changes(next); len(restart) > 0 {
+	if _, restart := r.gateway.cfg.Changes(next); len(restart) > 0 {
 		log.Warn().Strs("keys", restart).Msg("Changed keys need a restart")
 	}
-	changed, _ := r.inForce.Swap(next).Changes(next)
+	changed, _ := r.gateway.inForce.Swap(next).Changes(next)
 	r.total.WithLabelValues(reloadApplied).Inc()
 	log.Info().Strs("keys", changed).Msg("Configuration reloaded")
 }
 
 // apply keeps the client of unchanged models, which knows the models that are down.
 func (r *reloader) apply(next *config.Config) error {
-	model := r.model
-	if !reflect.DeepEqual(r.inForce.Load().LLM, next.LLM) {
+	model := r.gateway.model
+	if !reflect.DeepEqual(r.gateway.inForce.Load().LLM, next.LLM) {
 		var err error
 		if model, err = OpenModel(next); err != nil {
 			return err
 		}
 	}
-	if err := r.bot.Reload(reloadable(next, model)); err != nil {
+	if err := r.gateway.bot.Reload(reloadable(next, model)); err != nil {
 		return err
 	}
-	if model != r.model {
-		r.model.Close() // calls in progress finish
-		r.model = model
+	if model != r.gateway.model {
+		r.gateway.model.Close() // calls in progress finish
+		r.gateway.model = model
 	}
 	r.Level.Set(next.Log.Level)
 	return nil
