@@ -31,8 +31,7 @@ func TestDeathWhileAccepting(t *testing.T) {
 			url := sqltest.URL(t)
 			other, pool := open(t, url)
 			k := &killer{pool: pool}
-			s := must[*sql.Store](t)(sql.OpenTraced(t.Context(), sql.Options{URL: url, MaxConns: 1}, k))
-			t.Cleanup(s.Close)
+			s := openTraced(t, url, 1, k)
 			must[time.Time](t)(other.Beat(t.Context(), "a"))
 			key := sessions.NewKey(robot, "cid", "")
 			m := sessions.Message{
@@ -128,8 +127,7 @@ func TestPlainMessageIsOnePipeline(t *testing.T) {
 	url := sqltest.URL(t)
 	_, pool := open(t, url)
 	k := &killer{pool: pool}
-	s := must[*sql.Store](t)(sql.OpenTraced(t.Context(), sql.Options{URL: url, MaxConns: 1}, k))
-	t.Cleanup(s.Close)
+	s := openTraced(t, url, 1, k)
 	must[time.Time](t)(s.Beat(t.Context(), "a"))
 	key := sessions.NewKey(robot, "cid", "")
 	m := sessions.Message{

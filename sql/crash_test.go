@@ -11,7 +11,6 @@ import (
 
 	"ebb/memory"
 	"ebb/sessions"
-	"ebb/sql"
 	"ebb/sql/sqltest"
 )
 
@@ -72,11 +71,7 @@ func TestDeathAtEveryStatement(t *testing.T) {
 	url := sqltest.URL(t)
 	_, pool := open(t, url)
 	k := &killer{pool: pool}
-	s, err := sql.OpenTraced(t.Context(), sql.Options{URL: url, MaxConns: 1}, k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
+	s := openTraced(t, url, 1, k)
 	c := newChat(t, s, "cid", "u", false)
 	c.result("said by a tool")
 	c.result("said by another")

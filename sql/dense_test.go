@@ -14,7 +14,9 @@ import (
 	"ebb/memory"
 	"ebb/memory/embed"
 	"ebb/sql"
+	"ebb/sql/pg"
 	"ebb/sql/sqltest"
+	"ebb/sql/vectors"
 )
 
 // Sets of facts or messages with a question for each. Those of byMeaning share no word, but one group of synonyms;
@@ -145,10 +147,11 @@ func (r *rig) plant() map[string]string {
 // difference in the result.
 func TestFusedIsNeverBelowTheBetterSide(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, sqltest.URL(t), openaitest.Options{})
+	url := sqltest.URL(t)
+	r := newRig(t, url, openaitest.Options{})
 	asks := r.plant()
 	r.fill()
-	server, err := r.dense.ServerCompares(t.Context())
+	server, err := vectors.NewComparer(openDB(t, pg.Options{URL: url})).ServerCompares(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +183,7 @@ func TestServerComparesAsWeDo(t *testing.T) {
 		execute(t, pool, "DROP EXTENSION IF EXISTS vector; CREATE SCHEMA hidden; CREATE EXTENSION vector SCHEMA hidden")
 	}
 	without := r.search5(t, asks)
-	if has, err := r.dense.ServerCompares(t.Context()); err != nil || has {
+	if has, err := vectors.NewComparer(openDB(t, pg.Options{URL: url})).ServerCompares(t.Context()); err != nil || has {
 		t.Fatalf("a server without the type compares vectors: %v", err)
 	}
 	if available {
@@ -198,7 +201,7 @@ func TestServerComparesAsWeDo(t *testing.T) {
 	t.Cleanup(again.Close)
 	r.dense = again
 	with := r.search5(t, asks)
-	if has, err := again.ServerCompares(t.Context()); err != nil || !has {
+	if has, err := vectors.NewComparer(openDB(t, pg.Options{URL: url})).ServerCompares(t.Context()); err != nil || !has {
 		t.Fatalf("a server with the type does not compare vectors: %v", err)
 	}
 	for question := range asks {

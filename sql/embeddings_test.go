@@ -17,6 +17,7 @@ import (
 	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/sqltest"
+	"ebb/sql/vectors"
 )
 
 // sent are the texts that a server was asked to embed, in order.
@@ -187,15 +188,15 @@ func TestErasedTextGetsNoVector(t *testing.T) {
 		t.Fatal(err)
 	}
 	execute(t, pool, "DELETE FROM memories WHERE id = $1", id)
-	vectors := make([][]float32, len(texts))
+	made := make([][]float32, len(texts))
 	for i := range texts {
-		vectors[i] = []float32{1, 2, 3}
+		made[i] = []float32{1, 2, 3}
 	}
-	if err := r.dense.KeepVectors(t.Context(), model, texts, vectors); err != nil {
+	if err := r.dense.KeepVectors(t.Context(), model, texts, made); err != nil {
 		t.Fatal(err)
 	}
 	for _, secret := range []string{"a secret message", "a secret fact"} {
-		hash := sql.EmbeddingHash(secret)
+		hash := vectors.Hash(secret)
 		if !slices.ContainsFunc(texts, func(u memory.Unembedded) bool { return bytes.Equal(u.Hash, hash) }) {
 			t.Errorf("the hash of %q is another in the database", secret)
 		}
@@ -208,7 +209,7 @@ func TestErasedTextGetsNoVector(t *testing.T) {
 	}
 }
 
-// A session that is deleted takes its vectors along, and one of the same key starts empty.
+// A session that is deleted takes its made along, and one of the same key starts empty.
 func TestDeletedSessionHasNoVectors(t *testing.T) {
 	t.Parallel()
 	url := sqltest.URL(t)
@@ -271,7 +272,7 @@ func TestVectorsGoWithTheirTexts(t *testing.T) {
 	r.fill()
 	vectors := func(content string) int {
 		t.Helper()
-		return number(t, pool, "SELECT count(*) FROM embeddings WHERE content_hash = $1", sql.EmbeddingHash(content))
+		return number(t, pool, "SELECT count(*) FROM embeddings WHERE content_hash = $1", vectors.Hash(content))
 	}
 	quote := sessions.QuoteLead(zhangNick, "my number is "+secret) + "thanks"
 	if vectors(quote) != 1 || vectors("the fair is over") != 2 || vectors("the fair is in May") != 1 {

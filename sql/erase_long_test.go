@@ -97,8 +97,7 @@ func TestErasureOverALongSummary(t *testing.T) {
 			url := sqltest.URL(t)
 			_, pool := open(t, url)
 			h := &held{since: map[*pgx.Conn]time.Time{}, ended: map[*pgx.Conn]time.Time{}}
-			s := must[*sql.Store](t)(sql.OpenTraced(t.Context(), sql.Options{URL: url, MaxConns: 4}, h))
-			t.Cleanup(s.Close)
+			s := openTraced(t, url, 4, h)
 			c := newChat(t, s, "cid", "u", false) // 1 and 2
 			events := 1000
 			if name == "events" {

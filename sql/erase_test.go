@@ -239,8 +239,7 @@ func TestDeletedIsNowhere(t *testing.T) {
 	url := sqltest.URL(t)
 	_, pool := open(t, url)
 	l := &late{word: "-- name: SessionDelete"}
-	s := must[*sql.Store](t)(sql.OpenTraced(t.Context(), sql.Options{URL: url, MaxConns: 2}, l))
-	t.Cleanup(s.Close)
+	s := openTraced(t, url, 2, l)
 	c, neighbour := newChat(t, s, "cid", "u", false), newChat(t, s, "other", "u", false)
 	neighbour.save(group(neighbour, "the neighbour's"))
 	plant(t, s, c)

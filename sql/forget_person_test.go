@@ -347,11 +347,7 @@ func TestErasureWaitsForTheDiskOnce(t *testing.T) {
 				f.From = memory.Asking{Lease: asked.Lease, Event: asked.EventID, Language: "zh"}
 			}
 			k := &killer{}
-			s, err := sql.OpenTraced(t.Context(), sql.Options{URL: url, MaxConns: 1}, k)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Close()
+			s := openTraced(t, url, 1, k)
 			k.seen = nil
 			if done := must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), f)); done.Sessions != 3 {
 				t.Errorf("%d sessions were changed, want 3", done.Sessions)

@@ -7,12 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
 	"ebb/sql/sqltest"
 )
 
@@ -39,9 +41,10 @@ func TestFrozenInATransaction(t *testing.T) {
 			must[time.Time](t)(s.Beat(t.Context(), "a"))
 			a := must[sessions.Accepted](t)(s.Accept(t.Context(), "a", key, m))
 
+			frozen := openDB(t, pg.Options{URL: o.URL, DirectURL: o.DirectURL, Pooler: o.Pooler, MaxConns: 2})
 			holds, thaw, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 			go func() {
-				ended <- s.Hold(t.Context(), a.Lease, func() error { close(holds); <-thaw; return nil })
+				ended <- frozen.WithLease(t.Context(), a.Lease, func(pgx.Tx, *dbsqlc.Session) error { close(holds); <-thaw; return nil })
 			}()
 			<-holds
 			began := time.Now()

@@ -105,8 +105,7 @@ func TestTokensOfAskersAreOnePipeline(t *testing.T) {
 	url := sqltest.URL(t)
 	_, pool := open(t, url)
 	k := &killer{pool: pool}
-	s := must[*sql.Store](t)(sql.OpenTraced(t.Context(), sql.Options{URL: url, MaxConns: 1}, k))
-	t.Cleanup(s.Close)
+	s := openTraced(t, url, 1, k)
 	for n := range 2 { // the first one reads the key of the day
 		k.seen = nil
 		if err := s.SpendTokens(t.Context(), robot, map[sessions.UserID]int{"u1": 10, "u2": 20, "u3": 30}); err != nil {
@@ -127,8 +126,7 @@ func TestDayOfMuchUsage(t *testing.T) {
 	url := sqltest.URL(t)
 	_, pool := open(t, url)
 	sums := &statementCount{word: "-- name: SpendDay"}
-	s := must[*sql.Store](t)(sql.OpenTraced(t.Context(), sql.Options{URL: url, MaxConns: 4}, sums))
-	t.Cleanup(s.Close)
+	s := openTraced(t, url, 4, sums)
 	c := newChat(t, s, "cid", "u1", false)
 	execute(t, pool, `INSERT INTO model_usage (session_key, day, kind, person, prompt_tokens)
 		SELECT $1, (now() AT TIME ZONE 'UTC')::date, 'turn', 'p' || i, 1 FROM generate_series(1, 2000) i`, c.reader.Key)

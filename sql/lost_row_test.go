@@ -9,7 +9,6 @@ import (
 
 	"ebb/memory"
 	"ebb/sessions"
-	"ebb/sql"
 	"ebb/sql/sqltest"
 )
 
@@ -108,8 +107,7 @@ func TestLostRowRestoredTwice(t *testing.T) {
 	url := sqltest.URL(t)
 	other, pool := open(t, url)
 	trace := &late{word: "-- name: SessionsMissing"}
-	s := must[*sql.Store](t)(sql.OpenTraced(t.Context(), sql.Options{URL: url, MaxConns: 3}, trace))
-	t.Cleanup(s.Close)
+	s := openTraced(t, url, 3, trace)
 	c := newChat(t, s, "cid", "u", false)
 	must[sessions.Accepted](t)(s.Accept(t.Context(), "a", c.reader.Key, sessions.Message{RobotCode: robot, ConversationID: "cid", ConversationType: sessions.Group, ID: "next", SenderID: "u", Text: "hi"}))
 	v := must[sessions.View](t)(s.Begin(t.Context(), c.lease, 5))

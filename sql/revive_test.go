@@ -63,8 +63,7 @@ func TestAcceptedWhileDeleted(t *testing.T) {
 				url := sqltest.URL(t)
 				_, pool := open(t, url)
 				trace := &late{word: "-- name: SessionDelete"}
-				s := must[*sql.Store](t)(sql.OpenTraced(t.Context(), sql.Options{URL: url, MaxConns: 3}, trace))
-				t.Cleanup(s.Close)
+				s := openTraced(t, url, 3, trace)
 				dm := newChat(t, s, "dm", zhangID, true)
 				execute(t, pool, "UPDATE dingtalk_sessions SET conversation_type = '1'")
 				run(func() { remove(t, s, dm) }, func() pgx.Tx { return accepting(t, pool, dm, zhangID, "悄悄说 "+secret) }, trace)

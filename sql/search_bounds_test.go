@@ -1,7 +1,9 @@
 package sql_test
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -49,12 +51,29 @@ func (c *chat) load(pool *pgxpool.Pool, texts ...string) {
 func counting(t *testing.T, url string) (*chat, *atomic.Int64) {
 	t.Helper()
 	read := new(atomic.Int64)
-	s, err := sql.OpenCounted(t.Context(), sql.Options{URL: url}, read)
+	s, err := sql.Open(t.Context(), sql.Options{URL: url, Configure: func(c *pgxpool.Config) {
+		dial := c.ConnConfig.DialFunc
+		c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := dial(ctx, network, addr)
+			return &counted{conn, read}, err
+		}
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
 	return newChat(t, s, "cid", "zhang", false), read
+}
+
+type counted struct {
+	net.Conn
+	read *atomic.Int64
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.read.Add(int64(n))
+	return n, err
 }
 
 // long is a text of about 5 KB with some words that all such texts have, and hundreds that are its own.

@@ -9,7 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"ebb/sessions"
-	"ebb/sql"
+	"ebb/sql/limits"
+	"ebb/sql/pg"
 	"ebb/sql/sqltest"
 )
 
@@ -59,41 +60,41 @@ func TestWindowsOverMidnight(t *testing.T) {
 	t.Parallel()
 	url := sqltest.URL(t)
 	midnight := time.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
-	before, pool := open(t, url)
-	after, _ := open(t, url)
+	_, pool := open(t, url)
+	before, after := openDB(t, pg.Options{URL: url, MaxConns: 4}), openDB(t, pg.Options{URL: url, MaxConns: 4})
 	a := sessions.Askers{Robot: robot, Group: "g", People: []sessions.UserID{"eve"}, Unidentified: []sessions.UserID{"eve"}, Work: sessions.Asking}
-	met := func(s *sql.Store, limits sessions.Limits, who sessions.UserID) sessions.Limit {
+	met := func(db *pg.DB, most sessions.Limits, who sessions.UserID) sessions.Limit {
 		t.Helper()
 		a.People = []sessions.UserID{who}
-		for _, r := range must[[]sessions.Reached](t)(s.Admit(t.Context(), limits, a)) {
+		for _, r := range must[[]sessions.Reached](t)(limits.New(db).Admit(t.Context(), most, a)) {
 			return r.Limit
 		}
 		return ""
 	}
-	for limit, limits := range map[sessions.Limit]sessions.Limits{
+	for limit, most := range map[sessions.Limit]sessions.Limits{
 		sessions.PersonTurns: {PersonTurns: 2}, sessions.GroupTurns: {GroupTurns: 2}, sessions.UnidentifiedTurns: {UnidentifiedTurns: 2},
 		sessions.GroupShare: {GroupTurns: 20}, "": {ScheduledTurns: 2},
 	} {
 		execute(t, pool, "DELETE FROM limit_windows")
-		before.SetClock(midnight.Add(-time.Minute))
+		before.Clock.Set(midnight.Add(-time.Minute), time.Now())
 		if limit == sessions.GroupShare {
-			met(before, limits, "alice")
+			met(before, most, "alice")
 			for range 14 {
-				met(before, limits, "eve")
+				met(before, most, "eve")
 			}
 		}
 		for range 2 {
-			if got := met(before, limits, "eve"); got != "" {
+			if got := met(before, most, "eve"); got != "" {
 				t.Errorf("%s: a turn before midnight met %s", limit, got)
 			}
 		}
-		for _, s := range []*sql.Store{before, after} { // a process that runs on, and one that begins after midnight
-			s.SetClock(midnight.Add(time.Second))
-			if got := met(s, limits, "eve"); got != limit {
+		for _, db := range []*pg.DB{before, after} { // a process that runs on, and one that begins after midnight
+			db.Clock.Set(midnight.Add(time.Second), time.Now())
+			if got := met(db, most, "eve"); got != limit {
 				t.Errorf("%s: a turn after midnight met %q", limit, got)
 			}
 		}
-		if used := must[sessions.Used](t)(after.Used(t.Context(), a)); limit == sessions.PersonTurns && used.PersonTurns.Count != 2 {
+		if used := must[sessions.Used](t)(limits.New(after).Used(t.Context(), a)); limit == sessions.PersonTurns && used.PersonTurns.Count != 2 {
 			t.Errorf("%+v is used after midnight, want 2 turns", used)
 		}
 	}

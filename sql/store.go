@@ -5,6 +5,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sql/admin"
@@ -57,6 +59,8 @@ type Options struct {
 	EmbedWeight float64
 	// EmbedTimeout and CompareTimeout bound the two steps of a search by meaning. 0: 300 ms and 200 ms.
 	EmbedTimeout, CompareTimeout time.Duration
+	// Configure changes the configuration of the pool, but not of heartbeats and the console. Tests trace statements with it. nil: as it is.
+	Configure func(*pgxpool.Config)
 }
 
 type (
@@ -79,9 +83,8 @@ type (
 
 // Store joins a store for each aggregate over one pool.
 type Store struct {
-	db       *pg.DB
-	comparer *vectors.Comparer
-	pages    *Store // over the connections of the console; nil there
+	db    *pg.DB
+	pages *Store // over the connections of the console; nil there
 
 	*costs
 	*callCounts
@@ -104,6 +107,7 @@ type Store struct {
 func Open(ctx context.Context, o Options) (*Store, error) {
 	db, err := pg.Open(ctx, pg.Options{
 		URL: o.URL, DirectURL: o.DirectURL, Pooler: o.Pooler, MaxConns: o.MaxConns, LeaseTTL: o.LeaseTTL,
+		Configure: o.Configure,
 	})
 	if err != nil {
 		return nil, err
@@ -121,7 +125,7 @@ func compose(db *pg.DB, logs *index.Logs, o Options) *Store {
 	reader := facts.NewReader(db, people, location)
 	talks := conversation.New(db, people, logs)
 	return &Store{
-		db: db, comparer: compare, costs: spend.New(db), callCounts: calls.New(db), limitCounts: limits.New(db), expiries: retention.New(db, people, logs), conversations: talks,
+		db: db, costs: spend.New(db), callCounts: calls.New(db), limitCounts: limits.New(db), expiries: retention.New(db, people, logs), conversations: talks,
 		timetable: schedules.New(db, talks), replyCards: conversation.NewCards(db), groupScopes: conversation.NewScopes(db),
 		compactionLog: compactions.New(db), factStores: facts.New(db, people, reader),
 		vectorStores: vectors.New(db), indexes: index.New(db, logs),

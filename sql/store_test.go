@@ -12,6 +12,7 @@ import (
 	"ebb/sessions"
 	"ebb/sessions/sessionstest"
 	"ebb/sql"
+	"ebb/sql/pg"
 	"ebb/sql/sqltest"
 	"ebb/sql/yardstick"
 )
@@ -30,6 +31,28 @@ func open(t *testing.T, url string) (*sql.Store, *pgxpool.Pool) {
 	}
 	t.Cleanup(pool.Close)
 	return s, pool
+}
+
+// openTraced opens a store whose tracer sees each statement before it is sent, until the test ends.
+func openTraced(t *testing.T, url string, conns int, tracer pgx.QueryTracer) *sql.Store {
+	t.Helper()
+	s, err := sql.Open(t.Context(), sql.Options{URL: url, MaxConns: conns, Configure: func(c *pgxpool.Config) { c.ConnConfig.Tracer = tracer }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// openDB opens the base of stores, for a store that a test makes alone.
+func openDB(t *testing.T, o pg.Options) *pg.DB {
+	t.Helper()
+	db, err := pg.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	return db
 }
 
 func execute(t *testing.T, pool *pgxpool.Pool, statement string, args ...any) {

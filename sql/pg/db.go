@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
@@ -38,6 +39,7 @@ type Options struct {
 	Pooler    bool
 	MaxConns  int
 	LeaseTTL  time.Duration
+	Configure func(*pgxpool.Config)
 }
 
 // Open fails when the database does not answer within ctx.

@@ -80,6 +80,9 @@ func connect(ctx context.Context, o Options) (*Pool, *pgx.ConnConfig, error) {
 		p.Heartbeats.Pool.Close()
 		return nil, nil, fmt.Errorf("connecting to the database: %w", err)
 	}
+	if o.Configure != nil {
+		o.Configure(config)
+	}
 	if p.Pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		p.Heartbeats.Pool.Close()
 		p.pages.Pool.Close()
