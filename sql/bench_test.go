@@ -19,7 +19,7 @@ import (
 func BenchmarkTurn(b *testing.B) {
 	for _, events := range []int{10, 10_000} {
 		b.Run(fmt.Sprintf("history=%d", events), func(b *testing.B) {
-			s, l := benchSession(b, events)
+			s, l := benchSession(b, sqltest.URL(b), events)
 			n := 0
 			b.ReportAllocs()
 			for b.Loop() {
@@ -44,9 +44,9 @@ func BenchmarkDurableCommit(b *testing.B) {
 	}
 }
 
-func benchSession(b *testing.B, events int) (*sql.Store, sessions.Lease) {
+func benchSession(b *testing.B, url string, events int) (*sql.Store, sessions.Lease) {
 	b.Helper()
-	s, err := sql.Open(b.Context(), sql.Options{URL: sqltest.URL(b)})
+	s, err := sql.Open(b.Context(), sql.Options{URL: url})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -108,8 +108,9 @@ func benchTurn(b *testing.B, s *sql.Store, l sessions.Lease, n int) {
 func BenchmarkIndex(b *testing.B) {
 	for _, turns := range []int{32, 256, 2048, 16_384} {
 		b.Run(fmt.Sprintf("turns=%d", turns), func(b *testing.B) {
-			s, l := benchSession(b, 1)
-			pool, err := pgxpool.New(b.Context(), s.DB().Pool.Config().ConnString())
+			url := sqltest.URL(b)
+			s, l := benchSession(b, url, 1)
+			pool, err := pgxpool.New(b.Context(), url)
 			if err != nil {
 				b.Fatal(err)
 			}

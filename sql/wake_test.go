@@ -7,6 +7,7 @@ import (
 
 	"ebb/sessions"
 	"ebb/sql"
+	"ebb/sql/pg"
 	"ebb/sql/sqltest"
 )
 
@@ -20,12 +21,14 @@ func TestLostNotificationsCostNothing(t *testing.T) {
 	if strings.Contains(url, "?") {
 		sign = "&"
 	}
-	s, err := sql.Open(t.Context(), sql.Options{URL: url + sign + "search_path=public,pg_catalog"})
+	failing := url + sign + "search_path=public,pg_catalog"
+	s, err := sql.Open(t.Context(), sql.Options{URL: failing})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	if err := s.DB().Q.Notify(t.Context(), s.DB().Pool, "|"); err == nil {
+	db := openDB(t, pg.Options{URL: failing})
+	if err := db.Q.Notify(t.Context(), db.Pool, "|"); err == nil {
 		t.Fatal("notifications do not fail")
 	}
 	const a, b = sessions.ReplicaID("a"), sessions.ReplicaID("b")
