@@ -32,11 +32,13 @@ LONG := TestProviders|TestGrowth|TestQuality|TestKilledAtEveryStep|TestImportIsW
 LONG_PACKAGES = $(shell grep -rlE '^func ($(LONG))' --include='*_test.go' cmd/bot sql bot compaction memory sessions | xargs -n 1 dirname | sed 's|^|./|' | awk '!seen[$$0]++')
 # The longest ones begin first. No more packages run at a time than there are cores: scenarios wait for leases and deadlines in real time.
 FIRST := ./cmd/bot ./sql ./cmd/lab/browsertest ./bot
-# The packages with goroutines, and the tests of package sql with some. Others run without the race detector only.
+# The packages with goroutines, and the tests of the others below sql with some. Others run without the race detector only.
 CONCURRENT := ./bot ./bot/admin ./bot/console ./bot/dingtalk/... ./bot/leader ./bot/llm ./bot/openai/... ./bot/outbox ./bot/reload ./bot/turn/... ./bot/upkeep ./sessions/... ./sql/limits ./sql/localpg ./sql/pg ./sql/search ./sql/sqltest ./cmd/bot/gateway
 # Simulated days and large backlogs of package bot: their goroutines are those of shorter tests beside them.
 DAYS := TestDigestsCatchUp|TestDaysWithoutDigest|TestDigestRetriesAFailedModel|TestInterruptedDigestIsCountedOnce|TestDigestMindsTheBudget|TestFlushEndsWithTheDaysTokens|TestLongMessagesAreNotMergedBeyondTheWindow|TestManyCompactionsLoseNothing
 SHARED := TestPipelinesReadTheirOwnRows|TestRetentionOfTwoReplicas|TestRedeliveredDuringADeletion|TestScheduleFiresOnce|TestActionDuringAnErasure|TestStore|TestOneDigestADay|TestErasureOverALongSummary|TestConnectionsCut|TestForgottenAtTheSameTime|TestForgettingATeamFactWakesFew|TestLateReadersPinNothingForgotten|TestForgetPersonWaitsWithoutAPlace|TestForgetByTwoTurnsAtOnce|TestErasureLocksReadersFirst|TestWindowsOfATurnAreLockedInOrder|TestErasuresAwaitRepliesThatAreSent|TestErasureBrokenOffBeforeATryEnds|TestFrozenInATransaction|TestFrozenInAPipeline|TestSlowCopyIsNotEnded|TestHeartbeatWaitsBehindNothing|TestMigrateAtOnce|TestMigrateAfterACut|TestSerializable|TestUnconfiguredPoolerIsReported|TestRestartIsReportedOnce|TestMeaningStaysInItsScope|TestSearchWithoutTheEndpoint
+# The packages below sql with such tests, besides those whose tests all run.
+SHARED_PACKAGES = $(filter-out $(CONCURRENT),$(shell grep -rlE '^func ($(SHARED)).t ' --include='*_test.go' sql | xargs -n 1 dirname | sed 's|^|./|' | sort -u))
 
 # The first command is the vet of all packages: that of each test would repeat a part of it. -w leaves out debug information:
 # to link the tests takes a third less, and traces have their lines all the same.
@@ -49,7 +51,7 @@ test: ## Run the tests of all packages, without the long ones
 test-race: ## Run the packages with goroutines under the race detector
 	@.ci/deps.sh tests
 	CGO_ENABLED=1 go test -race -vet=off -ldflags=-w -short -shuffle=on -timeout 30m -skip '$(LONG)|^($(DAYS))$$' $(CONCURRENT)
-	CGO_ENABLED=1 go test -race -vet=off -ldflags=-w -short -shuffle=on -timeout 30m -run '^($(SHARED))$$' ./sql
+	CGO_ENABLED=1 go test -race -vet=off -ldflags=-w -short -shuffle=on -timeout 30m -run '^($(SHARED))$$' $(SHARED_PACKAGES)
 
 test-long: ## Run the long tests
 	@.ci/deps.sh tests

@@ -12,6 +12,7 @@ import (
 	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/sqltest"
+	"ebb/sql/storetest"
 )
 
 // BenchmarkTurn is the store's part of a turn: accept, begin, commit and settle, by the length of the summarized
@@ -65,7 +66,7 @@ func benchSession(b *testing.B, url string, events int) (*sql.Store, sessions.Le
 	if _, err := s.Commit(b.Context(), a.Lease, t); err != nil {
 		b.Fatal(err)
 	}
-	if _, err := s.Compact(b.Context(), a.Lease, summaryOf(0, int64(events), "what was said")); err != nil {
+	if _, err := s.Compact(b.Context(), a.Lease, storetest.SummaryOf(0, int64(events), "what was said")); err != nil {
 		b.Fatal(err)
 	}
 	return s, a.Lease
@@ -96,7 +97,7 @@ func benchTurn(b *testing.B, s *sql.Store, l sessions.Lease, n int) {
 	if n%20 != 0 {
 		return
 	}
-	rolling := summaryOf(v.Session.CompactedSeq, c.LastSeq, "what was said")
+	rolling := storetest.SummaryOf(v.Session.CompactedSeq, c.LastSeq, "what was said")
 	rolling.Summaries[0].StartSeq = 1
 	if _, err := s.Compact(ctx, l, rolling); err != nil {
 		b.Fatal(err)

@@ -11,13 +11,14 @@ import (
 	"ebb/sql"
 	"ebb/sql/citus"
 	"ebb/sql/sqltest"
+	"ebb/sql/storetest"
 )
 
 // Each table of the schema has a place in a cluster, so that a new one is a decision.
 func TestEachTableHasAPlace(t *testing.T) {
 	t.Parallel()
 	ofSession := sessionTables(t)
-	names := collect(t, sqltest.New(t), `SELECT c.relname::text FROM pg_class c
+	names := storetest.Collect(t, sqltest.New(t), `SELECT c.relname::text FROM pg_class c
 		WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' ORDER BY 1`, pgx.RowTo[string])
 	for _, name := range names {
 		if _, err := citus.PlaceOf(name, slices.Contains(ofSession, name)); err != nil {

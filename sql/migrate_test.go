@@ -22,6 +22,7 @@ import (
 	"ebb/sessions/periodic"
 	"ebb/sql"
 	"ebb/sql/sqltest"
+	"ebb/sql/storetest"
 )
 
 // A new database gets the whole schema in one step. Status changes nothing.
@@ -78,8 +79,8 @@ func TestMigrationsLeadToSchema(t *testing.T) {
 func TestMigrateRefusesOlderDatabase(t *testing.T) {
 	t.Parallel()
 	url := ofBaseline(t)
-	_, pool := open(t, url)
-	execute(t, pool, "DELETE FROM goose_db_version WHERE version_id > 44")
+	_, pool := storetest.Open(t, url)
+	storetest.Execute(t, pool, "DELETE FROM goose_db_version WHERE version_id > 44")
 	before := catalog(t, url)
 	_, err := sql.Migrate(t.Context(), url)
 	_, err2 := sql.Status(t.Context(), url)
@@ -133,8 +134,8 @@ func TestOlderReleaseEndsOnNewerDatabase(t *testing.T) {
 func TestMigrateAwaitsStop(t *testing.T) {
 	t.Parallel()
 	running := ofBaseline(t)
-	_, pool := open(t, running)
-	execute(t, pool, "UPDATE replicas SET heartbeat_at = now() + interval '10 seconds' WHERE id = 'replica-a'")
+	_, pool := storetest.Open(t, running)
+	storetest.Execute(t, pool, "UPDATE replicas SET heartbeat_at = now() + interval '10 seconds' WHERE id = 'replica-a'")
 	before := catalog(t, running)
 	_, err := sql.Migrate(t.Context(), running)
 	if some, ok := errors.AsType[sql.RunningError](err); !ok || some.Replicas != 1 {
@@ -143,7 +144,7 @@ func TestMigrateAwaitsStop(t *testing.T) {
 	if !slices.Equal(catalog(t, running), before) {
 		t.Error("the database was changed under a replica of an older release")
 	}
-	execute(t, pool, "UPDATE replicas SET heartbeat_at = now() - interval '13 seconds' WHERE id = 'replica-a'") // killed
+	storetest.Execute(t, pool, "UPDATE replicas SET heartbeat_at = now() - interval '13 seconds' WHERE id = 'replica-a'") // killed
 	if _, err := sql.Migrate(t.Context(), running); err != nil {
 		t.Errorf("migrating after the last heartbeat: %v", err)
 	}
@@ -184,7 +185,7 @@ func TestMigrateAfterACut(t *testing.T) {
 		"a new database":             {sqltest.Empty(t), "CREATE TABLE audit ()"},
 		"a database of the baseline": {ofBaseline(t), "SELECT pg_current_snapshot()"},
 	} {
-		_, pool := open(t, c.url)
+		_, pool := storetest.Open(t, c.url)
 		tx, err := pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
 		if err != nil {
 			t.Fatal(err)
@@ -227,7 +228,7 @@ func TestMigrateAfterACut(t *testing.T) {
 func TestLawsOfTheSchema(t *testing.T) {
 	t.Parallel()
 	pool := sqltest.New(t)
-	execute(t, pool, "INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, last_seq) VALUES ('k', 'r', 'c', '2', 5)")
+	storetest.Execute(t, pool, "INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, last_seq) VALUES ('k', 'r', 'c', '2', 5)")
 	for name, statement := range map[string]string{
 		"a backward range":                "INSERT INTO session_summaries (session_key, gen, start_seq, end_seq, start_msg_id, end_msg_id, msg_count, summary, tokens) VALUES ('k', 0, 2, 1, 1, 1, 1, 's', 1)",
 		"an empty summary":                "INSERT INTO session_summaries (session_key, gen, start_seq, end_seq, start_msg_id, end_msg_id, msg_count, summary, tokens) VALUES ('k', 0, 1, 1, 1, 1, 1, '', 1)",
@@ -253,7 +254,7 @@ func TestIndexesLeaveTurnsCheap(t *testing.T) {
 	t.Parallel()
 	pool := sqltest.New(t)
 	indexed := func(table string) []string {
-		return collect(t, pool, `SELECT DISTINCT a.attname::text FROM pg_index i
+		return storetest.Collect(t, pool, `SELECT DISTINCT a.attname::text FROM pg_index i
 			JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid AND d.refobjid = i.indrelid AND d.refobjsubid > 0
 			JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
 			WHERE i.indrelid = $1::text::regclass
@@ -268,10 +269,10 @@ func TestIndexesLeaveTurnsCheap(t *testing.T) {
 		t.Errorf("the indexes of events have the columns %q", got)
 	}
 	const most = 6
-	if n := collect(t, pool, "SELECT count(*) FROM pg_index WHERE indrelid = 'dingtalk_session_events'::regclass", pgx.RowTo[int]); n[0] > most {
+	if n := storetest.Collect(t, pool, "SELECT count(*) FROM pg_index WHERE indrelid = 'dingtalk_session_events'::regclass", pgx.RowTo[int]); n[0] > most {
 		t.Errorf("events have %d indexes, want at most %d", n[0], most)
 	}
-	checks := collect(t, pool, `SELECT conrelid::regclass || '.' || conname FROM pg_constraint
+	checks := storetest.Collect(t, pool, `SELECT conrelid::regclass || '.' || conname FROM pg_constraint
 		WHERE contype = 'c' AND conrelid::regclass::text IN ('dingtalk_sessions', 'dingtalk_session_events', 'outbox', 'cards', 'tool_runs', 'model_usage')`, pgx.RowTo[string])
 	if want := []string{"dingtalk_sessions.cursors_within_log"}; !slices.Equal(checks, want) {
 		t.Errorf("the tables of a turn have the CHECKs %q, want %q: each statement that writes reads them first", checks, want)
@@ -339,35 +340,35 @@ func versions(t *testing.T) []string {
 func ofBaseline(t *testing.T) string {
 	t.Helper()
 	url := sqltest.Empty(t)
-	_, pool := open(t, url)
+	_, pool := storetest.Open(t, url)
 	dump, err := testdata.ReadFile("testdata/976f4093.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
-	execute(t, pool, string(dump))
+	storetest.Execute(t, pool, string(dump))
 	return url
 }
 
 // catalog lists the parts of a schema.
 func catalog(t *testing.T, url string) []string {
 	t.Helper()
-	_, pool := open(t, url)
+	_, pool := storetest.Open(t, url)
 	query, err := testdata.ReadFile("testdata/catalog.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return collect(t, pool, string(query), pgx.RowTo[string])
+	return storetest.Collect(t, pool, string(query), pgx.RowTo[string])
 }
 
 // Each row of a database of the baseline is still there after the upgrade, and the stores read it.
 func TestMigrateKeepsRows(t *testing.T) {
 	t.Parallel()
 	url := ofBaseline(t)
-	_, before := open(t, url)
+	_, before := storetest.Open(t, url)
 	count := func() map[string]int64 {
 		rows := map[string]int64{}
-		for _, table := range collect(t, before, "SELECT tablename::text FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'goose_db_version'", pgx.RowTo[string]) {
-			rows[table] = collect(t, before, "SELECT count(*) FROM "+table, pgx.RowTo[int64])[0]
+		for _, table := range storetest.Collect(t, before, "SELECT tablename::text FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'goose_db_version'", pgx.RowTo[string]) {
+			rows[table] = storetest.Collect(t, before, "SELECT count(*) FROM "+table, pgx.RowTo[int64])[0]
 		}
 		return rows
 	}
@@ -385,12 +386,12 @@ func TestMigrateKeepsRows(t *testing.T) {
 		}
 	}
 
-	s, _ := open(t, url)
+	s, _ := storetest.Open(t, url)
 	if _, err := s.Beat(t.Context(), "new"); err != nil {
 		t.Fatal(err)
 	}
-	l := must[sessions.Lease](t)(s.Acquire(t.Context(), "robot/cidOps==", "new"))
-	v := must[sessions.View](t)(s.Begin(t.Context(), l, 10))
+	l := storetest.Must[sessions.Lease](t)(s.Acquire(t.Context(), "robot/cidOps==", "new"))
+	v := storetest.Must[sessions.View](t)(s.Begin(t.Context(), l, 10))
 	if v.Session.LastSeq != 12 || v.Session.Lease.Term != 10 || len(v.Summaries) != 1 || !strings.Contains(v.Summaries[0].Text, "48213") || len(v.Runs) != 2 {
 		t.Errorf("the session is seen as %+v", v)
 	}
@@ -407,21 +408,21 @@ func TestMigrateKeepsRows(t *testing.T) {
 	if quote := v.Tail[0].Message.Quote; quote == nil || quote.SenderID != "staff2" || quote.Nick != "李娜" {
 		t.Errorf("the quote is %+v", quote)
 	}
-	if unsent := must[[]sessions.Outgoing](t)(s.Unsent(t.Context(), l)); len(unsent) != 1 || !unsent[0].Maybe || unsent[0].Reply.Target.Card != "card-2" {
+	if unsent := storetest.Must[[]sessions.Outgoing](t)(s.Unsent(t.Context(), l)); len(unsent) != 1 || !unsent[0].Maybe || unsent[0].Reply.Target.Card != "card-2" {
 		t.Errorf("the open replies are %+v", unsent)
 	}
-	if due := must[[]sessions.Schedule](t)(s.ActiveSchedules(t.Context(), l.Key)); len(due) != 1 || due[0].Creator.StaffID != "staff2" {
+	if due := storetest.Must[[]sessions.Schedule](t)(s.ActiveSchedules(t.Context(), l.Key)); len(due) != 1 || due[0].Creator.StaffID != "staff2" {
 		t.Errorf("the reminders are %+v", due)
 	}
-	must[sessions.LogEntry](t)(s.Undo(t.Context(), l, 0, 0))
-	if v = must[sessions.View](t)(s.Begin(t.Context(), l, 0)); len(v.Summaries) != 1 || v.Summaries[0].Text != "问了超时。" || len(v.Tail) != 8 || !strings.Contains(v.Tail[0].Content, "48213 次超时。") {
+	storetest.Must[sessions.LogEntry](t)(s.Undo(t.Context(), l, 0, 0))
+	if v = storetest.Must[sessions.View](t)(s.Begin(t.Context(), l, 0)); len(v.Summaries) != 1 || v.Summaries[0].Text != "问了超时。" || len(v.Tail) != 8 || !strings.Contains(v.Tail[0].Content, "48213 次超时。") {
 		t.Errorf("after an undo the session is seen as %+v", v)
 	}
 	for who, want := range map[sessions.UserID]memory.Preview{
 		"staff1": {Messages: 4, Answers: 3, Facts: 2, Groups: []string{"支付网关值班"}, Private: 1, Usage: 1, Schedules: 1, IDs: 1},
 		"staff2": {Messages: 4, Answers: 3, Facts: 4, Summaries: 1, Groups: []string{"支付网关值班", "支付网关值班"}, Usage: 1, Schedules: 1, Promotions: 1, Compactions: 2, Logins: 1, Actions: 1},
 	} {
-		if got := must[memory.Preview](t)(s.PreviewForget(t.Context(), memory.Forget{Person: who})); fmt.Sprint(got) != fmt.Sprint(want) {
+		if got := storetest.Must[memory.Preview](t)(s.PreviewForget(t.Context(), memory.Forget{Person: who})); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("the rows of %s are %+v, want %+v", who, got, want)
 		}
 	}

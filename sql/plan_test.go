@@ -1,87 +1,14 @@
 package sql_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"ebb/sql/dbsqlc"
 	"ebb/sql/sqltest"
+	"ebb/sql/storetest"
 )
-
-// planner stands where queries expect a database, and instead of running them has them explained.
-type planner struct {
-	*pgxpool.Pool
-	plan string
-}
-
-// Query implements dbsqlc.DBTX: no row comes back.
-func (p *planner) Query(ctx context.Context, query string, args ...any) (pgx.Rows, error) {
-	rows, err := p.Pool.Query(ctx, "EXPLAIN "+query, args...)
-	if err != nil {
-		return nil, err
-	}
-	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return nil, err
-	}
-	p.plan = strings.Join(lines, "\n")
-	return p.Pool.Query(ctx, "SELECT WHERE false")
-}
-
-// QueryRow implements dbsqlc.DBTX: the row has one number.
-func (p *planner) QueryRow(ctx context.Context, query string, args ...any) pgx.Row {
-	rows, err := p.Query(ctx, query, args...)
-	if err != nil {
-		return failedRow{err}
-	}
-	rows.Close()
-	return p.Pool.QueryRow(ctx, "SELECT 0::bigint")
-}
-
-// SendBatch implements dbsqlc.DBTX: the plan is that of the last statement, and nothing is changed.
-func (p *planner) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
-	for _, q := range b.QueuedQueries {
-		rows, err := p.Query(ctx, q.SQL, q.Arguments...)
-		if err != nil {
-			p.plan = err.Error()
-			continue
-		}
-		rows.Close()
-	}
-	return noResults{}
-}
-
-type noResults struct{ pgx.BatchResults }
-
-// Exec implements pgx.BatchResults.
-func (noResults) Exec() (pgconn.CommandTag, error) { return pgconn.CommandTag{}, nil }
-
-// QueryRow implements pgx.BatchResults.
-func (noResults) QueryRow() pgx.Row { return failedRow{pgx.ErrNoRows} }
-
-// Close implements pgx.BatchResults.
-func (noResults) Close() error { return nil }
-
-// failedRow is the row of a query that failed.
-type failedRow struct{ err error }
-
-// Scan implements pgx.Row.
-func (r failedRow) Scan(...any) error { return r.err }
-
-// Exec implements dbsqlc.DBTX: nothing is changed.
-func (p *planner) Exec(ctx context.Context, query string, args ...any) (pgconn.CommandTag, error) {
-	rows, err := p.Query(ctx, query, args...)
-	if err == nil {
-		rows.Close()
-	}
-	return pgconn.CommandTag{}, err
-}
 
 // Frequent queries, and those in the seconds of a stop, must not cost more because of a large history.
 func TestPlans(t *testing.T) {
@@ -94,9 +21,9 @@ func TestPlans(t *testing.T) {
 		 SELECT 's' || i % 500, i / 500 + 1, 'user', 'said ' || i, 'm' || i, 3 FROM generate_series(0, 49999) i`,
 		`ANALYZE`,
 	} {
-		execute(t, pool, statement)
+		storetest.Execute(t, pool, statement)
 	}
-	q, p := dbsqlc.New(), &planner{Pool: pool}
+	q, p := dbsqlc.New(), &storetest.Planner{Pool: pool}
 	for name, tt := range map[string]struct {
 		run    func() error
 		sorted bool
@@ -134,15 +61,15 @@ func TestPlans(t *testing.T) {
 			})
 		}, false},
 	} {
-		p.plan = ""
+		p.Plan = ""
 		if err := tt.run(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if strings.Contains(p.plan, "Seq Scan on dingtalk_session_events") || !strings.Contains(p.plan, "dingtalk_session_events_seq") {
-			t.Errorf("%s: the log of everybody is read:\n%s", name, p.plan)
+		if strings.Contains(p.Plan, "Seq Scan on dingtalk_session_events") || !strings.Contains(p.Plan, "dingtalk_session_events_seq") {
+			t.Errorf("%s: the log of everybody is read:\n%s", name, p.Plan)
 		}
-		if got := strings.Contains(p.plan, "Sort"); got != tt.sorted {
-			t.Errorf("%s: sorted is %t, want %t: an ordered list must end with its limit:\n%s", name, got, tt.sorted, p.plan)
+		if got := strings.Contains(p.Plan, "Sort"); got != tt.sorted {
+			t.Errorf("%s: sorted is %t, want %t: an ordered list must end with its limit:\n%s", name, got, tt.sorted, p.Plan)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"ebb/sql"
 	"ebb/sql/sqltest"
+	"ebb/sql/storetest"
 )
 
 func TestTrace(t *testing.T) {
@@ -24,7 +25,7 @@ func TestTrace(t *testing.T) {
 	if err != nil || other.Identity == direct.Identity {
 		t.Errorf("another database is %+v (%v), the same as %+v", other, err, direct)
 	}
-	if _, err := sql.Trace(t.Context(), missing(t, address)); err == nil {
+	if _, err := sql.Trace(t.Context(), storetest.MissingDatabase(t, address)); err == nil {
 		t.Error("a database that is not there answers")
 	}
 }

@@ -11,18 +11,19 @@ import (
 	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sql/sqltest"
+	"ebb/sql/storetest"
 )
 
 // A caller with retries must know whether a retry can help.
 func TestPermanentRefusals(t *testing.T) {
 	t.Parallel()
-	s, pool := open(t, sqltest.URL(t))
-	c := newChat(t, s, "cid", "u", false)
+	s, pool := storetest.Open(t, sqltest.URL(t))
+	c := storetest.NewChat(t, s, "cid", "u", false)
 	var long strings.Builder // more than an index takes, and nothing that can be compressed
 	for long.Len() < 20_000 {
 		long.WriteString(rand.Text())
 	}
-	key := c.reader.Key
+	key := c.Reader.Key
 	for name, try := range map[string]func() error{
 		"a message id too long for its index": func() error {
 			_, err := s.Accept(t.Context(), "a", key, sessions.Message{ID: sessions.MessageID(long.String())})
@@ -33,28 +34,28 @@ func TestPermanentRefusals(t *testing.T) {
 			return err
 		},
 		"a role that there is not": func() error {
-			_, err := s.Commit(t.Context(), c.lease, sessions.Turn{Events: []sessions.Event{{Role: "nobody"}}})
+			_, err := s.Commit(t.Context(), c.Lease, sessions.Turn{Events: []sessions.Event{{Role: "nobody"}}})
 			return err
 		},
 		"a call id too long for its index": func() error {
-			return s.RecordRun(t.Context(), c.lease, sessions.ToolRun{Call: sessions.ToolCall{ID: long.String()}})
+			return s.RecordRun(t.Context(), c.Lease, sessions.ToolRun{Call: sessions.ToolCall{ID: long.String()}})
 		},
 		"an empty summary": func() error {
-			_, err := s.Compact(t.Context(), c.lease, summaryOf(0, 1, "\x00"))
+			_, err := s.Compact(t.Context(), c.Lease, storetest.SummaryOf(0, 1, "\x00"))
 			return err
 		},
 		"an audit that is no JSON": func() error {
-			return s.Log(t.Context(), c.lease, sessions.LogEntry{Outcome: "failed", Audit: "{"})
+			return s.Log(t.Context(), c.Lease, sessions.LogEntry{Outcome: "failed", Audit: "{"})
 		},
 		"an outcome that there is not": func() error {
-			return s.Log(t.Context(), c.lease, sessions.LogEntry{Outcome: "unheard of"})
+			return s.Log(t.Context(), c.Lease, sessions.LogEntry{Outcome: "unheard of"})
 		},
 		"a memory in no scope": func() error {
-			_, err := s.Save(t.Context(), c.lease, []memory.Draft{{Scope: "nobody's", Content: "x"}})
+			_, err := s.Save(t.Context(), c.Lease, []memory.Draft{{Scope: "nobody's", Content: "x"}})
 			return err
 		},
 		"a flush into no scope": func() error {
-			_, err := s.Flush(t.Context(), c.lease, memory.Flush{Through: 1, Drafts: []memory.Draft{{Scope: "nobody's", Content: "x"}}})
+			_, err := s.Flush(t.Context(), c.Lease, memory.Flush{Through: 1, Drafts: []memory.Draft{{Scope: "nobody's", Content: "x"}}})
 			return err
 		},
 	} {
@@ -66,7 +67,7 @@ func TestPermanentRefusals(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	turn := func(ctx context.Context) error {
-		_, err := s.Commit(ctx, c.lease, sessions.Turn{Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "x"}}})
+		_, err := s.Commit(ctx, c.Lease, sessions.Turn{Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "x"}}})
 		return err
 	}
 	if err := turn(ended); err == nil || errors.Is(err, sessions.ErrRefused) {
@@ -88,7 +89,7 @@ func TestPermanentRefusals(t *testing.T) {
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	execute(t, pool, "ALTER TABLE dingtalk_session_events RENAME TO elsewhere")
+	storetest.Execute(t, pool, "ALTER TABLE dingtalk_session_events RENAME TO elsewhere")
 	if err := turn(t.Context()); err == nil || errors.Is(err, sessions.ErrRefused) {
 		t.Errorf("a commit while a table is missing gave %v, want an error that may pass", err)
 	}

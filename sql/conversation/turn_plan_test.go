@@ -1,0 +1,121 @@
+package conversation_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"ebb/sessions"
+	"ebb/sql/conversation"
+	"ebb/sql/dbsqlc"
+	"ebb/sql/identity"
+	"ebb/sql/index"
+	"ebb/sql/pg"
+	"ebb/sql/sqltest"
+	"ebb/sql/storetest"
+)
+
+// The look-up before each message reads indexes only, also on a database without statistics: a plan of the first messages
+// is kept for a while.
+func TestPlaceOfAMessageReadsNoLog(t *testing.T) {
+	t.Parallel()
+	p, q := &storetest.Planner{Pool: sqltest.New(t)}, dbsqlc.New()
+	wantIndexed := func() {
+		t.Helper()
+		if !strings.Contains(p.Plan, "dingtalk_session_events_msg_id") || strings.Contains(p.Plan, "Seq Scan on dingtalk_session_events") {
+			t.Errorf("the log of all sessions is read:\n%s", p.Plan)
+		}
+	}
+	_ = q.MessagePlace(t.Context(), p, []*dbsqlc.MessagePlaceParams{{SessionKey: "r/c/a", Senders: []string{"a", "b"}, MsgID: "m"}}).Close()
+	wantIndexed()
+	_ = q.MessageHere(t.Context(), p, []*dbsqlc.MessageHereParams{{GroupKey: "r/c", SessionKey: "r/c/a", Senders: []string{"a", "b"}, MsgID: "m"}}).Close()
+	wantIndexed()
+}
+
+// The server soon keeps a plan of each statement of a turn. To plan a statement may take longer than to run it.
+func TestPlansOfATurnAreKept(t *testing.T) {
+	t.Parallel()
+	const turns = 20
+	db := runTurns(t, turns)
+	rows, err := db.Pool.Query(t.Context(), `SELECT split_part(statement, ' ', 3), generic_plans, custom_plans
+		FROM pg_prepared_statements WHERE statement LIKE '-- name: %'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type counts struct{ generic, custom int64 }
+	plans := map[string]counts{}
+	var name string
+	var c counts
+	if _, err := pgx.ForEachRow(rows, []any{&name, &c.generic, &c.custom}, func() error { plans[name] = c; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if c := plans["PeopleSee"]; c.generic+c.custom != 1 {
+		t.Errorf("the same person was noted %d times in %d turns", c.generic+c.custom, turns)
+	}
+	for _, name := range []string{"MessagePlace", "MessageAdd", "MessageKept", "MessageHere", "InboxSession", "TurnOpen", "TurnMark", "TurnTail", "TurnSession", "TurnTake", "TurnWhole", "TurnAdd", "TurnUsage", "TurnReply", "OutboxSettle"} {
+		if c := plans[name]; c.generic+c.custom < turns || c.generic == 0 {
+			t.Errorf("%s was planned for %d of %d executions", name, c.custom, c.generic+c.custom)
+		}
+	}
+}
+
+// The kept plans of a turn find rows by places, ids and states, also on a database without statistics. By session alone, an index
+// of another reader leads through the whole log, or through all replies of a session. The plan of an empty list may have any index,
+// and reads nothing: hence the least count.
+func TestTurnUsesNoIndexOfOtherReaders(t *testing.T) {
+	t.Parallel()
+	const turns = 20
+	db := runTurns(t, turns)
+	storetest.Execute(t, db.Pool.Pool, "SELECT pg_stat_force_next_flush()")
+	used := storetest.Collect(t, db.Pool.Pool, `SELECT indexrelname::text FROM pg_stat_user_indexes
+		WHERE idx_scan > $1 AND relname IN ('dingtalk_session_events', 'outbox') ORDER BY 1`, pgx.RowTo[string], turns/2)
+	for _, name := range []string{"dingtalk_session_events_seq", "outbox_pkey"} {
+		if !slices.Contains(used, name) {
+			t.Errorf("turns used the indexes %q, want %s", used, name)
+		}
+	}
+	own := []string{
+		"dingtalk_session_events_msg_id", "dingtalk_session_events_pkey", "dingtalk_session_events_seq", "events_open",
+		"outbox_open", "outbox_pkey",
+	}
+	if others := slices.DeleteFunc(used, func(name string) bool { return slices.Contains(own, name) }); len(others) > 0 {
+		t.Errorf("turns used the indexes %q of other readers", others)
+	}
+}
+
+// runTurns runs turns of one conversation on a database without statistics, by one connection.
+func runTurns(t *testing.T, turns int) *pg.DB {
+	t.Helper()
+	db, err := pg.Open(t.Context(), pg.Options{URL: sqltest.URL(t), MaxConns: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	s, scopes := conversation.New(db, identity.New(db), index.NewLogs(db)), conversation.NewScopes(db)
+	for n := range turns {
+		runTurn(t, s, scopes, n)
+	}
+	return db
+}
+
+// runTurn stores a message, answers it and marks the reply as sent.
+func runTurn(t *testing.T, s *conversation.Store, scopes *conversation.Scopes, n int) {
+	t.Helper()
+	ctx, key := t.Context(), sessions.NewKey("robot", "cid", "")
+	m := sessions.Message{RobotCode: "robot", ConversationID: "cid", ConversationType: sessions.Group, ID: sessions.MessageID(fmt.Sprint(n)), SenderID: "a", Text: "a question"}
+	q := sessions.PlaceQuery{Group: key, Keys: []sessions.Key{key}, Senders: []sessions.UserID{"a"}, ID: m.ID}
+	storetest.Must[sessions.Place](t)(scopes.PlaceOf(ctx, q))
+	a := storetest.Must[sessions.Accepted](t)(s.AcceptHere(ctx, "replica", key, m, q))
+	v := storetest.Must[sessions.View](t)(s.Begin(ctx, a.Lease, 20))
+	c := storetest.Must[sessions.Committed](t)(s.Commit(ctx, a.Lease, sessions.Turn{
+		Taken: []int64{a.EventID}, TakenTokens: []int{3}, ViewVersion: v.Session.ViewVersion,
+		Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "an answer", Tokens: 3}},
+		Reply:  &sessions.Reply{Text: "an answer"}, Usage: sessions.Usage{Prompt: 100, Completion: 3}, Model: "main",
+	}))
+	if err := s.Settle(ctx, sessions.Settled{Key: key, ID: c.Replies[0].ID, Sent: true, Attempt: 1}); err != nil {
+		t.Fatal(err)
+	}
+}
