@@ -136,6 +136,15 @@ func placeData(ctx context.Context, dir string, a *account) (string, error) {
 var errNoBinaries = errors.New("no PostgreSQL server is installed; install one (Debian, Ubuntu: apt-get install postgresql; " +
 	"macOS: brew install postgresql), or set database.url to a server that runs elsewhere")
 
+// Version is the version of the server that would make new data, such as "15".
+func Version(ctx context.Context) (string, error) {
+	bin, err := findBinaries(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	return serverVersion(ctx, bin), nil
+}
+
 // The version is the one that made the data. For new data the search path comes before the newest in usual places.
 func findBinaries(ctx context.Context, dir string) (string, error) {
 	made, _ := os.ReadFile(filepath.Join(dir, "PG_VERSION"))

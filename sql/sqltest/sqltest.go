@@ -1,7 +1,7 @@
 // Package sqltest gives each test a PostgreSQL database of its own, with the schema in place.
 //
 // The server is the one at EBB_TEST_DATABASE_URL, whose user may create databases, or one that the test process
-// starts and ends. EBB_TEST_CITUS_URL names the coordinator of a Citus cluster instead: databases are distributed over its nodes. A test that needs a database fails where none can be had. A package's TestMain should be [Main],
+// starts on a copy of kept data, and ends. EBB_TEST_CITUS_URL names the coordinator of a Citus cluster instead: databases are distributed over its nodes. A test that needs a database fails where none can be had. A package's TestMain should be [Main],
 // which stops the server; on Linux it ends with its process anyhow.
 package sqltest
 
@@ -193,6 +193,9 @@ func startServer(ctx context.Context) error {
 		return err
 	}
 	server.dir = dir
+	if err := copyData(ctx, filepath.Join(dir, "pg")); err != nil {
+		return err
+	}
 	if server.private, err = localpg.Start(ctx, localpg.Options{Dir: filepath.Join(dir, "pg"), NoSync: true}); err != nil {
 		return err
 	}
@@ -214,11 +217,10 @@ func stop() error {
 		}
 	}
 	for _, n := range server.nodes {
-		for range len(n.idle) {
-			_ = (<-n.idle).Close(ctx) // the server may be gone
-		}
+		n.close(ctx)
 	}
 	if server.private != nil {
+		cancel() // its data goes: a checkpoint would be for nothing
 		if err := server.private.Stop(ctx); err != nil {
 			return err
 		}
@@ -354,6 +356,12 @@ func drop(ctx context.Context, name string) error {
 }
 
 func newNode(url string) node { return node{url, make(chan *pgx.Conn, 8)} }
+
+func (n node) close(ctx context.Context) {
+	for range len(n.idle) {
+		_ = (<-n.idle).Close(ctx) // the server may be gone
+	}
+}
 
 // order keeps its connections, since a new one takes more CPU than the statement.
 func (n node) order(ctx context.Context, statement string) error {
