@@ -40,7 +40,7 @@ func copyData(ctx context.Context, dir string) error {
 		return err
 	}
 	kept := filepath.Join(home, cachePrefix+version+"-"+sum)
-	// The first process makes the data, and those beside it wait. The kernel frees the lock of a killed one.
+	// The first process makes the data, and the others wait. The kernel frees the lock of a killed one.
 	lock, err := os.OpenFile(filepath.Join(home, "sqltest.lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return fmt.Errorf("locking the kept data: %w", err)
