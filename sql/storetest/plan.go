@@ -89,39 +89,3 @@ func (p RowPlanner) QueryRow(ctx context.Context, query string, args ...any) pgx
 	}
 	return p.Pool.QueryRow(ctx, "SELECT WHERE false")
 }
-
-// FillLog makes a database of many people's logs, replies, facts, usage of 400 days and actions, whose plans tests read.
-var FillLog = []string{
-	`INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, last_seq)
-	 SELECT 'robot/s' || i, 'robot', 's' || i, '2', 200 FROM generate_series(0, 499) i`,
-	`INSERT INTO dingtalk_session_events (session_key, seq, role, content, sender_id, sender_nick, msg_id, created_at, message)
-	 SELECT 'robot/s' || i % 500, i / 500 + 1, 'user', 'said ' || i, 'p' || i % 997, 'nick' || i % 997, 'm' || i, now() - interval '1 minute' * (i / 500),
-	    CASE WHEN i % 10 = 0 THEN jsonb_build_object('text', 'said', 'quote', jsonb_build_object('sender_id', 'p' || i % 991, 'nick', 'q', 'text', 'said'))
-	    ELSE jsonb_build_object('text', 'said') END
-	 FROM generate_series(0, 99999) i`,
-	`INSERT INTO dingtalk_session_events (session_key, seq, role, content, sender_id, sender_nick, msg_id)
-	 SELECT 'robot/s9', 1000 + i, 'user', 'said ' || i, 'talker', 'talker', 'talk' || i FROM generate_series(0, 19999) i`,
-	`INSERT INTO people (session_key, person, nick, spoke, seen_at)
-	 SELECT e.session_key, e.sender_id, e.sender_nick, true, max(e.created_at) FROM dingtalk_session_events e GROUP BY 1, 2, 3
-	 UNION ALL
-	 SELECT q.session_key, q.message #>> '{quote,sender_id}', 'q', false, max(q.created_at) FROM dingtalk_session_events q
-	 WHERE q.message -> 'quote' IS NOT NULL GROUP BY 1, 2`,
-	`INSERT INTO outbox (session_key, target, body, state, sender, settled_at)
-	 SELECT 'robot/s' || i % 500, jsonb_build_object('staff_id', 'p' || i % 997, 'mentions', '[]'::jsonb), 'b', 'sent', 'a', now() FROM generate_series(0, 49999) i`,
-	`INSERT INTO memories (scope, scope_id, kind, content, norm_hash, source_session, subject_id, said_by, promoted_by)
-	 SELECT 'group', 'robot/s' || i % 500, 'fact', 'fact ' || i, sha256(convert_to('fact ' || i, 'UTF8')), 'robot/s' || i % 500, 'p' || i % 997, 'p' || i % 991,
-	    CASE WHEN i % 50 = 0 THEN 'p' || i % 997 ELSE '' END FROM generate_series(0, 19999) i`,
-	`INSERT INTO compaction_log (session_key, outcome, created_at, view_before)
-	 SELECT 'robot/s' || i % 500, 'committed', now() - interval '1 hour' * (i % 5000), CASE WHEN i % 40 = 0 THEN jsonb_build_object('pinned', 'fact ' || i) END
-	 FROM generate_series(0, 19999) i`,
-	`INSERT INTO memory_flushes (session_key, from_seq, through_seq, saved, duplicate, superseded)
-	 SELECT 'robot/s' || i % 500, i, i + 1, ARRAY[i], ARRAY[i + 1], ARRAY[i + 2] FROM generate_series(0, 19999) i`,
-	`INSERT INTO memory_digests (session_key, day, memory_id, done)
-	 SELECT 'robot/s' || i % 500, date '2020-01-01' + i / 500, i, true FROM generate_series(0, 19999) i`,
-	`INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, pinned)
-	 SELECT 'other/s' || i, 'other', 's' || i, '1', repeat('pinned ', 50) FROM generate_series(0, 9999) i`,
-	`INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens)
-	 SELECT 'robot/s' || i % 500, current_date - 400 + i / 250, 'turn', 'm', 'p' || i % 997, 1 FROM generate_series(0, 99999) i`,
-	`INSERT INTO audit (session_key, actor, action) SELECT 'robot/s' || i % 500 || '/p' || i % 997, 'p' || i % 991, 'undo' FROM generate_series(0, 19999) i`,
-	`ANALYZE`,
-}

@@ -1,4 +1,4 @@
-package console_test
+package sql_test
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ import (
 // A page of the console reads a part of a log by an index, however large the log is.
 func TestPagePlans(t *testing.T) {
 	t.Parallel()
-	pool := sqltest.Filled(t, storetest.FillLog...)
+	pool := sqltest.Filled(t, fillLog...)
 	q, p := dbsqlc.New(), storetest.RowPlanner{Planner: &storetest.Planner{Pool: pool}}
 	ctx, key, far := t.Context(), sessions.Key("robot/s9"), time.Now().AddDate(1, 0, 0)
 	for name, run := range map[string]func() error{
@@ -110,7 +110,7 @@ func TestPagePlans(t *testing.T) {
 // Lists of people, usage and replicas, and all lists of a group's administrator, read a part of each log too.
 func TestPagePlansOfPeopleAndGroups(t *testing.T) {
 	t.Parallel()
-	pool := sqltest.Filled(t, storetest.FillLog...)
+	pool := sqltest.Filled(t, fillLog...)
 	q, p := dbsqlc.New(), storetest.RowPlanner{Planner: &storetest.Planner{Pool: pool}}
 	ctx, only, far := t.Context(), []string{"robot/s9", "robot/s11"}, time.Now().AddDate(1, 0, 0)
 	month := pgtype.Date{Time: time.Now().AddDate(0, 0, -29), Valid: true}
@@ -204,7 +204,7 @@ func TestPagePlansOfPeopleAndGroups(t *testing.T) {
 // The chart of a conversation finds the events at its times by an index.
 func TestPagePlanOfAChart(t *testing.T) {
 	t.Parallel()
-	pool := sqltest.Filled(t, storetest.FillLog...)
+	pool := sqltest.Filled(t, fillLog...)
 	q, p := dbsqlc.New(), storetest.RowPlanner{Planner: &storetest.Planner{Pool: pool}}
 	times := []time.Time{time.Now(), time.Now().AddDate(1, 0, 0)}
 	if _, err := q.PageReached(t.Context(), p, &dbsqlc.PageReachedParams{SessionKey: "robot/s9", Times: times}); err != nil {

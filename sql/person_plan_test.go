@@ -1,8 +1,9 @@
-package erasure_test
+package sql_test
 
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
@@ -13,7 +14,7 @@ import (
 // A person is found by indexes, however much others have said.
 func TestPersonPlans(t *testing.T) {
 	t.Parallel()
-	pool := sqltest.Filled(t, storetest.FillLog...)
+	pool := sqltest.Filled(t, fillLog...)
 	q, p := dbsqlc.New(), &storetest.Planner{Pool: pool}
 	ctx, key := t.Context(), sessions.Key("robot/s7")
 	for name, run := range map[string]func() error{
@@ -128,7 +129,7 @@ func TestSessionsOfRepliesToAPerson(t *testing.T) {
 // Records that name a person are found by indexes.
 func TestRecordPlans(t *testing.T) {
 	t.Parallel()
-	pool := sqltest.Filled(t, storetest.FillLog...)
+	pool := sqltest.Filled(t, fillLog...)
 	q, p, ctx := dbsqlc.New(), &storetest.Planner{Pool: pool}, t.Context()
 	for name, run := range map[string]func() error{
 		"other records of them": func() error {
@@ -168,4 +169,119 @@ func TestRecordPlans(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The names of people, and the sessions where they spoke, are found by indexes of their table and of open messages.
+func TestPeoplePlans(t *testing.T) {
+	t.Parallel()
+	pool := sqltest.Filled(t, fillLog...)
+	q, p := dbsqlc.New(), &storetest.Planner{Pool: pool}
+	ctx, key := t.Context(), sessions.Key("robot/s7")
+	for name, run := range map[string]func() error{
+		"where they spoke": func() error {
+			_, err := q.PersonLogs(ctx, p, &dbsqlc.PersonLogsParams{People: []string{"p7", "$:p7"}, RobotSessions: "robot/"})
+			if err == nil && !strings.Contains(p.Plan, "people_of_person") {
+				t.Errorf("the sessions of a person are not found by their index:\n%s", p.Plan)
+			}
+			return err
+		},
+		"their last names": func() error {
+			_, err := q.PeopleNames(ctx, p, &dbsqlc.PeopleNamesParams{People: []string{"p7", "p8"}})
+			return err
+		},
+		"whether they spoke":    func() error { _, err := q.PeopleSpoke(ctx, p, []string{"p7", "p8"}); return err },
+		"whether they are kept": func() error { _, err := q.PeopleKept(ctx, p, []string{"p7", "p8"}); return err },
+		"names that the log no longer has": func() error {
+			return q.PeopleTrim(ctx, p, &dbsqlc.PeopleTrimParams{SessionKey: key, SeenBefore: time.Now(), SaidBefore: time.Now()})
+		},
+		"names that the beginning of the log no longer has": func() error {
+			begin := time.Now().Add(-190 * time.Minute) // the log has 200 minutes
+			err := q.PeopleTrim(ctx, p, &dbsqlc.PeopleTrimParams{SessionKey: "robot/s9", SeenBefore: begin, SaidBefore: begin})
+			if err == nil && !strings.Contains(p.Plan, "events_at_time") {
+				t.Errorf("more than the beginning of the log is read:\n%s", p.Plan)
+			}
+			return err
+		},
+		"the beginning of a log": func() error {
+			_, err := q.LogBegin(ctx, p, "robot/s9")
+			if !strings.Contains(p.Plan, "events_at_time") {
+				t.Errorf("the whole log is read:\n%s", p.Plan)
+			}
+			_ = err // the planner has no time
+			return nil
+		},
+	} {
+		if err := run(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, table := range []string{"dingtalk_session_events", "people", "memories"} {
+			if strings.Contains(p.Plan, "Seq Scan on "+table) {
+				t.Errorf("%s: all of %s is read:\n%s", name, table, p.Plan)
+			}
+		}
+	}
+}
+
+// A quote of an answer is found among the replies of its time.
+func TestPlanOfAQuotedAnswer(t *testing.T) {
+	t.Parallel()
+	pool := sqltest.Filled(t, fillLog...)
+	p, at := &storetest.Planner{Pool: pool}, time.Now().Add(-time.Hour)
+	if _, err := dbsqlc.New().QuotedAnswer(t.Context(), p, &dbsqlc.QuotedAnswerParams{
+		SessionKey: "robot/s7", Oldest: at.Add(-time.Minute), Earliest: at, Latest: at.Add(time.Minute),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, index := range []string{"outbox_settled_by_time", "outbox_open", "events_at_time"} {
+		if !strings.Contains(p.Plan, index) {
+			t.Errorf("%s is not read:\n%s", index, p.Plan)
+		}
+	}
+}
+
+// A digest reads its day of a group's log alone.
+func TestDigestPlan(t *testing.T) {
+	t.Parallel()
+	pool := sqltest.Filled(t, fillLog...)
+	p, from := &storetest.Planner{Pool: pool}, storetest.Yesterday()
+	dbsqlc.New().DigestCount(t.Context(), p, []*dbsqlc.DigestCountParams{{SessionKey: "robot/s7", StartsAt: from.From, EndsAt: from.To}})
+	if !strings.Contains(p.Plan, "events_at_time") {
+		t.Errorf("more than the day is read of a log:\n%s", p.Plan)
+	}
+}
+
+// fillLog makes a database of many people's logs, replies, facts, usage of 400 days and actions, whose plans tests read.
+var fillLog = []string{
+	`INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, last_seq)
+	 SELECT 'robot/s' || i, 'robot', 's' || i, '2', 200 FROM generate_series(0, 499) i`,
+	`INSERT INTO dingtalk_session_events (session_key, seq, role, content, sender_id, sender_nick, msg_id, created_at, message)
+	 SELECT 'robot/s' || i % 500, i / 500 + 1, 'user', 'said ' || i, 'p' || i % 997, 'nick' || i % 997, 'm' || i, now() - interval '1 minute' * (i / 500),
+	    CASE WHEN i % 10 = 0 THEN jsonb_build_object('text', 'said', 'quote', jsonb_build_object('sender_id', 'p' || i % 991, 'nick', 'q', 'text', 'said'))
+	    ELSE jsonb_build_object('text', 'said') END
+	 FROM generate_series(0, 99999) i`,
+	`INSERT INTO dingtalk_session_events (session_key, seq, role, content, sender_id, sender_nick, msg_id)
+	 SELECT 'robot/s9', 1000 + i, 'user', 'said ' || i, 'talker', 'talker', 'talk' || i FROM generate_series(0, 19999) i`,
+	`INSERT INTO people (session_key, person, nick, spoke, seen_at)
+	 SELECT e.session_key, e.sender_id, e.sender_nick, true, max(e.created_at) FROM dingtalk_session_events e GROUP BY 1, 2, 3
+	 UNION ALL
+	 SELECT q.session_key, q.message #>> '{quote,sender_id}', 'q', false, max(q.created_at) FROM dingtalk_session_events q
+	 WHERE q.message -> 'quote' IS NOT NULL GROUP BY 1, 2`,
+	`INSERT INTO outbox (session_key, target, body, state, sender, settled_at)
+	 SELECT 'robot/s' || i % 500, jsonb_build_object('staff_id', 'p' || i % 997, 'mentions', '[]'::jsonb), 'b', 'sent', 'a', now() FROM generate_series(0, 49999) i`,
+	`INSERT INTO memories (scope, scope_id, kind, content, norm_hash, source_session, subject_id, said_by, promoted_by)
+	 SELECT 'group', 'robot/s' || i % 500, 'fact', 'fact ' || i, sha256(convert_to('fact ' || i, 'UTF8')), 'robot/s' || i % 500, 'p' || i % 997, 'p' || i % 991,
+	    CASE WHEN i % 50 = 0 THEN 'p' || i % 997 ELSE '' END FROM generate_series(0, 19999) i`,
+	`INSERT INTO compaction_log (session_key, outcome, created_at, view_before)
+	 SELECT 'robot/s' || i % 500, 'committed', now() - interval '1 hour' * (i % 5000), CASE WHEN i % 40 = 0 THEN jsonb_build_object('pinned', 'fact ' || i) END
+	 FROM generate_series(0, 19999) i`,
+	`INSERT INTO memory_flushes (session_key, from_seq, through_seq, saved, duplicate, superseded)
+	 SELECT 'robot/s' || i % 500, i, i + 1, ARRAY[i], ARRAY[i + 1], ARRAY[i + 2] FROM generate_series(0, 19999) i`,
+	`INSERT INTO memory_digests (session_key, day, memory_id, done)
+	 SELECT 'robot/s' || i % 500, date '2020-01-01' + i / 500, i, true FROM generate_series(0, 19999) i`,
+	`INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, pinned)
+	 SELECT 'other/s' || i, 'other', 's' || i, '1', repeat('pinned ', 50) FROM generate_series(0, 9999) i`,
+	`INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens)
+	 SELECT 'robot/s' || i % 500, current_date - 400 + i / 250, 'turn', 'm', 'p' || i % 997, 1 FROM generate_series(0, 99999) i`,
+	`INSERT INTO audit (session_key, actor, action) SELECT 'robot/s' || i % 500 || '/p' || i % 997, 'p' || i % 991, 'undo' FROM generate_series(0, 19999) i`,
+	`ANALYZE`,
 }
