@@ -67,8 +67,8 @@ var vectorPhrases = map[llm.ErrorClass]wording.Phrase{
 
 func newAlarm(b *Bot) *alarm {
 	return &alarm{
-		robot: b.cfg.Robot, name: b.cfg.Name, now: b.now, location: b.cfg.Location, language: b.languages.OfText,
-		admins: func() []sessions.UserID { return b.current.Get().Admins }, accept: b.placing.acceptAt, accepted: b.wakeFor,
+		robot: b.cfg.Robot, name: b.cfg.Name, now: b.shared.Now, location: b.shared.Location, language: b.shared.Languages.OfText,
+		admins: func() []sessions.UserID { return b.shared.Current.Get().Admins }, accept: b.placing.acceptAt, accepted: b.wakeFor,
 		models: map[string]*ailing{},
 	}
 }

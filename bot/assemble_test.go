@@ -16,8 +16,10 @@ import (
 	"ebb/bot/chat"
 	"ebb/bot/command"
 	"ebb/bot/llm"
+	"ebb/bot/parts"
 	"ebb/bot/reload"
 	"ebb/bot/view"
+	"ebb/bot/wording"
 	"ebb/compaction"
 	"ebb/compaction/summarize"
 	"ebb/sessions"
@@ -248,7 +250,9 @@ func TestReferenceBlocksCannotBeForged(t *testing.T) {
 
 // testViews builds requests of a bot that has no store.
 func testViews(t interface{ Fatal(...any) }) *view.Builder {
-	views, err := view.New(view.Config{Counter: counter, Current: reload.New(reload.Values{}), Commands: command.Commands, Location: time.UTC, Language: "zh"})
+	views, err := view.New(&parts.Shared{
+		Counter: counter, Current: reload.New(reload.Values{}), Languages: wording.Languages{Preset: "zh"}, Location: time.UTC,
+	}, nil, nil, command.Commands, view.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"ebb/bot/leader"
 	"ebb/bot/llm"
 	"ebb/bot/outbox"
+	"ebb/bot/parts"
 	"ebb/bot/reload"
 	"ebb/bot/schedule"
 	"ebb/bot/turn"
@@ -148,20 +149,18 @@ func (c *Config) mergeLimit() int {
 
 // Bot is one replica of the gateway. Run runs it once.
 type Bot struct {
-	cfg       Config
-	current   *reload.Current
-	languages wording.Languages
-	store     sessions.Store
-	memory    memory.Store
-	leases    *lease.Holder
-	metrics   *metrics
-	stats     *recorder
-	gate      *llm.Gate // bounds concurrent model calls
-	draining  chan struct{}
-	last      *lastFlush
-	lost      lostSessions
-	left      chan sessions.Key // waiting sessions that this replica no longer starts
-	restarts  *restartStats
+	cfg      Config
+	shared   *parts.Shared
+	store    sessions.Store
+	memory   memory.Store
+	metrics  *metrics
+	stats    *recorder
+	gate     *llm.Gate // bounds concurrent model calls
+	draining chan struct{}
+	last     *lastFlush
+	lost     lostSessions
+	left     chan sessions.Key // waiting sessions that this replica no longer starts
+	restarts *restartStats
 
 	turns  *serial.Mailboxes // steps 3 to 8
 	upkeep *serial.Mailboxes // steps 10 and 11
@@ -187,47 +186,40 @@ func New(cfg Config) (*Bot, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	current := reload.New(cfg.Values)
 	if _, _, err := memory.ClockOf(cfg.DigestAt); err != nil && cfg.DigestAt != "" {
 		return nil, fmt.Errorf("daily digest: %w", err)
 	}
 	if cfg.OneStream && cfg.Elector == nil {
 		return nil, errors.New("one stream connection: no elector is configured")
 	}
+	current, leases, draining := reload.New(cfg.Values), lease.NewHolder(cfg.Store, cfg.Replica, cfg.LeaseTTL), make(chan struct{})
+	p := &parts.Shared{
+		Leases: leases, Now: leases.Now, Current: current, Languages: wording.Languages{Preset: cfg.Language, Assigned: current.Language},
+		Location: cfg.Location, Counter: cfg.Counter, Draining: draining,
+		CommitTimeout: cfg.CommitTimeout, InlineDeadline: cfg.InlineDeadline, CompactDeadline: cfg.CompactDeadline,
+	}
 	b := &Bot{
-		cfg: cfg, current: current, languages: wording.Languages{Preset: cfg.Language, Assigned: current.Language}, store: cfg.Store, memory: cfg.Memory,
-		leases: lease.NewHolder(cfg.Store, cfg.Replica, cfg.LeaseTTL),
-		gate:   llm.NewGate(current, cfg.MaxConcurrent), draining: make(chan struct{}), last: newLastFlush(), restarts: newRestartStats(), left: make(chan sessions.Key, sweepLimit),
+		cfg: cfg, shared: p, store: cfg.Store, memory: cfg.Memory, gate: llm.NewGate(current, cfg.MaxConcurrent), draining: draining,
+		last: newLastFlush(), restarts: newRestartStats(), left: make(chan sessions.Key, sweepLimit),
 	}
 	b.placing = newPlacing(&b.cfg, current, b.configuredScope)
-	b.stream = leader.New(leader.Config{Elector: cfg.Elector, LeaseTTL: cfg.LeaseTTL, OneStream: cfg.OneStream, Transport: cfg.Transport}, b.leases, b.accept)
+	b.stream = leader.New(leader.Config{Elector: cfg.Elector, LeaseTTL: cfg.LeaseTTL, OneStream: cfg.OneStream, Transport: cfg.Transport}, leases, b.accept)
 	var err error
-	if b.views, err = view.New(view.Config{
-		Store: cfg.Store, Memory: cfg.Memory, Counter: cfg.Counter, Now: b.now, Tools: cfg.Tools, Commands: command.Commands,
-		Name: cfg.Name, Prompt: cfg.Prompt, Language: cfg.Language, Location: cfg.Location, CommitTimeout: cfg.CommitTimeout,
-		Current: current, Remember: cfg.Remember,
-	}); err != nil {
+	if b.views, err = view.New(p, cfg.Store, cfg.Memory, command.Commands, view.Options{Tools: cfg.Tools, Name: cfg.Name, Prompt: cfg.Prompt, Remember: cfg.Remember}); err != nil {
 		return nil, err
 	}
-	b.worker = upkeep.New(upkeep.Config{
-		Store: cfg.Store, Memory: cfg.Memory, Keeper: cfg.Keeper, Requests: cfg.Requests, Model: b.gate, Counter: cfg.Counter, Leases: b.leases, Views: b.views,
-		Now: b.now, Stopping: b.stopping, Languages: b.languages, Location: cfg.Location,
-		Current: current, Remember: cfg.Remember, DigestAt: cfg.DigestAt,
-		SummaryRetries: cfg.SummaryRetries, SummaryBackoff: cfg.SummaryBackoff,
-		CommitTimeout: cfg.CommitTimeout, CompactDeadline: cfg.CompactDeadline, CompactNotify: cfg.CompactNotify,
+	b.worker = upkeep.New(p, b.views, cfg.Store, cfg.Memory, b.gate, upkeep.Options{
+		Keeper: cfg.Keeper, Requests: cfg.Requests, DigestAt: cfg.DigestAt, SummaryRetries: cfg.SummaryRetries, SummaryBackoff: cfg.SummaryBackoff,
+		CompactNotify: cfg.CompactNotify,
 	})
-	b.handler = command.New(command.Config{
-		Store: cfg.Store, Memory: cfg.Memory, Rights: cfg.Rights, Leases: b.leases, Views: b.views, Worker: b.worker, Now: b.now,
-		Language: cfg.Language, Location: cfg.Location, Current: current, Scope: b.configuredScope, CallBudget: cfg.CallBudget,
-		Schedules: cfg.Schedules, Planner: cfg.Planner, Audit: cfg.Audit,
-		CommitTimeout: cfg.CommitTimeout, InlineDeadline: cfg.InlineDeadline,
+	b.handler = command.New(p, b.views, cfg.Store, cfg.Memory, b.worker, b.configuredScope, command.Options{
+		Rights: cfg.Rights, CallBudget: cfg.CallBudget, Schedules: cfg.Schedules, Planner: cfg.Planner, Audit: cfg.Audit,
 	})
 	b.runner = turn.New(turn.Config{
-		Store: cfg.Store, Memory: cfg.Memory, Model: b.gate, Counter: cfg.Counter, Leases: b.leases, Views: b.views, Upkeep: b.worker,
-		Commands: b.handler, Tools: cfg.Tools, Transport: cfg.Transport, Now: b.now, Stopping: b.stopping, Draining: b.draining,
-		Languages: b.languages, Location: cfg.Location, Remember: cfg.Remember, Display: cfg.Display,
+		Shared: p, Views: b.views, Store: cfg.Store, Memory: cfg.Memory, Model: b.gate, Upkeep: b.worker, Commands: b.handler, Tools: cfg.Tools,
+		Transport: cfg.Transport, Display: cfg.Display,
 		MaxMerged: cfg.mergeLimit(), MaxToolRounds: cfg.MaxToolRounds, MaxTurns: llm.TurnsPerCall * cfg.MaxConcurrent,
-		Current: current, BusyNote: cfg.BusyNote, StaleAfter: cfg.StaleAfter, Gather: cfg.Gather, TurnTimeout: cfg.TurnTimeout, CommitTimeout: cfg.CommitTimeout, InlineDeadline: cfg.InlineDeadline,
+		StaleAfter: cfg.StaleAfter, Gather: cfg.Gather, TurnTimeout: cfg.TurnTimeout, BusyNote: cfg.BusyNote,
 	})
 	return b, nil
 }
@@ -236,9 +228,9 @@ func (b *Bot) connect(turns, upkeep, replies context.Context) {
 	b.turns = serial.NewMailboxes(turns, b.runner.RunTurn)
 	b.upkeep = serial.NewMailboxes(upkeep, b.worker.Maintain)
 	b.stats = &recorder{restarts: b.restarts}
-	b.outbox = outbox.New(replies, outbox.Config{
-		Store: b.store, Transport: b.cfg.Transport, Leases: b.leases, CommitTimeout: b.cfg.CommitTimeout, Now: b.now, WakeSession: b.turns.Wake, Stats: b.stats,
-		Scheduled: func(ctx context.Context, o sessions.Outgoing, arrived bool) { noteSchedules(ctx, &b.cfg, o, arrived) },
+	b.outbox = outbox.New(replies, b.shared, b.store, b.cfg.Transport, b.stats, outbox.Options{
+		WakeSession: b.turns.Wake,
+		Scheduled:   func(ctx context.Context, o sessions.Outgoing, arrived bool) { noteSchedules(ctx, &b.cfg, o, arrived) },
 	})
 	if b.cfg.Planner != nil {
 		b.timer = b.newTimer()
@@ -284,11 +276,11 @@ func (b *Bot) Run(ctx context.Context) error {
 	keep, stopKeep := context.WithCancel(life) // the heartbeat goes on until the last flush
 	defer stopKeep()
 	var background errgroup.Group
-	background.Go(func() error { b.leases.Keep(keep); return nil })
+	background.Go(func() error { b.shared.Leases.Keep(keep); return nil })
 	run := func(ctx context.Context, t periodic.Task) {
 		background.Go(func() error { periodic.Run(ctx, t); return nil })
 	}
-	run(keep, periodic.Task{Interval: b.cfg.SweepEvery, AtOnce: true, Timeout: b.cfg.CommitTimeout, Do: b.sweep, Failure: sweepFailed})
+	run(keep, periodic.Task{Interval: b.cfg.SweepEvery, AtOnce: true, Timeout: b.shared.CommitTimeout, Do: b.sweep, Failure: sweepFailed})
 	for _, t := range b.cfg.Background {
 		run(keep, t)
 	}
@@ -324,22 +316,19 @@ func (b *Bot) Reload(v reload.Values) error {
 	if err := v.Validate(); err != nil {
 		return err
 	}
-	b.current.Replace(v)
+	b.shared.Current.Replace(v)
 	return nil
 }
 
 // Language returns a conversation's configured language; empty for none.
-func (b *Bot) Language(id sessions.ConversationID) string { return b.current.Language(id) }
-
-// now is the storage's clock. Times that the storage wrote are compared with no other clock.
-func (b *Bot) now() time.Time { return b.leases.Now() }
+func (b *Bot) Language(id sessions.ConversationID) string { return b.shared.Current.Language(id) }
 
 // Ready returns why this replica can't work now, or nil. A standby answers turns, and is ready without a connection.
 func (b *Bot) Ready() error {
 	switch {
-	case b.stopping():
+	case b.shared.Stopping():
 		return errors.New("draining")
-	case !b.leases.Trusted():
+	case !b.shared.Leases.Trusted():
 		return slot.ErrHeartbeat
 	case b.cfg.Transport.Ready() || b.cfg.OneStream && b.stream.StandsBy():
 		return nil

@@ -36,14 +36,14 @@ func (b *Bot) judgeClick(ctx context.Context, c chat.Click) (chat.Clicked, strin
 	if err != nil {
 		return b.clickFailed(ctx, err, say)
 	}
-	lang = b.languages.OfText(card.Message.ConversationID, card.Words)
+	lang = b.shared.Languages.OfText(card.Message.ConversationID, card.Words)
 	if newest := b.organization.Load(); card.Message.Organization == "" && newest != nil { // an older release stored the session's messages
 		card.Message.Organization = *newest
 	}
 	switch {
 	case isForeign(c.Organization, card.Message.Organization): // the id may be that of a member or an administrator here
 		return say(wording.ButtonNotYours), clickRefused
-	case c.By == "" || !card.Asked && !slices.Contains(b.current.Get().Admins, c.By):
+	case c.By == "" || !card.Asked && !slices.Contains(b.shared.Current.Get().Admins, c.By):
 		return say(wording.ButtonNotYours), clickRefused
 	case c.Action == chat.ActionGood || c.Action == chat.ActionBad:
 		return b.rate(ctx, card, sessions.Rating(c.Action), say)
@@ -89,7 +89,7 @@ func (b *Bot) rate(ctx context.Context, card sessions.Clicked, r sessions.Rating
 func (b *Bot) stopByClick(ctx context.Context, card sessions.Clicked, by sessions.UserID, say func(wording.Phrase) chat.Clicked) (chat.Clicked, string) {
 	m := card.Message
 	m.ID, m.SenderID, m.StaffID = chat.StopID(card.EventID, by), by, by
-	m.Text, m.SentAt, m.Quiet, m.Admin = "/stop", b.now(), true, slices.Contains(b.current.Get().Admins, by)
+	m.Text, m.SentAt, m.Quiet, m.Admin = "/stop", b.shared.Now(), true, slices.Contains(b.shared.Current.Get().Admins, by)
 	served, err := b.placing.serves(ctx, m)
 	if err != nil {
 		return b.clickFailed(ctx, err, say)

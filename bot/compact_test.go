@@ -20,7 +20,7 @@ import (
 // view is what the session's next request is made of.
 func (w *world) view() sessions.View {
 	w.t.Helper()
-	l, err := w.store.mem.Acquire(w.t.Context(), group, w.bot.leases.Owner())
+	l, err := w.store.mem.Acquire(w.t.Context(), group, w.bot.shared.Leases.Owner())
 	if err != nil {
 		w.t.Fatal(err)
 	}

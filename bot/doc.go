@@ -18,8 +18,8 @@
 //
 // # Packages
 //
-// Each part is a package below this one, with a configuration that names all it needs. Imports point downward only; the
-// table in cmd/bot/imports_test.go decides.
+// Each part is a package below this one. Its constructor takes the parts that all share, parts.Shared, and the ports that it
+// declares beside their use. Imports point downward only; the table in cmd/bot/imports_test.go decides.
 //
 //	bot                                    New, Run, intake, the drain, metrics, the restart report
 //	turn   command   upkeep   leader       a turn, its command, the work besides turns, the stream connection
@@ -29,6 +29,7 @@
 //	manage                                 actions of members, administrators and operators: commands and command line
 //	wording   chat   llm                   fixed words, ports to transport and tools, the port to models
 //	console                                pages and API for administrators, over ebb/memory/pages and manage
+//	parts                                  clock, leases, settings, languages and timeouts that the parts share
 //	reload   access                        settings that a newer configuration file replaces, rules of who is served
 //	schedule                               reminders: set, changed, and stored as messages at their times by the leader
 //	retention                              deletion of expired rows, on the leader

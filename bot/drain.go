@@ -40,14 +40,14 @@ func (b *Bot) drain(ctx context.Context, stop stops) {
 		return nil
 	})
 	left := 0
-	finish(ctx, b.cfg.Drain, func(cause error) { left = b.turns.Live(); stop.turns(cause) }, b.cfg.CommitTimeout, b.turns.Wait)
+	finish(ctx, b.cfg.Drain, func(cause error) { left = b.turns.Live(); stop.turns(cause) }, b.shared.CommitTimeout, b.turns.Wait)
 	b.outbox.Close()
-	if finish(ctx, max(time.Second, b.cfg.Drain-time.Since(began)), stop.outbox, b.cfg.CommitTimeout, b.outbox.Wait) {
+	if finish(ctx, max(time.Second, b.cfg.Drain-time.Since(began)), stop.outbox, b.shared.CommitTimeout, b.outbox.Wait) {
 		b.releaseReplies(ctx)
 	}
-	finish(ctx, time.Second, stop.outbox, b.cfg.CommitTimeout, b.refuser.Wait)
-	finish(ctx, time.Second, stop.outbox, b.cfg.CommitTimeout, b.alarm.Wait)
-	finish(ctx, upkeepGrace, stop.upkeep, b.cfg.CommitTimeout, b.upkeep.Wait)
+	finish(ctx, time.Second, stop.outbox, b.shared.CommitTimeout, b.refuser.Wait)
+	finish(ctx, time.Second, stop.outbox, b.shared.CommitTimeout, b.alarm.Wait)
+	finish(ctx, upkeepGrace, stop.upkeep, b.shared.CommitTimeout, b.upkeep.Wait)
 	log.Info().Dur("took_ms", time.Since(began)).Int("turns_left", left).Int("replies_left", b.outbox.Waiting()).Msg("Drained")
 	drained.Store(true)
 	defer time.AfterFunc(b.cfg.Flush, func() { cut(llm.ErrStop) }).Stop()
@@ -63,15 +63,6 @@ func (b *Bot) drain(ctx context.Context, stop stops) {
 	sum.log(log, time.Since(began))
 }
 
-func (b *Bot) stopping() bool {
-	select {
-	case <-b.draining:
-		return true
-	default:
-		return false
-	}
-}
-
 type stops struct{ turns, upkeep, outbox context.CancelCauseFunc }
 
 // upkeepGrace is how long a running flush or compaction may continue after the turns. A cancelled one changes nothing:
@@ -84,9 +75,9 @@ func (b *Bot) releaseReplies(ctx context.Context) {
 	if b.outbox.HasUnmarked() {
 		return
 	}
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.shared.CommitTimeout)
 	defer stop()
-	if err := b.store.PutDown(ctx, b.leases.Owner()); err != nil {
+	if err := b.store.PutDown(ctx, b.shared.Leases.Owner()); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to release queued replies; they may be sent twice")
 	}
 }
@@ -169,7 +160,7 @@ func (f *lastFlush) begin(ctx context.Context, key sessions.Key) (one *oneFlush,
 // flushActive starts with the most unflushed session. It omits sessions to skip, and those not started when ctx ends.
 func (b *Bot) flushActive(ctx context.Context, skip func(sessions.Key) bool) {
 	log := zerolog.Ctx(ctx)
-	active, err := b.memory.Unflushed(ctx, b.leases.Owner())
+	active, err := b.memory.Unflushed(ctx, b.shared.Leases.Owner())
 	if err != nil {
 		log.Error().Err(err).Msg("Failed to list unflushed sessions; the next process flushes them")
 	}
@@ -214,9 +205,9 @@ func (b *Bot) flushLast(ctx context.Context, one *oneFlush, u memory.UnflushedSe
 // recordOwed lets another replica repeat unfinished flushes soon. It returns their number. An empty key means all
 // sessions that this replica holds.
 func (b *Bot) recordOwed(ctx context.Context, key sessions.Key) int {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.shared.CommitTimeout)
 	defer stop()
-	n, err := b.memory.OweUnflushed(ctx, b.leases.Owner(), key)
+	n, err := b.memory.OweUnflushed(ctx, b.shared.Leases.Owner(), key)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("Failed to record owed flushes; the cursors stand")
 	}
@@ -226,13 +217,13 @@ func (b *Bot) recordOwed(ctx context.Context, key sessions.Key) int {
 // handOver releases a lease, also one whose term an erasure ended: another replica answers at once. It reports whether
 // the release is stored.
 func (b *Bot) handOver(ctx context.Context, key sessions.Key) bool {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.shared.CommitTimeout)
 	defer stop()
-	if !b.leases.Holds(key) {
+	if !b.shared.Leases.Holds(key) {
 		return false
 	}
-	err := b.leases.Do(ctx, key, func(l sessions.Lease) error { return b.store.Release(ctx, l) })
-	b.leases.Drop(key)
+	err := b.shared.Leases.Do(ctx, key, func(l sessions.Lease) error { return b.store.Release(ctx, l) })
+	b.shared.Leases.Drop(key)
 	if errors.Is(err, sessions.ErrLeaseHeld) || errors.Is(err, sessions.ErrNotFound) {
 		return false // another replica owns the session by now, or it was deleted
 	}
@@ -245,7 +236,7 @@ func (b *Bot) handOver(ctx context.Context, key sessions.Key) bool {
 
 func (b *Bot) flushAtStop(ctx context.Context, key sessions.Key) (receipt memory.Receipt, err error) {
 	ctx = llm.WithWaiter(ctx, key) // a last flush has the priority of a turn
-	err = b.leases.Do(ctx, key, func(l sessions.Lease) error {
+	err = b.shared.Leases.Do(ctx, key, func(l sessions.Lease) error {
 		log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", l.Term).Logger()
 		out, err := b.worker.FlushAll(log.WithContext(ctx), l, upkeep.FlushShutdown)
 		receipt = out.Receipt
@@ -255,9 +246,9 @@ func (b *Bot) flushAtStop(ctx context.Context, key sessions.Key) (receipt memory
 }
 
 func (b *Bot) resign(ctx context.Context) error {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.shared.CommitTimeout)
 	defer stop()
-	n, err := b.store.Resign(ctx, b.leases.Owner())
+	n, err := b.store.Resign(ctx, b.shared.Leases.Owner())
 	if err != nil {
 		// The heartbeat ends with the process; others take over when it is stale.
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to release the leases")

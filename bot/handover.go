@@ -53,7 +53,7 @@ const leaveFlush = 2 * time.Second
 func (b *Bot) flushAndLeave(ctx context.Context, key sessions.Key) {
 	look, stop := context.WithTimeout(ctx, leaveFlush)
 	defer stop()
-	active, err := b.memory.Unflushed(look, b.leases.Owner())
+	active, err := b.memory.Unflushed(look, b.shared.Leases.Owner())
 	if err != nil {
 		return
 	}
@@ -82,8 +82,8 @@ func (b *Bot) otherReplicaLives(ctx context.Context) bool {
 	if b.cfg.Elector == nil {
 		return true
 	}
-	one, stop := context.WithTimeout(ctx, b.cfg.CommitTimeout)
+	one, stop := context.WithTimeout(ctx, b.shared.CommitTimeout)
 	defer stop()
 	l, err := b.cfg.Elector.Leader(one)
-	return err == nil && l.Replica != "" && l.Replica != b.leases.Owner()
+	return err == nil && l.Replica != "" && l.Replica != b.shared.Leases.Owner()
 }

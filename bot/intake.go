@@ -200,5 +200,5 @@ func memberKeys(m sessions.Message, ids []sessions.UserID) []sessions.Key {
 }
 
 func (b *Bot) configuredScope(id sessions.ConversationID) sessions.Scope {
-	return cmp.Or(b.current.Get().Groups[id].Scope, b.cfg.Scope)
+	return cmp.Or(b.shared.Current.Get().Groups[id].Scope, b.cfg.Scope)
 }

@@ -60,7 +60,7 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "ebb", Name: name, Help: help}, f))
 	}
 	gauge("sessions_working", "Sessions with a running turn.", func() float64 { return float64(b.turns.Live()) })
-	gauge("sessions_leased", "Sessions whose lease this replica holds.", func() float64 { return float64(b.leases.Count()) })
+	gauge("sessions_leased", "Sessions whose lease this replica holds.", func() float64 { return float64(b.shared.Leases.Count()) })
 	gauge("model_calls_waiting", "Calls of the model that wait for a place among llm.max_concurrent.", func() float64 { return float64(b.gate.Waiting()) })
 	if b.cfg.OneStream {
 		gauge("stream_leader", "1 where this replica leads: it holds the stream connection, and the others stand by.", func() float64 {
@@ -91,7 +91,7 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 		waitSeconds:  hist("message_seconds", "Time of a message from its acceptance to the commit of its answer."),
 		replies:      vec("replies_total", "Tries to send a reply, by way (none where no part arrived) and outcome.", "via", "outcome"),
 		maybeDoubled: one("replies_maybe_doubled_total", "Replies sent again that may have arrived before: a process died between the send and its mark, or the answer to a try was lost."),
-		models:       llm.NewMetrics(r, b.current),
+		models:       llm.NewMetrics(r, b.shared.Current),
 		toolCalls:    vec("tool_calls_total", "Tool calls, by tool and outcome.", "tool", "outcome"),
 		limited:      vec("limits_reached_total", "Notices that a limit is reached, one in each window, by limit.", "limit"),
 		doubted:      vec("model_reports_doubted_total", "Answers whose reported prompt tokens are missing or can't be right, by model.", "model"),

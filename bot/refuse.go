@@ -120,7 +120,7 @@ func (b *Bot) sendRefusal(ctx context.Context, m sessions.Message, who refused) 
 	key := sessions.ScopeGroup.Key(m)
 	o := sessions.Outgoing{Key: key, Attempts: 1, Reply: sessions.Reply{
 		Target: chat.TargetOf([]sessions.Event{asked}), Nonce: chat.ReplyKey(key, asked) + "-" + string(m.ID),
-		Text: wording.Say(phrase, b.languages.OfText(m.ConversationID, m.Text), who.id),
+		Text: wording.Say(phrase, b.shared.Languages.OfText(m.ConversationID, m.Text), who.id),
 	}}
 	return retry.Do(ctx, retry.Pauses{First: time.Second, Max: 10 * time.Second}, func() error {
 		_, err := b.cfg.Transport.Send(ctx, o)

@@ -102,7 +102,7 @@ func (b *Bot) keepReport(ctx context.Context) {
 		return
 	}
 	opened := false
-	periodic.Run(ctx, periodic.Task{Interval: reportEvery, AtOnce: true, Timeout: b.cfg.CommitTimeout, Ready: b.leases.Trusted, Do: func(one context.Context) error {
+	periodic.Run(ctx, periodic.Task{Interval: reportEvery, AtOnce: true, Timeout: b.shared.CommitTimeout, Ready: b.shared.Leases.Trusted, Do: func(one context.Context) error {
 		if err := b.writeReport(one, &opened); err != nil && ctx.Err() == nil {
 			zerolog.Ctx(ctx).Debug().Err(err).Msg("Failed to update the restart report")
 		}
@@ -111,7 +111,7 @@ func (b *Bot) keepReport(ctx context.Context) {
 }
 
 func (b *Bot) writeReport(ctx context.Context, opened *bool) error {
-	r, me := b.cfg.Reporter, b.leases.Owner()
+	r, me := b.cfg.Reporter, b.shared.Leases.Owner()
 	if !*opened {
 		if err := r.OpenRestart(ctx, me); err != nil {
 			return err
@@ -136,9 +136,9 @@ func (b *Bot) endReport(ctx context.Context) bool {
 	if b.cfg.Reporter == nil {
 		return false
 	}
-	one, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
+	one, stop := context.WithTimeout(context.WithoutCancel(ctx), b.shared.CommitTimeout)
 	defer stop()
-	if err := b.cfg.Reporter.KeepRestart(one, b.leases.Owner(), sessions.Clean, b.restarts.figures()); err != nil {
+	if err := b.cfg.Reporter.KeepRestart(one, b.shared.Leases.Owner(), sessions.Clean, b.restarts.figures()); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to store the restart report") // another process closes the report
 		return false
 	}
@@ -154,12 +154,12 @@ func (b *Bot) closeReport(ctx context.Context, began time.Time, stored bool) {
 		}
 	}
 	logReport(log, sessions.Restart{
-		Replica: b.leases.Owner(), StartedAt: began, StoppedAt: time.Now(), Ending: sessions.Clean, Figures: b.restarts.figures(),
+		Replica: b.shared.Leases.Owner(), StartedAt: began, StoppedAt: time.Now(), Ending: sessions.Clean, Figures: b.restarts.figures(),
 	})
 }
 
 func (b *Bot) countLost(ctx context.Context) error {
-	one, stop := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CommitTimeout)
+	one, stop := context.WithTimeout(context.WithoutCancel(ctx), b.shared.CommitTimeout)
 	defer stop()
 	lost, err := b.cfg.Reporter.Gone(one, b.restarts.recent())
 	if err != nil || lost == 0 {
@@ -167,7 +167,7 @@ func (b *Bot) countLost(ctx context.Context) error {
 	}
 	zerolog.Ctx(ctx).Error().Int64("messages", lost).Msg("Messages that were acknowledged are not in the log")
 	b.restarts.lost.Add(lost)
-	return b.cfg.Reporter.KeepRestart(one, b.leases.Owner(), sessions.Clean, b.restarts.figures())
+	return b.cfg.Reporter.KeepRestart(one, b.shared.Leases.Owner(), sessions.Clean, b.restarts.figures())
 }
 
 // Operators read the line at the stop; the successor writes it once more.

@@ -30,14 +30,14 @@ func TestLeasesOfSessionsAtRestAreGivenUp(t *testing.T) {
 		post("first", groups)
 		want(t, "replies", len(w.wire.sends()), groups)
 		after(releaseAfter - time.Minute)
-		want(t, "leases of active sessions", w.bot.leases.Count(), groups)
+		want(t, "leases of active sessions", w.bot.shared.Leases.Count(), groups)
 		after(idleAfter)
 		post("second", 5)
 		after(3 * time.Minute)
-		want(t, "leases when all but five sessions rest", w.bot.leases.Count(), 5)
+		want(t, "leases when all but five sessions rest", w.bot.shared.Leases.Count(), 5)
 		post("third", groups)
 		want(t, "replies in all", len(w.wire.sends()), 2*groups+5)
-		want(t, "leases when all sessions are active again", w.bot.leases.Count(), groups)
+		want(t, "leases when all sessions are active again", w.bot.shared.Leases.Count(), groups)
 	})
 }
 
@@ -68,12 +68,12 @@ func TestBacklogWithNothingDueRests(t *testing.T) {
 					w.say(fmt.Sprint("m", i), "alice", strings.Repeat("release notes of the gateway ", 20))
 				}
 				after(idleAfter + 2*releaseAfter)
-				want(t, "leases of idle sessions", w.bot.leases.Count(), 0)
+				want(t, "leases of idle sessions", w.bot.shared.Leases.Count(), 0)
 				want(t, "compactions before the cooldown ends", w.state(group).CompactionCount, 0)
 				after(c.cooldown + time.Minute)
 				want(t, "compactions", w.state(group).CompactionCount, c.compacts)
 				after(3*releaseAfter + idleAfter)
-				want(t, "leases in the end", w.bot.leases.Count(), 0)
+				want(t, "leases in the end", w.bot.shared.Leases.Count(), 0)
 			})
 		})
 	}

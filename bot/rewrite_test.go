@@ -117,7 +117,7 @@ func TestEmptiedSummaryIsRewritten(t *testing.T) {
 			t.Fatalf("after a failure the view is %+v", w.view().Summaries)
 		}
 		m.summary = topicLines
-		after(w.view().Session.CompactRetryAt.Sub(w.bot.now()))
+		after(w.view().Session.CompactRetryAt.Sub(w.bot.shared.Now()))
 		w.post(said("later", "alice", "hello again"))
 		synctest.Wait()
 		v := w.view()

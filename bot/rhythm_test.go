@@ -53,7 +53,7 @@ func TestLongRangeIsNotRolledUpInPart(t *testing.T) {
 		for i := range maxRollUp {
 			long.Events = append(long.Events, sessions.Event{Role: sessions.RoleAssistant, Content: fmt.Sprint("ok ", i), Tokens: 3})
 		}
-		l, err := w.store.mem.Acquire(t.Context(), group, w.bot.leases.Owner())
+		l, err := w.store.mem.Acquire(t.Context(), group, w.bot.shared.Leases.Owner())
 		if err != nil {
 			t.Fatal(err)
 		}

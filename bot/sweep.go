@@ -17,9 +17,9 @@ import (
 // firstBeat retries while the database is unavailable. It returns false if ctx ends first.
 func (b *Bot) firstBeat(ctx context.Context) bool {
 	err := retry.Do(ctx, retry.Pauses{First: 100 * time.Millisecond, Max: time.Second}, func() error {
-		one, stop := context.WithTimeout(ctx, b.cfg.CommitTimeout)
+		one, stop := context.WithTimeout(ctx, b.shared.CommitTimeout)
 		defer stop()
-		err := b.leases.Beat(one)
+		err := b.shared.Leases.Beat(one)
 		if err != nil {
 			periodic.LogFailure(ctx, err, "Failed to write the first heartbeat, trying again")
 		}
@@ -37,14 +37,14 @@ const (
 
 func (b *Bot) sweep(ctx context.Context) error {
 	for _, l := range b.runner.Running() {
-		if !b.leases.Owns(l) { // a replica that was cut off may have lost it
+		if !b.shared.Leases.Owns(l) { // a replica that was cut off may have lost it
 			b.runner.Look(l.Key)
 		}
 	}
 	if err := b.revive(ctx); err != nil {
 		return err
 	}
-	keys, err := b.store.Waiting(ctx, b.leases.Owner(), sweepLimit)
+	keys, err := b.store.Waiting(ctx, b.shared.Leases.Owner(), sweepLimit)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (s *lostSessions) note(keys []sessions.Key) {
 }
 
 func (b *Bot) sweepNow(ctx context.Context) {
-	one, stop := context.WithTimeout(ctx, b.cfg.CommitTimeout)
+	one, stop := context.WithTimeout(ctx, b.shared.CommitTimeout)
 	defer stop()
 	if err := b.sweep(one); err != nil {
 		periodic.LogFailure(ctx, err, sweepFailed)
@@ -114,7 +114,7 @@ func (b *Bot) listen(ctx context.Context) {
 	pauses := retry.Storage.Start()
 	var heard atomic.Bool
 	for {
-		err := b.store.Listen(ctx, b.leases.Owner(), func(key sessions.Key) {
+		err := b.store.Listen(ctx, b.shared.Leases.Owner(), func(key sessions.Key) {
 			heard.Store(true)
 			if key == "" {
 				b.stream.Changed()

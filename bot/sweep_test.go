@@ -22,10 +22,10 @@ func TestRunningTurnKeepsADeletedSession(t *testing.T) {
 		}}})
 		w.say("m0", "alice", "q0")
 		after(time.Second)
-		held, _ := w.bot.leases.Held(group)
+		held, _ := w.bot.shared.Leases.Held(group)
 		for range 2 {
 			w.store.mem.DeleteRow(group)
-			_ = w.bot.leases.Check(group, sessions.ErrLeaseLost)
+			_ = w.bot.shared.Leases.Check(group, sessions.ErrLeaseLost)
 			after(2 * w.bot.cfg.LeaseTTL)
 			s, err := w.store.mem.Session(t.Context(), group)
 			want(t, "error of reading the session", err, nil)

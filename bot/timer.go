@@ -13,9 +13,9 @@ import (
 // newTimer stores reminders as messages, which wake sessions as those of people do.
 func (b *Bot) newTimer() *schedule.Runner {
 	return schedule.NewRunner(schedule.RunnerConfig{
-		Store: b.cfg.Schedules, Replica: b.leases.Owner(), Leads: b.leads, Now: b.now, Location: b.cfg.Location, Grace: b.cfg.StaleAfter,
+		Store: b.cfg.Schedules, Replica: b.shared.Leases.Owner(), Leads: b.leads, Now: b.shared.Now, Location: b.shared.Location, Grace: b.cfg.StaleAfter,
 		Settings: b.cfg.Planner.Settings, Metrics: b.cfg.Metrics,
-		Language: b.languages.OfText,
+		Language: b.shared.Languages.OfText,
 		Serves:   b.placing.serves,
 		Refuse:   b.handler.RefuseSchedule,
 		Accepted: b.wakeFor,
@@ -27,16 +27,16 @@ func (b *Bot) leads(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	l, err := b.cfg.Elector.Leader(ctx)
-	return l.Replica == b.leases.Owner(), err
+	return l.Replica == b.shared.Leases.Owner(), err
 }
 
 // wakeFor notes the lease of an accepted message, and wakes its session if it is this replica's.
 func (b *Bot) wakeFor(a sessions.Accepted) {
-	b.leases.Learn(a.Lease)
-	if a.Lease.Owner != b.leases.Owner() {
+	b.shared.Leases.Learn(a.Lease)
+	if a.Lease.Owner != b.shared.Leases.Owner() {
 		b.runner.Look(a.Lease.Key)
 	}
-	if a.New && a.Lease.Owner == b.leases.Owner() {
+	if a.New && a.Lease.Owner == b.shared.Leases.Owner() {
 		b.runner.Wake(a.Lease.Key)
 	}
 }

@@ -188,7 +188,7 @@ func TestUsageOfLimits(t *testing.T) {
 		after(time.Minute)
 		want(t, "/usage after the minute", strings.Contains(limits("m6", "bob", "/usage", sessions.Group), "in a minute: 0 of 3 used, 3 left\n"), true)
 
-		values := *w.bot.current.Get()
+		values := *w.bot.shared.Current.Get()
 		values.Limits = sessions.Limits{GroupTurns: 2}
 		if err := w.bot.Reload(values); err != nil {
 			t.Fatal(err)

@@ -3,10 +3,9 @@ package command
 import (
 	"context"
 	"slices"
-	"time"
 
 	"ebb/bot/manage"
-	"ebb/bot/reload"
+	"ebb/bot/parts"
 	"ebb/bot/schedule"
 	"ebb/bot/upkeep"
 	"ebb/bot/view"
@@ -14,34 +13,16 @@ import (
 	"ebb/memory"
 	"ebb/memory/pages"
 	"ebb/sessions"
-	"ebb/sessions/lease"
 	"ebb/sessions/serial"
 )
 
-// Config is what a [Handler] needs.
-type Config struct {
-	Store  sessions.Store
-	Memory memory.Store
-	Rights memory.Rights // nil: /memory, /forget and /export answer that they are unavailable
-	Leases *lease.Holder
-	Views  *view.Builder
-	Worker *upkeep.Worker
-	Now    func() time.Time // the storage's clock
-
-	Language string // language of fixed words for texts without letters
-	Location *time.Location
-	Current  *reload.Current // administrators, rights, limits, models and settings of compactions
-
-	Scope func(sessions.ConversationID) sessions.Scope // configured scope of a group
-
-	CallBudget func() CallBudget // nil: no calls are counted
-
-	Schedules sessions.Schedules // nil: there are none
-	Planner   *schedule.Planner  // nil: /remind answers that reminders are off
-	Audit     pages.Audit        // see [manage.Config]
-
-	CommitTimeout  time.Duration
-	InlineDeadline time.Duration
+// Options are the parts of a [Handler] that may be missing.
+type Options struct {
+	Rights     memory.Rights      // nil: /memory, /forget and /export answer that they are unavailable
+	CallBudget func() CallBudget  // nil: no calls are counted
+	Schedules  sessions.Schedules // nil: there are none
+	Planner    *schedule.Planner  // nil: /remind answers that reminders are off
+	Audit      pages.Audit        // see [manage.Config]
 }
 
 // CallBudget is the state of the month's counted calls to the chat platform.
@@ -52,13 +33,13 @@ type CallBudget struct {
 
 // Handler executes commands and words their answers.
 type Handler struct {
-	cfg      Config
+	shared   *parts.Shared
+	views    *view.Builder
 	store    sessions.Store
 	memory   memory.Store
-	leases   *lease.Holder
-	views    *view.Builder
 	worker   *upkeep.Worker
-	now      func() time.Time
+	scope    func(sessions.ConversationID) sessions.Scope
+	opts     Options
 	commands Table
 	manage   *manage.Manager
 
@@ -69,13 +50,15 @@ type Handler struct {
 // Stats counts compactions that commands caused.
 type Stats interface{ Compacted(e sessions.LogEntry) }
 
-// New returns a Handler, usable after [Handler.Connect].
-func New(cfg Config) *Handler {
+// New returns a Handler, usable after [Handler.Connect]. scope is the configured scope of a group.
+func New(
+	p *parts.Shared, views *view.Builder, store sessions.Store, facts memory.Store, worker *upkeep.Worker, scope func(sessions.ConversationID) sessions.Scope, o Options,
+) *Handler {
 	return &Handler{
-		cfg: cfg, store: cfg.Store, memory: cfg.Memory, leases: cfg.Leases, views: cfg.Views, worker: cfg.Worker, now: cfg.Now, commands: Commands,
+		shared: p, views: views, store: store, memory: facts, worker: worker, scope: scope, opts: o, commands: Commands,
 		manage: manage.New(manage.Config{
-			Rights: cfg.Rights, Turns: cfg.Store, Upkeep: cfg.Worker, Schedules: cfg.Schedules, Audit: cfg.Audit, FlushDeadline: cfg.InlineDeadline,
-			Settings: cfg.Views.Settings, Resolve: cfg.Views.Resolve,
+			Rights: o.Rights, Turns: store, Upkeep: worker, Schedules: o.Schedules, Audit: o.Audit, FlushDeadline: p.InlineDeadline,
+			Settings: views.Settings, Resolve: views.Resolve,
 		}),
 	}
 }
@@ -161,7 +144,7 @@ func (h *Handler) role(e sessions.Event) manage.Role {
 	switch m := e.Message; {
 	case m == nil || m.StaffID == "" || m.External:
 		return manage.Member
-	case slices.Contains(h.cfg.Current.Get().Admins, m.StaffID):
+	case slices.Contains(h.shared.Current.Get().Admins, m.StaffID):
 		return manage.Admin
 	case m.Admin && m.ConversationType == sessions.Group:
 		return manage.GroupAdmin

@@ -241,14 +241,14 @@ func (h *Handler) compactLog(ctx context.Context, t *view.CommandTurn, _ Call) s
 	}
 	var out strings.Builder
 	for _, e := range rows {
-		fmt.Fprintf(&out, "- #%d %s %s/%s %s", e.ID, e.CreatedAt.In(h.cfg.Location).Format("01-02 15:04"), e.Policy, e.Trigger, outcomeWord(e, t.Lang))
+		fmt.Fprintf(&out, "- #%d %s %s/%s %s", e.ID, e.CreatedAt.In(h.shared.Location).Format("01-02 15:04"), e.Policy, e.Trigger, outcomeWord(e, t.Lang))
 		if e.Outcome == upkeep.OutcomeCommitted {
 			out.WriteString(wording.Count(" %s → %s token{|s}", wording.Thousands(e.TokensBefore), wording.Thousands(e.TokensAfter)))
 		}
 		if e.EndSeq >= e.StartSeq {
 			fmt.Fprintf(&out, " (%d–%d)", e.StartSeq, e.EndSeq)
 		}
-		out.WriteString(spentWord(e, h.cfg.Current.Get().Currency, t.Lang) + "\n")
+		out.WriteString(spentWord(e, h.shared.Current.Get().Currency, t.Lang) + "\n")
 	}
 	return out.String()
 }

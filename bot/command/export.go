@@ -24,7 +24,7 @@ func (h *Handler) exportMe(ctx context.Context, t *view.CommandTurn, c Call) str
 		return c.Command.usage(t.Lang)
 	}
 	a := h.actor(t)
-	if h.cfg.Rights == nil || a.Person == "" {
+	if h.opts.Rights == nil || a.Person == "" {
 		return wording.Say(wording.NoRights, t.Lang)
 	}
 	if !a.Reader.Private {
@@ -54,18 +54,18 @@ func (h *Handler) exportPage(ctx context.Context, a manage.Actor, lang string, p
 	heads := show.ExportHeads(lang)
 	err := h.manage.Export(ctx, a, a.Person, manage.Reader{
 		Fact: func(m memory.Memory) error {
-			p.add(heads.Facts, show.ExportFact(m, h.cfg.Location, lang))
+			p.add(heads.Facts, show.ExportFact(m, h.shared.Location, lang))
 			return nil
 		},
 		Message: func(s memory.PersonMessage) error {
 			if !h.isCommand(s.Event) {
-				p.add(heads.Messages, show.ExportSaid(s, h.cfg.Location, lang))
+				p.add(heads.Messages, show.ExportSaid(s, h.shared.Location, lang))
 			}
 			return nil
 		},
 		Record: func(r memory.Record) error {
 			r.Spec = schedule.StoredTimes(r.Spec, lang)
-			p.add(heads.Records, show.ExportRecord(r, h.cfg.Location, lang))
+			p.add(heads.Records, show.ExportRecord(r, h.shared.Location, lang))
 			return nil
 		},
 	})

@@ -100,7 +100,7 @@ func (h *Handler) forgetNamed(ctx context.Context, t *view.CommandTurn, c Call) 
 func (h *Handler) forgetSomeone(ctx context.Context, t *view.CommandTurn, who string, answer answerTo, find func() (memory.Person, string)) string {
 	sure := answer == answerYes
 	switch {
-	case h.cfg.Rights == nil:
+	case h.opts.Rights == nil:
 		return wording.Say(wording.NoRights, t.Lang)
 	case t.Asked.SenderID == "":
 		return wording.Say(wording.UnknownPerson, t.Lang)
@@ -153,7 +153,7 @@ func (h *Handler) forgetPreview(ctx context.Context, t *view.CommandTurn, p memo
 		}
 		return wording.Say(phrase, t.Lang, sessions.Speaker(p.Nick, p.ID), what, strings.TrimPrefix(who, "@"))
 	}
-	return wording.Say(wording.ForgetWho, t.Lang, sessions.Speaker(p.Nick, p.ID), p.Last.In(h.cfg.Location).Format("2006-01-02 15:04"), what,
+	return wording.Say(wording.ForgetWho, t.Lang, sessions.Speaker(p.Nick, p.ID), p.Last.In(h.shared.Location).Format("2006-01-02 15:04"), what,
 		strings.TrimPrefix(who, "@"))
 }
 
@@ -180,10 +180,10 @@ func groupsInWords(groups []string, named bool, lang string) string {
 // Confirmations rewrites a bare yes or no behind a preview or a partial erasure into the command. It reads the log, so
 // that it works on every replica and after a restart.
 func (h *Handler) Confirmations(ctx context.Context, v *sessions.View) {
-	if h.cfg.Rights == nil {
+	if h.opts.Rights == nil {
 		return
 	}
-	ctx, stop := context.WithTimeout(ctx, h.cfg.CommitTimeout)
+	ctx, stop := context.WithTimeout(ctx, h.shared.CommitTimeout)
 	defer stop()
 	for i := range v.Pending {
 		e := &v.Pending[i]
@@ -211,7 +211,7 @@ func (h *Handler) unconfirmed(ctx context.Context, key sessions.Key, tail []sess
 	if direct {
 		limit = confirmDirect
 	}
-	before, err := h.cfg.Rights.MessagesBefore(ctx, key, e.SenderID, e.ID, limit)
+	before, err := h.opts.Rights.MessagesBefore(ctx, key, e.SenderID, e.ID, limit)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read the log for the command before")
 	}
@@ -225,7 +225,7 @@ func (h *Handler) unconfirmed(ctx context.Context, key sessions.Key, tail []sess
 		case outcome == sessions.HalfErased:
 			e = m
 		case outcome == sessions.Previewed && who != "":
-			lang = cmp.Or(h.views.LanguageWords(tail, m).Lang, h.cfg.Language)
+			lang = cmp.Or(h.views.LanguageWords(tail, m).Lang, h.shared.Languages.Preset)
 			return who, lang, !direct || h.answeredBefore(ctx, m, e)
 		case direct || who != "":
 			return "", "", false
@@ -324,7 +324,7 @@ func (h *Handler) forgetLast(ctx context.Context, t *view.CommandTurn, c Call) s
 		return wording.Say(wording.ForgetNothing, t.Lang)
 	case who != forgetLast:
 		return c.Command.usage(t.Lang)
-	case h.cfg.Rights == nil:
+	case h.opts.Rights == nil:
 		return wording.Say(wording.NoRights, t.Lang)
 	case asked.SenderID == "":
 		return wording.Say(wording.UnknownPerson, t.Lang)
@@ -342,7 +342,7 @@ func (h *Handler) forgetLast(ctx context.Context, t *view.CommandTurn, c Call) s
 	if n := utf8.RuneCountInString(h.views.OwnWords(e)); n > 0 {
 		length = wording.Say(wording.ForgotLength, t.Lang, n)
 	}
-	return wording.Say(wording.ForgotLast, t.Lang, e.CreatedAt.In(h.cfg.Location).Format("01-02 15:04"), length, receiptOfPerson(done, t.Lang))
+	return wording.Say(wording.ForgotLast, t.Lang, e.CreatedAt.In(h.shared.Location).Format("01-02 15:04"), length, receiptOfPerson(done, t.Lang))
 }
 
 // isCommand is false for commands that keep a member's words, such as the text of a reminder: these can be erased and exported.

@@ -37,7 +37,7 @@ type counts interface {
 }
 
 func limitsOf(h *Handler, t *view.CommandTurn) personLimits {
-	return personLimits{h.cfg.Current.For(t.Lease.Key).Limits, h.store, h.cfg.Location, t.View.Session, t.Asked, t.Lang}
+	return personLimits{h.shared.Current.For(t.Lease.Key).Limits, h.store, h.shared.Location, t.View.Session, t.Asked, t.Lang}
 }
 
 // limited lists the configured limits. tokensShare is the asker's part of the tokens of all; 0: they are below a fifth.

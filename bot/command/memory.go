@@ -45,12 +45,12 @@ func (h *Handler) listMemories(ctx context.Context, t *view.CommandTurn, c Call)
 		return h.showMemory(ctx, t, c)
 	case !ok:
 		return c.Command.usage(t.Lang)
-	case h.cfg.Rights == nil:
+	case h.opts.Rights == nil:
 		return wording.Say(wording.NoRights, t.Lang)
 	}
 	a := askerOf(t, h.isAdmin(t.Asked))
 	skip := (page - 1) * listedMemories
-	list, total, err := h.cfg.Rights.Known(ctx, a, skip, listedMemories)
+	list, total, err := h.opts.Rights.Known(ctx, a, skip, listedMemories)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to list memory")
 		return wording.Say(wording.NoRights, t.Lang)
@@ -76,7 +76,7 @@ func (h *Handler) listMemories(ctx context.Context, t *view.CommandTurn, c Call)
 				out.WriteString(wording.Say(head, t.Lang) + "\n\n")
 			}
 			first = false
-			out.WriteString(memoryLine(m.Memory, h.cfg.Location, t.Lang))
+			out.WriteString(memoryLine(m.Memory, h.shared.Location, t.Lang))
 		}
 		if !first {
 			out.WriteByte('\n')
@@ -125,7 +125,7 @@ func (h *Handler) showMemory(ctx context.Context, t *view.CommandTurn, c Call) s
 	}
 	scope, kind := show.ScopeWord(m.Scope, t.Lang), show.KindWord(m.Kind, t.Lang)
 	return fmt.Sprintf("**#%d** %s%s\n\n%s", m.ID, teamMark(m.Memory, t.Lang), m.Content,
-		wording.Say(wording.MemoryFrom, t.Lang, scope, kind, memoryDay(m.Memory, h.cfg.Location)))
+		wording.Say(wording.MemoryFrom, t.Lang, scope, kind, memoryDay(m.Memory, h.shared.Location)))
 }
 
 var refusals = map[manage.Refusal]wording.Phrase{
@@ -169,7 +169,7 @@ func (h *Handler) forgetFact(ctx context.Context, t *view.CommandTurn, id int64,
 	default:
 		t.Outcome = sessions.Previewed
 		t.Kept = wording.Say(wording.ForgetFactAsked, t.Lang, id)
-		return wording.Say(wording.ForgetFact, t.Lang, id, headOf(f.Content, quotedChars), memoryDay(f.Memory, h.cfg.Location), id)
+		return wording.Say(wording.ForgetFact, t.Lang, id, headOf(f.Content, quotedChars), memoryDay(f.Memory, h.shared.Location), id)
 	}
 	m, done, err := h.manage.ForgetFact(ctx, h.actor(t), id)
 	switch {
@@ -193,7 +193,7 @@ func (h *Handler) forgetFact(ctx context.Context, t *view.CommandTurn, id int64,
 
 func (h *Handler) resumeTurn(ctx context.Context, t *view.CommandTurn, lease sessions.Lease) {
 	t.Lease = lease
-	h.leases.Learn(lease)
+	h.shared.Leases.Learn(lease)
 	h.reload(ctx, t)
 }
 

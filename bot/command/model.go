@@ -26,7 +26,7 @@ type modelCommand struct {
 
 func modelUse(do func(modelCommand, context.Context, *view.CommandTurn, Call) string) func(*Handler, context.Context, *view.CommandTurn, Call) string {
 	return func(h *Handler, ctx context.Context, t *view.CommandTurn, c Call) string {
-		return do(modelCommand{h.cfg.Current, h.views, h.manage, h.actor(t)}, ctx, t, c)
+		return do(modelCommand{h.shared.Current, h.views, h.manage, h.actor(t)}, ctx, t, c)
 	}
 }
 

@@ -33,10 +33,10 @@ type remindCommand struct {
 // remindUse is a use of /remind.
 func remindUse(do func(remindCommand, context.Context, string) string) func(*Handler, context.Context, *view.CommandTurn, Call) string {
 	return func(h *Handler, ctx context.Context, t *view.CommandTurn, c Call) string {
-		if h.cfg.Planner == nil {
+		if h.opts.Planner == nil {
 			return wording.Say(wording.RemindOff, t.Lang)
 		}
-		return do(remindCommand{h.cfg.Planner, h.manage, h.actor(t), t.Lease, t.Asked, t.Lang}, ctx, c.Arg)
+		return do(remindCommand{h.opts.Planner, h.manage, h.actor(t), t.Lease, t.Asked, t.Lang}, ctx, c.Arg)
 	}
 }
 

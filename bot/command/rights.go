@@ -42,7 +42,7 @@ func (h *Handler) May(e sessions.Event, command string) bool {
 // right lets a configured right replace the table's. A use for administrators alone stays theirs: it affects other
 // people's data.
 func (h *Handler) right(c *Command, u *Use) Right {
-	if word, ok := h.cfg.Current.Get().CommandRights[c.EN[0]]; ok && u.Who < Admin {
+	if word, ok := h.shared.Current.Get().CommandRights[c.EN[0]]; ok && u.Who < Admin {
 		return RightWords[word]
 	}
 	return u.Who

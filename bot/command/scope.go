@@ -24,7 +24,7 @@ type scopeCommand struct {
 }
 
 func newScopeCommand(h *Handler, t *view.CommandTurn) scopeCommand {
-	return scopeCommand{h.store, h.cfg.Scope, h.manage, h.actor(t)}
+	return scopeCommand{h.store, h.scope, h.manage, h.actor(t)}
 }
 
 // scopeTo chooses a scope; empty for the configured one.

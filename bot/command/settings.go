@@ -33,7 +33,7 @@ func (h *Handler) set(ctx context.Context, t *view.CommandTurn, c Call) string {
 		words = append([]string{word}, words...)
 	}
 	s := &t.View.Session
-	if len(words) != 2 || h.cfg.Current.For(t.Lease.Key).Own == nil {
+	if len(words) != 2 || h.shared.Current.For(t.Lease.Key).Own == nil {
 		return wording.Say(wording.SetUsage, t.Lang, settingsLine(s.Settings, t.Lang))
 	}
 	settings, err := h.manage.Configure(ctx, h.actor(t), *s, words[0], words[1])
@@ -80,7 +80,7 @@ func faultWord(fault error, lang string) string {
 // overrides parses leading KEY=VALUE words behind /compact. why is the answer for an invalid one.
 func (h *Handler) overrides(ctx context.Context, t *view.CommandTurn, c Call) (settings, focus, why string) {
 	var resolve manage.Resolve
-	if h.cfg.Current.For(t.Lease.Key).Own != nil {
+	if h.shared.Current.For(t.Lease.Key).Own != nil {
 		resolve = h.views.Resolve
 	}
 	settings, focus, key, err := manage.Overrides(t.View.Session, c.Arg, resolve)

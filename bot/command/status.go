@@ -37,7 +37,7 @@ func (r statusCommand) plain(ctx context.Context) string {
 	line := func(p wording.Phrase, args ...any) { fmt.Fprintf(&out, "- %s\n", wording.Say(p, t.Lang, args...)) }
 	line(wording.StatusRoom, h.views.ContextSize(t.View)*100/set.Window.Trigger())
 	if s.CompactionCount > 0 {
-		line(wording.StatusSummed, s.CompactionCount, since(t.View.Session, h.cfg.Location))
+		line(wording.StatusSummed, s.CompactionCount, since(t.View.Session, h.shared.Location))
 	}
 	line(wording.StatusFacts, r.known(ctx))
 	if _, err := h.memory.Owed(ctx, t.Lease.Key); err == nil {
@@ -50,7 +50,7 @@ func (r statusCommand) plain(ctx context.Context) string {
 	if c.Summaries+c.Facts > 0 {
 		line(wording.StatusWithheldMemory, c.Summaries, c.Facts)
 	}
-	if h.cfg.Current.WithoutTools(h.views.Model(s)) {
+	if h.shared.Current.WithoutTools(h.views.Model(s)) {
 		line(wording.StatusNoTools)
 	}
 	switch {
@@ -76,7 +76,7 @@ func (r statusCommand) figures(ctx context.Context) string {
 		row("压缩后预算", "budget after compaction", "%s (maxTokens %s)", wording.Thousands(w.Target()), wording.Thousands(w.MaxTokens())),
 		row("策略", "policy", "%s / %s", set.Policy.Name, set.Policy.Mode),
 		row("本会话设置", "own settings", "%s", r.ownSettings(s)),
-		row("压缩", "compactions", "%d%s", s.CompactionCount, since(t.View.Session, h.cfg.Location)),
+		row("压缩", "compactions", "%d%s", s.CompactionCount, since(t.View.Session, h.shared.Location)),
 		row("记忆整理", "memory flushes", "%d", s.FlushCount),
 		row("未整理消息", "events not flushed", "%d%s", unflushed(t.View), r.owed(ctx)),
 		row("这里可用的记忆", "facts known here", "%s", r.known(ctx)),
@@ -99,11 +99,11 @@ func (r statusCommand) figures(ctx context.Context) string {
 		}
 		rows = append(rows, row("今日维护用量", "upkeep today", "%s / %s token{|s}%s", wording.Thousands(s.SpentToday), wording.Thousands(set.DailyTokens), state))
 	}
-	if spent := spentSince(ctx, h.store, t, h.now(), h.cfg.Current.Get().Currency); spent != "" {
+	if spent := spentSince(ctx, h.store, t, h.shared.Now(), h.shared.Current.Get().Currency); spent != "" {
 		rows = append(rows, row("今日用量", "today", "%s", spent))
 	}
-	if h.cfg.CallBudget != nil {
-		rows = append(rows, row("本月钉钉 API 调用", "DingTalk API calls this month", "%s", callsLine(h.cfg.CallBudget(), t.Lang)))
+	if h.opts.CallBudget != nil {
+		rows = append(rows, row("本月钉钉 API 调用", "DingTalk API calls this month", "%s", callsLine(h.opts.CallBudget(), t.Lang)))
 	}
 	if n, err := h.store.GivenUpCards(ctx); err == nil && n > 0 {
 		rows = append(rows, row("没能结束的卡片", "cards without an end", "%d", n))
@@ -115,7 +115,7 @@ func (r statusCommand) figures(ctx context.Context) string {
 	if c.Summaries+c.Facts > 0 {
 		rows = append(rows, row("不发给模型的摘要和记忆（服务商拒绝）", "memory kept from the model (refused by its provider)", "%s", wording.Say(wording.WithheldMemory, t.Lang, c.Summaries, c.Facts)))
 	}
-	if h.cfg.Current.WithoutTools(h.views.Model(s)) {
+	if h.shared.Current.WithoutTools(h.views.Model(s)) {
 		rows = append(rows, row("模型", "model", "%s", wording.Say(wording.StatusNoTools, t.Lang)))
 	}
 	if h.worker.Busy(t.Lease.Key) {
@@ -128,7 +128,7 @@ func (r statusCommand) figures(ctx context.Context) string {
 		rows = append(rows, row("上次压缩", "last attempt", "%s", outcomeWord(sessions.LogEntry{Outcome: upkeep.OutcomeFailed, Error: s.CompactError}, t.Lang)))
 	}
 	if s.CompactFailures > 0 {
-		rows = append(rows, row("下次重试", "next attempt", "%s", s.CompactRetryAt.In(h.cfg.Location).Format("15:04:05")))
+		rows = append(rows, row("下次重试", "next attempt", "%s", s.CompactRetryAt.In(h.shared.Location).Format("15:04:05")))
 	}
 	var out strings.Builder
 	for _, r := range rows {
@@ -166,7 +166,7 @@ func (r statusCommand) newest(c sessions.WithheldCount) string {
 
 func (r statusCommand) ownSettings(s sessions.Session) string {
 	line := settingsLine(s.Settings, r.t.Lang)
-	if s.Settings == "" || r.handler.cfg.Current.For(s.Key).Own == nil {
+	if s.Settings == "" || r.handler.shared.Current.For(s.Key).Own == nil {
 		return wording.Say(wording.UsageNone, r.t.Lang)
 	}
 	if _, err := r.handler.views.Resolve(s.ConversationID, s.Settings); err != nil {
@@ -226,10 +226,10 @@ func callsLine(b CallBudget, lang string) string {
 }
 
 func (r statusCommand) known(ctx context.Context) string {
-	if r.handler.cfg.Rights == nil {
+	if r.handler.opts.Rights == nil {
 		return "?"
 	}
-	_, total, err := r.handler.cfg.Rights.Known(ctx, askerOf(r.t, r.isAdmin), 0, 1)
+	_, total, err := r.handler.opts.Rights.Known(ctx, askerOf(r.t, r.isAdmin), 0, 1)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to count memory")
 		return "?"

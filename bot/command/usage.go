@@ -24,10 +24,10 @@ func whoAmI(h *Handler, t *view.CommandTurn) string {
 
 // showUsage is /usage.
 func showUsage(ctx context.Context, h *Handler, t *view.CommandTurn) string {
-	now := h.now().UTC()
+	now := h.shared.Now().UTC()
 	none := wording.Say(wording.UsageNone, t.Lang)
 	since := func(day time.Time) string {
-		if spent := spentSince(ctx, h.store, t, day, h.cfg.Current.Get().Currency); spent != "" {
+		if spent := spentSince(ctx, h.store, t, day, h.shared.Current.Get().Currency); spent != "" {
 			return spent
 		}
 		return none

@@ -2,23 +2,16 @@ package outbox
 
 import (
 	"context"
-	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"ebb/bot/chat"
+	"ebb/bot/parts"
 	"ebb/sessions"
-	"ebb/sessions/lease"
 )
 
-// Config has the dependencies and settings of an [Outbox].
-type Config struct {
-	Store         sessions.Outbox
-	Transport     chat.Transport
-	Leases        *lease.Holder
-	CommitTimeout time.Duration    // one claim or mark
-	Now           func() time.Time // storage's clock
-	Stats         Stats
+// Options are what an [Outbox] calls besides.
+type Options struct {
 	// Scheduled is called for a reply to a schedule that arrived, or whose person or conversation is gone; nil: not called.
 	Scheduled   func(ctx context.Context, o sessions.Outgoing, arrived bool)
 	WakeSession func(sessions.Key) // starts a turn of a session that was turned away or lost its lease
@@ -32,13 +25,13 @@ type Stats interface {
 }
 
 // New returns an outbox that sends until ctx ends.
-func New(ctx context.Context, cfg Config) *Outbox {
+func New(ctx context.Context, p *parts.Shared, store sessions.Outbox, transport chat.Transport, stats Stats, o Options) *Outbox {
 	webhooks, err := lru.New[channel, webhook](maxWebhooks)
 	if err != nil {
 		panic(err) // the size is a positive constant
 	}
 	return &Outbox{
-		ctx: ctx, store: cfg.Store, transport: cfg.Transport, leases: cfg.Leases, timeout: cfg.CommitTimeout, now: cfg.Now, wakeSession: cfg.WakeSession, stats: cfg.Stats, scheduled: cfg.Scheduled,
+		ctx: ctx, shared: p, store: store, transport: transport, stats: stats, opts: o,
 		queues: map[channel]*queue{}, resumed: map[sessions.Key]int64{}, left: make(chan struct{}), webhooks: webhooks,
 	}
 }

@@ -12,23 +12,20 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/chat"
+	"ebb/bot/parts"
 	"ebb/sessions"
-	"ebb/sessions/lease"
 )
 
 // Outbox sends committed replies. A reply goes out from memory once, right after its commit; each later attempt and
 // part claims its row first. The queues keep the order of each conversation's replies and the time of the next
 // attempt, so that they share the conversation's rate. A queue's goroutine ends with its last reply.
 type Outbox struct {
-	ctx         context.Context
-	store       sessions.Outbox
-	leases      *lease.Holder
-	transport   chat.Transport
-	stats       Stats
-	wakeSession func(sessions.Key)
-	scheduled   func(context.Context, sessions.Outgoing, bool)
-	timeout     time.Duration
-	now         func() time.Time // storage's clock
+	ctx       context.Context
+	shared    *parts.Shared
+	store     sessions.Outbox
+	transport chat.Transport
+	stats     Stats
+	opts      Options
 
 	mu      sync.Mutex
 	queues  map[channel]*queue
@@ -165,7 +162,7 @@ func (o *Outbox) run(q *queue) {
 		if !ok {
 			return
 		}
-		if wait <= 0 && !o.leases.Trusted() {
+		if wait <= 0 && !o.shared.Leases.Trusted() {
 			wait = trustRecheck
 		}
 		if wait <= 0 {
@@ -183,7 +180,7 @@ const heldRecheck = time.Minute
 
 // next reports false if the queue is empty and removed, or the process ends with unsent replies.
 func (o *Outbox) next(q *queue) (batch []*pending, wait time.Duration, ok bool) {
-	now := o.now()
+	now := o.shared.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(q.replies) == 0 {
@@ -235,7 +232,7 @@ func (o *Outbox) sendBatch(q *queue, batch []*pending) {
 	for v.more {
 		ctx, stop := context.WithTimeout(o.ctx, o.sendTime(batch[0])) // before the claim: an erasure counts from there
 		outs, err := o.claim(q, batch)
-		if err != nil || len(outs) < len(batch) || !o.leases.Trusted() {
+		if err != nil || len(outs) < len(batch) || !o.shared.Leases.Trusted() {
 			stop()
 			o.interrupt(q, batch, begun, v, err)
 			return
@@ -253,7 +250,7 @@ func (o *Outbox) sendTime(first *pending) time.Duration {
 	if first.fresh == nil {
 		return sessions.SendTime
 	}
-	if left := sessions.SendTime - o.now().Sub(first.fresh.Created); left > sessions.SendTime/2 {
+	if left := sessions.SendTime - o.shared.Now().Sub(first.fresh.Created); left > sessions.SendTime/2 {
 		return min(left, sessions.SendTime)
 	}
 	first.fresh = nil
@@ -262,7 +259,7 @@ func (o *Outbox) sendTime(first *pending) time.Duration {
 
 // interrupt ends an attempt before a part. The rows keep the number of parts that arrived.
 func (o *Outbox) interrupt(q *queue, batch []*pending, begun []sessions.Outgoing, v sendResult, err error) {
-	next := o.now()
+	next := o.shared.Now()
 	if err != nil {
 		batch[0].log.Warn().Err(err).Msg("Replies not claimed, trying again")
 		next = next.Add(pauseAfter(0, &chat.SendError{}))
@@ -299,10 +296,10 @@ func (o *Outbox) claim(q *queue, batch []*pending) ([]sessions.Outgoing, error) 
 	var lost []sessions.Lease
 	for lease, ids := range ids {
 		try.IDs = ids
-		one, stop := context.WithTimeout(o.ctx, o.timeout)
+		one, stop := context.WithTimeout(o.ctx, o.shared.CommitTimeout)
 		claimed, err := o.store.Claim(one, lease, try)
 		stop()
-		if o.leases.Check(lease.Key, err) != nil && !errors.Is(err, sessions.ErrLeaseLost) {
+		if o.shared.Leases.Check(lease.Key, err) != nil && !errors.Is(err, sessions.ErrLeaseLost) {
 			return nil, err
 		}
 		if err != nil {
@@ -371,7 +368,7 @@ func (o *Outbox) drop(q *queue, gone []*pending, lost []sessions.Lease) {
 	}
 	for _, l := range lost {
 		o.Invalidate(l.Key)
-		o.wakeSession(l.Key)
+		o.opts.WakeSession(l.Key)
 	}
 }
 

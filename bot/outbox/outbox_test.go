@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"ebb/bot/parts"
 	"ebb/sessions"
+	"ebb/sessions/lease"
 )
 
 // emptyStore has no unsent replies, and counts how often they are read.
@@ -25,7 +27,7 @@ func (s *emptyStore) Unsent(_ context.Context, l sessions.Lease) ([]sessions.Out
 func TestUnsentRepliesAreReadOncePerTerm(t *testing.T) {
 	t.Parallel()
 	store := &emptyStore{reads: map[sessions.Key]int{}}
-	o := New(t.Context(), Config{Store: store})
+	o := New(t.Context(), &parts.Shared{Leases: lease.NewHolder(nil, "r1", time.Minute)}, store, nil, nil, Options{})
 	for i, c := range []struct {
 		key   sessions.Key
 		term  int64
@@ -97,7 +99,7 @@ func TestPauseEndsInTheStorage(t *testing.T) {
 func TestFirstAttemptCountsFromItsCommit(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	o := &Outbox{now: func() time.Time { return now }}
+	o := &Outbox{shared: &parts.Shared{Now: func() time.Time { return now }}}
 	for age, want := range map[time.Duration]struct {
 		time  time.Duration
 		fresh bool

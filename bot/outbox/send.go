@@ -38,7 +38,7 @@ func noteLate(outs []sessions.Outgoing, now time.Time) {
 
 // isTooOld reports whether a reply that failed now is given up for its age.
 func (o *Outbox) isTooOld(q *queue, batch []*pending, out sessions.Outgoing, aside bool) bool {
-	age := o.now().Sub(out.Created)
+	age := o.shared.Now().Sub(out.Created)
 	if !aside || !out.Reply.Target.Scheduled || len(batch) > 1 {
 		return age > giveUpAfter
 	}
@@ -70,12 +70,12 @@ const expiryMargin = time.Minute
 // sendPart records the outcome, except of a part that is followed by others: the claim of the next part does.
 func (o *Outbox) sendPart(ctx context.Context, q *queue, batch []*pending, outs []sessions.Outgoing) sendResult {
 	o.useLent(q, batch, outs)
-	noteLate(outs, o.now())
+	noteLate(outs, o.shared.Now())
 	out := join(outs, jointKey(batch))
 	if len(batch) > 1 {
 		out.Part = batch[0].part
 	}
-	if !webhookOf(out.Reply.Target).isUsable(o.now()) {
+	if !webhookOf(out.Reply.Target).isUsable(o.shared.Now()) {
 		out.Reply.Target.Webhook = "" // by the storage's clock, since replicas' clocks differ
 	}
 	sent, err := o.guarded(batch[0].log.WithContext(ctx), out)
@@ -99,10 +99,10 @@ func (o *Outbox) sendPart(ctx context.Context, q *queue, batch []*pending, outs 
 	if v.refused {
 		tries = out.Refusals + 1
 	}
-	v.retry = o.now().Add(pauseAfter(tries-1, failed))
+	v.retry = o.shared.Now().Add(pauseAfter(tries-1, failed))
 	v.done = failed.Permanent || v.refused && tries >= maxRefusals || o.isTooOld(q, batch, out, v.aside)
 	if len(batch) > 1 && (v.done || v.refused) {
-		v = sendResult{split: true, maybe: v.maybe, retry: o.now()}
+		v = sendResult{split: true, maybe: v.maybe, retry: o.shared.Now()}
 	}
 	s := sessions.Settled{Failed: v.done, Maybe: v.maybe, Refused: v.refused, Part: sent.Part, Via: sent.Via, Error: err.Error(), NextAt: v.retry}
 	if v.aside {
@@ -123,8 +123,8 @@ func (o *Outbox) sendPart(ctx context.Context, q *queue, batch []*pending, outs 
 
 func (o *Outbox) noteScheduled(ctx context.Context, batch []*pending, outs []sessions.Outgoing, arrived bool) {
 	for i, out := range outs {
-		if out.Reply.Target.Scheduled && o.scheduled != nil {
-			o.scheduled(batch[i].log.WithContext(ctx), out, arrived)
+		if out.Reply.Target.Scheduled && o.opts.Scheduled != nil {
+			o.opts.Scheduled(batch[i].log.WithContext(ctx), out, arrived)
 		}
 	}
 }
@@ -147,7 +147,7 @@ func (o *Outbox) guarded(ctx context.Context, out sessions.Outgoing) (sent chat.
 func (o *Outbox) useLent(q *queue, batch []*pending, outs []sessions.Outgoing) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	now := o.now()
+	now := o.shared.Now()
 	lent := slices.ContainsFunc(batch, func(p *pending) bool {
 		return p.lent && p.webhook == q.newest || !p.webhook.isUsable(now) && q.newest.isUsable(now)
 	})
@@ -196,7 +196,7 @@ func (o *Outbox) recordOutcome(batch []*pending, outs []sessions.Outgoing, s ses
 // process would send the reply again.
 func (o *Outbox) storeMark(ctx context.Context, s sessions.Settled, must bool) bool {
 	err := retry.Do(ctx, retry.Storage, func() error {
-		one, stop := context.WithTimeout(context.WithoutCancel(ctx), o.timeout)
+		one, stop := context.WithTimeout(context.WithoutCancel(ctx), o.shared.CommitTimeout)
 		defer stop()
 		err := o.store.Settle(one, s)
 		if err == nil || errors.Is(err, sessions.ErrNotFound) {

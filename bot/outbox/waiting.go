@@ -72,7 +72,7 @@ func (o *Outbox) newest(c channel) webhook {
 
 // lend keeps a webhook for further messages, and offers it to the replies of its conversation. The lock is held.
 func (o *Outbox) lend(c channel, w webhook) {
-	if !w.isUsable(o.now()) {
+	if !w.isUsable(o.shared.Now()) {
 		return
 	}
 	if c.card = false; !w.end.IsZero() && w.isAfter(o.newest(c)) {
@@ -156,7 +156,7 @@ func (o *Outbox) wakeTurnedAway(q *queue) {
 		return
 	}
 	for _, key := range q.turnedAway {
-		o.wakeSession(key)
+		o.opts.WakeSession(key)
 	}
 	q.turnedAway = nil
 }

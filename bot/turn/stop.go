@@ -39,11 +39,11 @@ func (s stopped) rest(since int64) *slot.Rest {
 // cutShort makes the answer of a stopped turn. Commands of some of its askers end their own messages alone: those of the others wait for a
 // turn of their own, which begins at once. by are commands that were seen; others may have come meanwhile.
 func (r *Runner) cutShort(ctx context.Context, made choice.Choice, a answer.Answer, by []sessions.Event) (answer.Answer, stopped, error) {
-	cut := stopped{by: r.inbox.MoreStops(ctx, made, by), said: strings.TrimSpace(a.Text)}
+	cut := stopped{by: r.slots.Inbox.MoreStops(ctx, made, by), said: strings.TrimSpace(a.Text)}
 	var ended []sessions.Event
 	for i, e := range cut.by {
-		cut.by[i].Tokens = r.cfg.Counter.Count(e.Content)
-		ended = append(ended, r.inbox.EndedBy(e, made.Asked, made.Since)...)
+		cut.by[i].Tokens = r.shared.Counter.Count(e.Content)
+		ended = append(ended, r.slots.Inbox.EndedBy(e, made.Asked, made.Since)...)
 	}
 	a.For.Asked = slices.Clone(made.Asked)
 	n := a.For.MoveFirst(func(e sessions.Event) bool {
@@ -69,7 +69,7 @@ func (r *Runner) passRuns(ctx context.Context, made choice.Choice, others []sess
 	for _, e := range others {
 		people = append(people, e.SenderID)
 	}
-	err := persist.Write(ctx, r.cfg.CommitTimeout, "Facts of a stopped turn not passed on, trying again", func(one context.Context) error {
+	err := persist.Write(ctx, r.shared.CommitTimeout, "Facts of a stopped turn not passed on, trying again", func(one context.Context) error {
 		return r.cfg.Memory.Pass(one, made.Lease, people)
 	})
 	if err != nil {
@@ -80,7 +80,7 @@ func (r *Runner) passRuns(ctx context.Context, made choice.Choice, others []sess
 			continue
 		}
 		run.EventID = others[0].ID
-		if _, err := answer.RecordRun(ctx, r.cfg.Store, r.cfg.CommitTimeout, made.Lease, run); err != nil {
+		if _, err := answer.RecordRun(ctx, r.cfg.Store, r.shared.CommitTimeout, made.Lease, run); err != nil {
 			return fmt.Errorf("record call of %s: %w", run.Call.Name, err)
 		}
 	}
@@ -96,7 +96,7 @@ func (r *Runner) receipt(ctx context.Context, a answer.Answer, cut stopped) answ
 	}
 	if len(typed) > 0 {
 		v := a.For.View
-		a.For.Lang = r.cfg.Languages.Choose(v.Session.ConversationID, r.cfg.Views.LanguageWords(slices.Concat(v.Tail, a.For.Asked), typed[0]))
+		a.For.Lang = r.shared.Languages.Choose(v.Session.ConversationID, r.cfg.Views.LanguageWords(slices.Concat(v.Tail, a.For.Asked), typed[0]))
 		a.Text = r.cfg.Commands.Stopped(ctx, view.Stopped{
 			Key: a.For.Lease.Key, Asked: a.For.Asked, Lang: a.For.Lang, Said: cut.said, By: typed, Others: len(cut.others) > 0, Shown: a.Card != "",
 		})

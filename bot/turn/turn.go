@@ -24,12 +24,12 @@ import (
 
 // RunTurn is steps 3 to 8 of a message's path. more reports whether messages still wait.
 func (r *Runner) RunTurn(ctx context.Context, key sessions.Key) (more bool, err error) {
-	if !r.cfg.Leases.Trusted() {
+	if !r.shared.Leases.Trusted() {
 		return false, slot.ErrHeartbeat
 	}
 	r.slots.Show(ctx, key)
-	r.gathering.Await(ctx, key)
-	defer r.cfg.Current.Pin(key)()
+	r.slots.Gathering.Await(ctx, key)
+	defer r.shared.Current.Pin(key)()
 	for rest := new(slot.Rest); rest != nil; {
 		more, rest, err = r.turn(ctx, key, *rest)
 	}
@@ -46,7 +46,7 @@ var (
 // turn goes from a slot to a choice, an answer and a commit. again is set if another turn begins at once, for messages that this one
 // left.
 func (r *Runner) turn(ctx context.Context, key sessions.Key, rest slot.Rest) (more bool, again *slot.Rest, err error) {
-	defer func() { err = r.cfg.Leases.Check(key, err) }()
+	defer func() { err = r.shared.Leases.Check(key, err) }()
 
 	// Steps 3 and 4: a slot, with the waiting messages under a lease.
 	lease, err := r.slots.Lease(ctx, key)
@@ -54,7 +54,7 @@ func (r *Runner) turn(ctx context.Context, key sessions.Key, rest slot.Rest) (mo
 		return false, nil, err
 	}
 	ctx = llm.WithWaiter(ctx, key)
-	defer r.running.Enter(key)() // before the view is read: each later message is noted
+	defer r.slots.Running.Enter(key)() // before the view is read: each later message is noted
 	place, err := r.slots.Take(ctx, lease, rest)
 	defer place.Leave()
 	if errors.Is(err, llm.ErrStop) {
@@ -63,7 +63,7 @@ func (r *Runner) turn(ctx context.Context, key sessions.Key, rest slot.Rest) (mo
 	if err != nil {
 		return false, nil, err
 	}
-	r.running.Hold(place.Lease)
+	r.slots.Running.Hold(place.Lease)
 	ctx = slot.WithLease(ctx, place.Lease)
 
 	// A choice of these messages.
@@ -91,7 +91,7 @@ func (r *Runner) turn(ctx context.Context, key sessions.Key, rest slot.Rest) (mo
 	ctx = withMessage(ctx, made.Asked[0])
 	r.stats.TurnBegun(key, made.Asked)
 	began := time.Now()
-	live, hide := r.screen.Show(ctx, made)
+	live, hide := r.slots.Screen.Show(ctx, made)
 	defer hide() // also during a panic, after the work has ended
 	work, stop := context.WithTimeoutCause(ctx, r.cfg.TurnTimeout, errTurnTime)
 	defer stop()
@@ -99,7 +99,7 @@ func (r *Runner) turn(ctx context.Context, key sessions.Key, rest slot.Rest) (mo
 	var cut stopped
 	switch made.Kind {
 	case choice.Ask:
-		attended, leave := r.watch.Attend(work, made, live)
+		attended, leave := r.slots.Watch.Attend(work, made, live)
 		defer leave()
 		a, err = r.asker.Ask(attended, made, live)
 		leave()
@@ -144,7 +144,7 @@ func (r *Runner) choose(ctx context.Context, place slot.Slot, rest slot.Rest) (c
 	made, err := r.chooser.Choose(ctx, place.Lease, place.View, n)
 	made.Since = since
 	if err == nil && made.Kind == choice.Ask {
-		made.Stops = r.inbox.Stops(ctx, made)
+		made.Stops = r.slots.Inbox.Stops(ctx, made)
 	}
 	return made, err
 }
@@ -157,7 +157,7 @@ func (r *Runner) abandon(ctx context.Context, l sessions.Lease, taken []sessions
 			guilty = append(guilty, e.ID)
 		}
 	}
-	return persist.Write(ctx, r.cfg.CommitTimeout, "Turn not abandoned, trying again", func(one context.Context) error {
+	return persist.Write(ctx, r.shared.CommitTimeout, "Turn not abandoned, trying again", func(one context.Context) error {
 		return r.cfg.Store.Abandon(one, l, guilty)
 	})
 }
@@ -214,10 +214,10 @@ func (r *Runner) command(ctx context.Context, made choice.Choice) answer.Answer 
 		return made
 	}
 	metered, used := llm.WithMeter(ctx)
-	defer func() { r.limits.Spend(ctx, after(), used()) }()
+	defer func() { r.chooser.Limits.Spend(ctx, after(), used()) }()
 	text := r.cfg.Commands.Command(metered, &t)
 	a := answer.Answer{For: after(), Text: text, Outcome: t.Outcome, Kept: t.Kept}
-	r.running.Hold(a.For.Lease)
+	r.slots.Running.Hold(a.For.Lease)
 	a.Mute = t.Asked.Message.Quiet
 	if !a.Mute {
 		a.Events = []sessions.Event{{Role: sessions.RoleAssistant, Content: cmp.Or(a.Kept, a.Text)}}
@@ -247,9 +247,9 @@ func (r *Runner) commit(ctx context.Context, a answer.Answer, cut stopped, began
 		r.outbox.Invalidate(key) // a commit with a lost answer may have stored a reply
 		return false, err
 	}
-	r.limits.Spend(ctx, a.For, a.Spent.Usage)
+	r.chooser.Limits.Spend(ctx, a.For, a.Spent.Usage)
 	r.chooser.NoteAnswered(a.For)
-	r.stats.TurnCommitted(key, a.For.Kind, slices.Concat(a.For.Asked, cut.by), time.Since(began), r.cfg.Now(), r.cfg.Stopping())
+	r.stats.TurnCommitted(key, a.For.Kind, slices.Concat(a.For.Asked, cut.by), time.Since(began), r.shared.Now(), r.shared.Stopping())
 	zerolog.Ctx(ctx).Info().Str("kind", string(a.For.Kind)).Int("messages", len(a.For.Asked)).Int("tokens", sum.Total).
 		Dur("took_ms", time.Since(began)).EmbedObject(a).Msg("Turn committed")
 	r.outbox.Send(ctx, a.For.Lease, done.Replies, func() {
@@ -311,7 +311,7 @@ func (r *Runner) candidates(made choice.Choice) []int64 {
 // was lost: its messages are no longer pending. The lease's term guards against a late one.
 func (r *Runner) write(ctx context.Context, l sessions.Lease, t sessions.Turn) (done sessions.Committed, err error) {
 	tries := 0
-	err = persist.Write(ctx, r.cfg.CommitTimeout, "Commit failed, trying again", func(one context.Context) (err error) {
+	err = persist.Write(ctx, r.shared.CommitTimeout, "Commit failed, trying again", func(one context.Context) (err error) {
 		tries++
 		done, err = r.cfg.Store.Commit(one, l, t)
 		return err

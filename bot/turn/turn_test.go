@@ -9,6 +9,7 @@ import (
 
 	"ebb/bot/command"
 	"ebb/bot/llm"
+	"ebb/bot/parts"
 	"ebb/bot/reload"
 	"ebb/bot/turn/answer"
 	"ebb/bot/turn/choice"
@@ -54,17 +55,17 @@ func newWorld(t *testing.T) *world {
 	}
 	window := compaction.Window{Context: 16000, Reserve: 4000, Threshold: 4000, Share: 0.5, FlushRatio: 0.9, Summary: 400}
 	current := reload.New(reload.Values{Compaction: compaction.Settings{Enabled: true, Window: window, Policy: compaction.Policies["token_budget"]}})
-	views, err := view.New(view.Config{
-		Store: w.store, Counter: counter, Commands: command.Commands, Location: time.UTC, Language: "en", Now: leases.Now, Current: current,
-		CommitTimeout: time.Second,
-	})
+	p := &parts.Shared{
+		Leases: leases, Now: leases.Now, Current: current, Languages: wording.Languages{Preset: "en"}, Location: time.UTC, Counter: counter,
+		Draining: make(chan struct{}), CommitTimeout: time.Second,
+	}
+	views, err := view.New(p, w.store, nil, command.Commands, view.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.runner = New(Config{
-		Store: w.store, Memory: noMemory{}, Model: w, Counter: counter, Leases: leases, Views: views, Upkeep: w, Commands: scripted{},
-		Now: leases.Now, Stopping: func() bool { return false }, Draining: make(chan struct{}), Languages: wording.Languages{Preset: "en"}, Location: time.UTC,
-		Current: current, MaxMerged: 20, MaxToolRounds: 3, MaxTurns: 4, StaleAfter: time.Hour, TurnTimeout: time.Minute, CommitTimeout: time.Second,
+		Shared: p, Views: views, Store: w.store, Memory: noMemory{}, Model: w, Upkeep: w, Commands: scripted{},
+		MaxMerged: 20, MaxToolRounds: 3, MaxTurns: 4, StaleAfter: time.Hour, TurnTimeout: time.Minute,
 	})
 	boxes := serial.NewMailboxes(t.Context(), func(context.Context, sessions.Key) (bool, error) { return false, nil })
 	w.runner.Connect(boxes, boxes, w, w)

@@ -16,7 +16,7 @@ import (
 // imports, erasures, smaller windows, failures, kills and exhausted budgets. A session in which the upkeep found no work is skipped until its
 // context changes, so that its lease can be released.
 func (u *Worker) WakeBacklogs(ctx context.Context) {
-	file := u.cfg.Current.Get()
+	file := u.shared.Current.Get()
 	least := file.Compaction.Window.Trigger()
 	for _, own := range file.Compactions {
 		least = min(least, own.Window.Trigger())
@@ -24,7 +24,7 @@ func (u *Worker) WakeBacklogs(ctx context.Context) {
 	var after sessions.Key
 	listed := map[sessions.Key]bool{}
 	for more := true; more; {
-		list, err := u.store.Backlogs(ctx, u.leases.Owner(), least, after, pageSize)
+		list, err := u.store.Backlogs(ctx, u.shared.Leases.Owner(), least, after, pageSize)
 		if err != nil {
 			periodic.LogFailure(ctx, err, "Failed to list backlogs")
 			return
@@ -33,7 +33,7 @@ func (u *Worker) WakeBacklogs(ctx context.Context) {
 			after, listed[s.Key] = s.Key, true
 			set := u.views.Settings(s)
 			due := s.Suspicion != nil || set.Enabled && s.TotalTokens >= set.Window.Trigger()
-			if due && !view.Spent(set, s) && !u.idle.has(s, u.now()) && !u.locks.busy(s.Key) {
+			if due && !view.Spent(set, s) && !u.idle.has(s, u.shared.Now()) && !u.locks.busy(s.Key) {
 				u.maintenance.Wake(s.Key)
 			}
 		}

@@ -17,7 +17,7 @@ func (u *Worker) Charge(ctx context.Context, key sessions.Key, one sessions.Spen
 	if one.Usage == (sessions.Usage{}) && one.Cost == 0 {
 		return
 	}
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), u.cfg.CommitTimeout)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), u.shared.CommitTimeout)
 	defer stop()
 	if err := u.store.Charge(ctx, key, one); err != nil {
 		periodic.LogFailure(ctx, err, "Tokens of model calls could not be counted")
@@ -61,7 +61,7 @@ func (r *run) extendDeadline(ctx context.Context, cut compaction.Cut) (context.C
 	if more < 1 || !extends {
 		return context.WithCancel(ctx)
 	}
-	limit := time.Duration(1+more) * r.worker.cfg.CompactDeadline
+	limit := time.Duration(1+more) * r.worker.shared.CompactDeadline
 	_ = r.worker.store.MarkUpkeep(ctx, r.lease, limit) // without it the mark ends early
 	return context.WithTimeout(whole, limit)
 }
@@ -78,5 +78,5 @@ func isCut(ctx context.Context) bool {
 
 // paidContext outlives ctx: a summary that a model wrote is not lost.
 func (r *run) paidContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), 2*r.worker.cfg.CommitTimeout)
+	return context.WithTimeout(context.WithoutCancel(ctx), 2*r.worker.shared.CommitTimeout)
 }

@@ -55,7 +55,7 @@ type Request struct {
 func (u *Worker) Compact(ctx context.Context, l sessions.Lease, asked *Request, waiting int, needed func(sessions.View) string) (Compacted, error) {
 	if asked != nil {
 		var stop context.CancelFunc
-		ctx, stop = attemptContext(ctx, u.cfg.CompactDeadline)
+		ctx, stop = attemptContext(ctx, u.shared.CompactDeadline)
 		defer stop()
 	}
 	unlock, err := u.locks.lock(ctx, l.Key)
@@ -75,7 +75,7 @@ func (u *Worker) Compact(ctx context.Context, l sessions.Lease, asked *Request, 
 	r := run{worker: u, lease: l, set: u.views.Settings(v.Session), began: began, whole: u.views.WithoutCommands(v.Tail), waiting: waiting}
 	u.views.Show(&v)
 	r.view, r.tokens = v, u.views.ContextSize(v)
-	r.RequestedModel = u.cfg.Current.For(l.Key).SummaryModel
+	r.RequestedModel = u.shared.Current.For(l.Key).SummaryModel
 	r.LogEntry = sessions.LogEntry{
 		Key: l.Key, Trigger: needed(v), Policy: r.set.Policy.Name, Mode: string(r.set.Policy.Mode), Focus: tokens.HeadTail(redact.Secrets(asked.Focus), maxFocus), RequestedBy: asked.By, Model: r.RequestedModel,
 		TokensBefore: r.tokens, TokensAfter: r.tokens, StartSeq: v.Session.CompactedSeq + 1, EndSeq: v.Session.CompactedSeq,
@@ -125,7 +125,7 @@ func (r *run) pinnedGrowth() int {
 	if r.memories == nil {
 		return 0
 	}
-	return r.worker.counted.Count(r.memories.Text) - r.worker.counted.Count(r.view.Session.Pinned)
+	return r.worker.views.Counted.Count(r.memories.Text) - r.worker.views.Counted.Count(r.view.Session.Pinned)
 }
 
 func (r *run) execute(ctx context.Context) error {
@@ -173,9 +173,9 @@ func (r *run) shorten(p compaction.Policy) (shown []sessions.Shown, freed int) {
 		if r.Trigger != TriggerManual {
 			st.Tokens = max(st.Tokens, r.set.Window.Trigger()) // the trigger also counted the waiting question
 		}
-		shown, _ = p.Offload(r.set.Window, st, r.worker.counter.Count)
+		shown, _ = p.Offload(r.set.Window, st, r.worker.shared.Counter.Count)
 	case compaction.SummaryPlusPrune, compaction.PruneOnly:
-		shown = p.Prune(r.whole, r.worker.counter.Count)
+		shown = p.Prune(r.whole, r.worker.shared.Counter.Count)
 	}
 	for _, one := range shown {
 		freed += r.tokensOf(one.Seq) - one.Tokens
@@ -354,7 +354,7 @@ func (r *run) plan(ctx context.Context, w compaction.Window) (cut compaction.Cut
 // version identifies the instructions of a staged draft, which another version does not use.
 func (r *run) version() string {
 	p := r.set.Policy
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d\x00%s\x00%s", summarize.PromptVersion(), p.Name, p.Mode, p.Profile, p.Segment, r.worker.cfg.language(r.view.Session.Key), r.Focus))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d\x00%s\x00%s", summarize.PromptVersion(), p.Name, p.Mode, p.Profile, p.Segment, r.worker.shared.Language(r.view.Session.Key), r.Focus))
 	return hex.EncodeToString(sum[:8])
 }
 
@@ -458,7 +458,7 @@ func (r *run) logFailure(ctx context.Context, cause error) {
 		e.Outcome = OutcomeFailed
 	default:
 		e.Failures = s.CompactFailures + 1
-		e.RetryAt = r.worker.now().Add(min(time.Minute<<min(s.CompactFailures, 5), 30*time.Minute))
+		e.RetryAt = r.worker.shared.Now().Add(min(time.Minute<<min(s.CompactFailures, 5), 30*time.Minute))
 		switch {
 		case e.Outcome != OutcomeRejected:
 			e.Outcome = OutcomeFailed
@@ -470,7 +470,7 @@ func (r *run) logFailure(ctx context.Context, cause error) {
 		e.Failures, e.RetryAt, e.Rearm = s.CompactFailures, s.CompactRetryAt, s.RearmTokens
 	}
 	e.TokensAfter = e.TokensBefore
-	one, stop := context.WithTimeout(context.WithoutCancel(ctx), r.worker.cfg.CommitTimeout)
+	one, stop := context.WithTimeout(context.WithoutCancel(ctx), r.worker.shared.CommitTimeout)
 	defer stop()
 	if err := r.worker.store.Log(one, r.lease, *e); err != nil {
 		if sessions.IsFinal(err) {

@@ -32,14 +32,14 @@ const (
 
 // writeDigests takes the oldest day first. A failed day does not delay later ones.
 func (u *Worker) writeDigests(ctx context.Context) error {
-	hour, minute, err := memory.ClockOf(u.cfg.DigestAt)
+	hour, minute, err := memory.ClockOf(u.opts.DigestAt)
 	if err != nil {
 		return err // New has refused such a time
 	}
-	days := memory.DaysEnded(u.now(), hour, minute, u.cfg.Location)
+	days := memory.DaysEnded(u.shared.Now(), hour, minute, u.shared.Location)
 	var after memory.DigestDue
-	for u.leases.Trusted() && ctx.Err() == nil {
-		due, err := u.memory.DigestsDue(ctx, u.leases.Owner(), days, after)
+	for u.shared.Leases.Trusted() && ctx.Err() == nil {
+		due, err := u.memory.DigestsDue(ctx, u.shared.Leases.Owner(), days, after)
 		if err != nil || len(due) == 0 {
 			return err
 		}
@@ -69,7 +69,7 @@ func (u *Worker) writeDayDigests(ctx context.Context, due []memory.DigestDue) {
 }
 
 func (u *Worker) writeDigestLogged(ctx context.Context, d memory.DigestDue) {
-	if ctx.Err() != nil || !u.leases.Trusted() {
+	if ctx.Err() != nil || !u.shared.Leases.Trusted() {
 		return
 	}
 	if err := u.slots.Acquire(ctx, 1); err != nil {
@@ -77,7 +77,7 @@ func (u *Worker) writeDigestLogged(ctx context.Context, d memory.DigestDue) {
 	}
 	defer u.slots.Release(1)
 	log := zerolog.Ctx(ctx).With().EmbedObject(d.Key).Str("day", d.Date).Logger()
-	err := u.leases.Do(ctx, d.Key, func(l sessions.Lease) error { // before the first read: an erasure ends the term
+	err := u.shared.Leases.Do(ctx, d.Key, func(l sessions.Lease) error { // before the first read: an erasure ends the term
 		log := log.With().Int64("term", l.Term).Logger()
 		return u.writeDigest(log.WithContext(ctx), l, d)
 	})
@@ -107,7 +107,7 @@ func (u *Worker) writeDigest(ctx context.Context, lease sessions.Lease, d memory
 		u.Charge(ctx, d.Key, spent)
 		return context.Cause(ctx)
 	}
-	one, stop := context.WithTimeout(context.WithoutCancel(ctx), u.cfg.CommitTimeout)
+	one, stop := context.WithTimeout(context.WithoutCancel(ctx), u.shared.CommitTimeout)
 	defer stop()
 	if err != nil {
 		err = u.putOffFailed(one, lease, d, digest, err)
@@ -145,7 +145,7 @@ func (u *Worker) storeDigest(ctx context.Context, l sessions.Lease, digest memor
 		return nil
 	}
 	u.stats.DigestEnded("written")
-	zerolog.Ctx(ctx).Info().Int64("memory", id).Int("tokens", u.counter.Count(digest.Content)).Msg("Daily digest written")
+	zerolog.Ctx(ctx).Info().Int64("memory", id).Int("tokens", u.shared.Counter.Count(digest.Content)).Msg("Daily digest written")
 	return nil
 }
 
@@ -171,10 +171,10 @@ func (u *Worker) summarizeDay(ctx context.Context, l sessions.Lease, s sessions.
 	}
 	summarizer := u.summaries(s.Key)
 	summarizer.Model = llm.Plain{Model: u.model, Kind: llm.KindDigest}
-	summarizer.Language = cmp.Or(u.cfg.Current.Language(s.ConversationID), languageOfDay(events, summarizer.Language))
+	summarizer.Language = cmp.Or(u.shared.Current.Language(s.ConversationID), languageOfDay(events, summarizer.Language))
 	size := compaction.TokensOf(events)
 	parts := 1 + size/max(1, summarizer.Context/4)
-	ctx, stop := context.WithTimeout(ctx, time.Duration(parts)*u.cfg.CompactDeadline)
+	ctx, stop := context.WithTimeout(ctx, time.Duration(parts)*u.shared.CompactDeadline)
 	defer stop()
 	r := summarize.Request{
 		Events: events, Target: min(digestTokens, max(minDigestTokens, size/4)), MaxTokens: maxDigestTokens, Profile: compaction.ProfileDay,

@@ -10,7 +10,7 @@ import (
 // enough messages are candidates. It does not replace the cycle's flush. A flush after each turn may use the whole
 // daily budget, one for candidates only the low-priority part.
 func (u *Worker) FactsDue(s sessions.Session) bool {
-	set, want := u.views.Settings(s), u.cfg.Remember
+	set, want := u.views.Settings(s), u.views.Remember()
 	if s.FlushedSeq >= s.LastSeq || s.FlushFailures >= compaction.MaxFlushFailures {
 		return false
 	}
@@ -21,7 +21,7 @@ func (u *Worker) FactsDue(s sessions.Session) bool {
 }
 
 func (u *Worker) factsTrigger() string {
-	if u.cfg.Remember.EveryTurn {
+	if u.views.Remember().EveryTurn {
 		return flushEveryTurn
 	}
 	return flushCandidates

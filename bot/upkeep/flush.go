@@ -105,7 +105,7 @@ func (u *Worker) flush(
 		u.Charge(ctx, l.Key, lost)
 		return out, err
 	}
-	owe, stop := context.WithTimeout(context.WithoutCancel(ctx), u.cfg.CommitTimeout)
+	owe, stop := context.WithTimeout(context.WithoutCancel(ctx), u.shared.CommitTimeout)
 	defer stop()
 	failures := s.FlushFailures + 1
 	switch {

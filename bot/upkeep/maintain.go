@@ -24,7 +24,7 @@ func (u *Worker) backgroundNeed(v sessions.View, tokens int) compaction.Need {
 		return compaction.Need{}
 	}
 	need := u.views.Decide(v, tokens)
-	if need.Forced && u.now().Before(v.Session.CompactRetryAt) {
+	if need.Forced && u.shared.Now().Before(v.Session.CompactRetryAt) {
 		need.Compact, need.Trigger = false, "" // retried once a turn, by the next turn
 	}
 	return need
@@ -49,7 +49,7 @@ func (u *Worker) Maintain(ctx context.Context, key sessions.Key) (more bool, err
 	more = true
 	for rounds := 0; more && rounds < maxSessionRounds; rounds++ {
 		began := false
-		err = u.leases.Do(ctx, key, func(l sessions.Lease) (err error) {
+		err = u.shared.Leases.Do(ctx, key, func(l sessions.Lease) (err error) {
 			began = true
 			log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", l.Term).Logger()
 			more, err = u.maintainOnce(log.WithContext(ctx), l)
@@ -67,7 +67,7 @@ func (u *Worker) Maintain(ctx context.Context, key sessions.Key) (more bool, err
 }
 
 func (u *Worker) markUpkeep(ctx context.Context, l sessions.Lease) (end func(), err error) {
-	limit := u.cfg.CompactDeadline
+	limit := u.shared.CompactDeadline
 	if deadline, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(deadline))
 	}
@@ -75,14 +75,14 @@ func (u *Worker) markUpkeep(ctx context.Context, l sessions.Lease) (end func(), 
 		return nil, err
 	}
 	return func() {
-		one, stop := context.WithTimeout(context.WithoutCancel(ctx), u.cfg.CommitTimeout)
+		one, stop := context.WithTimeout(context.WithoutCancel(ctx), u.shared.CommitTimeout)
 		defer stop()
 		_ = u.store.MarkUpkeep(one, l, 0) // without it the mark ends at its limit
 	}, nil
 }
 
 func (u *Worker) maintainOnce(ctx context.Context, l sessions.Lease) (again bool, err error) {
-	ctx, stop := attemptContext(ctx, u.cfg.CompactDeadline)
+	ctx, stop := attemptContext(ctx, u.shared.CompactDeadline)
 	defer stop()
 	v, err := u.store.Begin(ctx, l, 0)
 	if err != nil {
@@ -94,7 +94,7 @@ func (u *Worker) maintainOnce(ctx context.Context, l sessions.Lease) (again bool
 			return true, nil
 		}
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Search for what the provider refuses did not finish")
-		u.idle.rest(v.Session, u.now()) // other work goes on
+		u.idle.rest(v.Session, u.shared.Now()) // other work goes on
 	}
 	switch need := u.backgroundNeed(v, u.views.ContextSize(v)); {
 	case u.rewriteDue(v):
@@ -116,7 +116,7 @@ func (u *Worker) maintainOnce(ctx context.Context, l sessions.Lease) (again bool
 	case u.FactsDue(v.Session):
 		_, err = u.FlushAll(ctx, l, u.factsTrigger())
 	default:
-		u.idle.add(v.Session, u.views.Settings(v.Session), u.now())
+		u.idle.add(v.Session, u.views.Settings(v.Session), u.shared.Now())
 	}
 	return false, err
 }

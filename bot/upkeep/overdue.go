@@ -40,13 +40,13 @@ func (u *Worker) flushOverdue(ctx context.Context) error {
 const releaseAfter = 5 * time.Minute
 
 func (u *Worker) releaseIdle(ctx context.Context) error {
-	n, err := u.leases.ReleaseIdle(ctx, releaseAfter, idleAfter+releaseAfter, func(key sessions.Key) bool {
+	n, err := u.shared.Leases.ReleaseIdle(ctx, releaseAfter, idleAfter+releaseAfter, func(key sessions.Key) bool {
 		return u.turns.Busy(key) || u.maintenance.Busy(key) || u.locks.busy(key) || u.outbox.Holds(key)
 	})
 	if n > 0 {
 		zerolog.Ctx(ctx).Debug().Int("leases", n).Msg("Idle leases released")
 	}
-	u.outbox.Forget(u.leases.Holds)
+	u.outbox.Forget(u.shared.Leases.Holds)
 	return err
 }
 
@@ -68,7 +68,7 @@ func withSession(ctx context.Context, key sessions.Key) context.Context {
 func (u *Worker) flushOwed(ctx context.Context, look *timeouts) {
 	var after memory.FlushCandidate
 	for more := true; more; {
-		owed, err := u.memory.DebtsDue(ctx, u.leases.Owner(), after, pageSize)
+		owed, err := u.memory.DebtsDue(ctx, u.shared.Leases.Owner(), after, pageSize)
 		if err != nil {
 			periodic.LogFailure(ctx, err, "Failed to list owed flushes")
 			return
@@ -92,7 +92,7 @@ func (u *Worker) flushOwed(ctx context.Context, look *timeouts) {
 func (u *Worker) flushIdle(ctx context.Context, look *timeouts) {
 	var after memory.FlushCandidate
 	for more := true; more; {
-		idle, err := u.memory.Idle(ctx, u.leases.Owner(), idleAfter, after, pageSize)
+		idle, err := u.memory.Idle(ctx, u.shared.Leases.Owner(), idleAfter, after, pageSize)
 		if err != nil {
 			periodic.LogFailure(ctx, err, "Failed to list idle sessions")
 			return
@@ -100,7 +100,7 @@ func (u *Worker) flushIdle(ctx context.Context, look *timeouts) {
 		for _, w := range idle {
 			after = w
 			out, err := u.flushLow(ctx, w, flushIdle, func(s sessions.Session) bool {
-				return u.views.Settings(s).Policy.Flush && u.now().Sub(s.LastActiveAt) >= idleAfter
+				return u.views.Settings(s).Policy.Flush && u.shared.Now().Sub(s.LastActiveAt) >= idleAfter
 			})
 			if err != nil {
 				periodic.LogFailure(withSession(ctx, w.Key), err, "Flush of an idle session failed; its range is owed")
@@ -119,7 +119,7 @@ func (u *Worker) endsLook(ctx context.Context, look *timeouts, out extract.Outco
 	if err != nil || out.Through > 0 {
 		look.record(err)
 	}
-	return ctx.Err() != nil || look.tooMany() || !u.leases.Trusted()
+	return ctx.Err() != nil || look.tooMany() || !u.shared.Leases.Trusted()
 }
 
 // flushLow skips sessions that are unwanted, over the low-priority budget, locked by other upkeep or leased to another
@@ -136,9 +136,9 @@ func (u *Worker) flushLow(
 		return out, nil // the process stops
 	}
 	defer u.slots.Release(1)
-	err = u.leases.Do(ctx, key, func(l sessions.Lease) (err error) {
+	err = u.shared.Leases.Do(ctx, key, func(l sessions.Lease) (err error) {
 		log := zerolog.Ctx(ctx).With().EmbedObject(key).Int64("term", l.Term).Logger()
-		one, stop := context.WithTimeout(log.WithContext(ctx), u.cfg.CompactDeadline)
+		one, stop := context.WithTimeout(log.WithContext(ctx), u.shared.CompactDeadline)
 		defer stop()
 		out, err = u.flushIfDue(one, l, trigger, func(s sessions.Session) (int, bool) {
 			return s.FlushEpoch, s.FlushedSeq < s.LastSeq && allowed(s)

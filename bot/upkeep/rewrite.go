@@ -24,7 +24,7 @@ const rewriteWindows = 4
 // rewriteDue reports whether an erasure emptied a summary of the view, and a model may be asked now.
 func (u *Worker) rewriteDue(v sessions.View) bool {
 	set := u.views.Settings(v.Session)
-	return set.Enabled && !view.Spent(set, v.Session) && !u.now().Before(v.Session.CompactRetryAt) &&
+	return set.Enabled && !view.Spent(set, v.Session) && !u.shared.Now().Before(v.Session.CompactRetryAt) &&
 		slices.ContainsFunc(v.Summaries, sessions.Summary.Emptied)
 }
 
@@ -52,7 +52,7 @@ func (u *Worker) rewrite(ctx context.Context, l sessions.Lease) error {
 	r := run{worker: u, lease: l, set: u.views.Settings(v.Session), view: v, tokens: u.views.ContextSize(v)}
 	old := v.Summaries[slices.IndexFunc(v.Summaries, sessions.Summary.Emptied)]
 	r.LogEntry = sessions.LogEntry{
-		Key: l.Key, Trigger: TriggerRewrite, Policy: r.set.Policy.Name, Mode: string(r.set.Policy.Mode), Model: u.cfg.Current.For(l.Key).SummaryModel,
+		Key: l.Key, Trigger: TriggerRewrite, Policy: r.set.Policy.Name, Mode: string(r.set.Policy.Mode), Model: u.shared.Current.For(l.Key).SummaryModel,
 		TokensBefore: r.tokens, TokensAfter: r.tokens, StartSeq: old.StartSeq, EndSeq: old.EndSeq,
 	}
 	err = r.rewrite(ctx, old, began)
@@ -91,7 +91,7 @@ func (r *run) summarizeAgain(ctx context.Context, old sessions.Summary) (text st
 	switch {
 	case len(events) == 0:
 		note = r.missingNote(old.StartSeq, old.EndSeq)
-		return note, r.worker.counter.Count(note), nil
+		return note, r.worker.shared.Counter.Count(note), nil
 	case from > old.StartSeq:
 		note = r.missingNote(old.StartSeq, from-1) + "\n\n"
 	}
@@ -106,7 +106,7 @@ func (r *run) summarizeAgain(ctx context.Context, old sessions.Summary) (text st
 		return "", 0, fmt.Errorf("%w: %w", errNoSummary, err)
 	}
 	text = note + draft.Summaries[0].Text
-	return text, r.worker.counter.Count(text), nil
+	return text, r.worker.shared.Counter.Count(text), nil
 }
 
 // readNewest returns from as the number that the events begin with. A range over the limit is read from its end.
@@ -126,7 +126,7 @@ func (r *run) readNewest(ctx context.Context, old sessions.Summary) (events []se
 }
 
 func (r *run) missingNote(from, through int64) string {
-	if r.worker.cfg.language(r.view.Session.Key) == "en" {
+	if r.worker.shared.Language(r.view.Session.Key) == "en" {
 		return fmt.Sprintf("[Numbers %d-%d are not in this summary. To read them: %s.]", from, through, sessions.ReadCallOf(from, through))
 	}
 	return fmt.Sprintf("[序号 %d-%d 没有写进这份摘要。看原文：%s。]", from, through, sessions.ReadCallOf(from, through))

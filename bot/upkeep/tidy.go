@@ -32,7 +32,7 @@ const (
 // indexBacklog indexes the logs that turns left behind, and rows of imports and older releases.
 func (u *Worker) indexBacklog(ctx context.Context) error {
 	for range indexSteps {
-		n, err := u.cfg.Keeper.IndexBacklog(ctx, indexBatch)
+		n, err := u.opts.Keeper.IndexBacklog(ctx, indexBatch)
 		if err != nil || n < indexBatch || ctx.Err() != nil {
 			return err
 		}
@@ -59,12 +59,12 @@ type groupPause struct {
 // tidy runs on the leader, so that calls and table scans are not repeated.
 func (u *Worker) tidy(ctx context.Context, c *tidyState) {
 	c.tidied = time.Now()
-	if n, err := u.cfg.Keeper.DeleteExpired(ctx); err != nil {
+	if n, err := u.opts.Keeper.DeleteExpired(ctx); err != nil {
 		periodic.LogFailure(ctx, err, "Expired memories could not be deleted")
 	} else if n > 0 {
 		zerolog.Ctx(ctx).Info().Int("memories", n).Msg("Expired memories deleted")
 	}
-	if u.cfg.Remember.MaxPerScope > 0 {
+	if u.views.Remember().MaxPerScope > 0 {
 		u.consolidate(ctx, c)
 	}
 }
@@ -74,7 +74,7 @@ func (u *Worker) consolidate(ctx context.Context, c *tidyState) {
 	maps.DeleteFunc(c.pauses, func(_ memory.FactGroup, r groupPause) bool { return time.Since(r.until) > maxGroupPause })
 	maps.DeleteFunc(c.logged, func(_ memory.OverfullScope, at time.Time) bool { return time.Since(at) >= overfullLogEvery })
 	for after := (memory.OverfullScope{}); ; {
-		overfull, err := u.cfg.Keeper.OverfullScopes(ctx, u.cfg.Remember.MaxPerScope, after)
+		overfull, err := u.opts.Keeper.OverfullScopes(ctx, u.views.Remember().MaxPerScope, after)
 		if err != nil {
 			periodic.LogFailure(ctx, err, "Overfull scopes could not be listed")
 		}
@@ -83,7 +83,7 @@ func (u *Worker) consolidate(ctx context.Context, c *tidyState) {
 		}
 		for _, scope := range overfull {
 			u.thinScope(ctx, c, scope)
-			if ctx.Err() != nil || c.timeouts.tooMany() || c.calls >= maxTidyCalls || !u.leases.Trusted() {
+			if ctx.Err() != nil || c.timeouts.tooMany() || c.calls >= maxTidyCalls || !u.shared.Leases.Trusted() {
 				return
 			}
 		}
@@ -95,12 +95,12 @@ func (u *Worker) consolidate(ctx context.Context, c *tidyState) {
 // up. It skips a group whose merge failed before or whose session has spent its budget. It warns if nothing was merged
 // in a scope of more than twice its limit.
 func (u *Worker) thinScope(ctx context.Context, c *tidyState, scope memory.OverfullScope) {
-	groups, err := u.cfg.Keeper.FactGroups(ctx, scope)
+	groups, err := u.opts.Keeper.FactGroups(ctx, scope)
 	if err != nil {
 		periodic.LogFailure(ctx, err, "Overfull scope could not be read")
 		return
 	}
-	most, held, calls, waits := u.cfg.Remember.MaxPerScope, scope.Held, 0, false
+	most, held, calls, waits := u.views.Remember().MaxPerScope, scope.Held, 0, false
 	for _, p := range groups {
 		p.Held = 0
 		for held > most && calls < maxScopeCalls && c.calls < maxTidyCalls && time.Now().After(c.pauses[p].until) {
@@ -153,7 +153,7 @@ func (u *Worker) mergeFacts(ctx context.Context, p memory.FactGroup, held int) (
 	}
 	defer u.slots.Release(1)
 	ctx = withSession(ctx, p.Session)
-	one, stop := context.WithTimeout(ctx, u.cfg.CompactDeadline)
+	one, stop := context.WithTimeout(ctx, u.shared.CompactDeadline)
 	defer stop()
 	p.Reads = u.accuser.reads(p.Session)
 	done, err := u.consolidations(p.Session).Run(one, p)

@@ -122,7 +122,7 @@ var errNotAsked = errors.New("model could not be asked")
 // refuses reports whether the model refuses a request with the parts that are marked, in the form of a turn. It asks for one token.
 func (a accuser) refuses(ctx context.Context, x *evidence, list []suspect, with []bool) (bool, error) {
 	v := x.view(list, with)
-	whole, greeting := a.worker.views.Greeting(v, a.worker.now())
+	whole, greeting := a.worker.views.Greeting(v, a.worker.shared.Now())
 	whole.Session.ConversationType, whole.Session.Title, whole.Session.Pinned = v.Session.ConversationType, v.Session.Title, v.Session.Pinned
 	whole.Summaries, whole.Tail = v.Summaries, v.Tail
 	frame := a.worker.views.FrameOf(v.Session)
@@ -150,8 +150,8 @@ func (a accuser) refuses(ctx context.Context, x *evidence, list []suspect, with 
 // search finds the rows at fault, and marks them in the evidence. rest is the index of the first event that is not known, unless the
 // search is done. A model that refuses a greeting too is at fault itself: nothing is marked then.
 func (a accuser) search(ctx context.Context, x *evidence) (w sessions.Withholding, rest int, done bool, err error) {
-	x.zone = a.worker.cfg.Location
-	w = sessions.Withholding{Model: x.id, Class: x.class, At: a.worker.now(), Events: map[int64][]sessions.WithheldPart{}}
+	x.zone = a.worker.shared.Location
+	w = sessions.Withholding{Model: x.id, Class: x.class, At: a.worker.shared.Now(), Events: map[int64][]sessions.WithheldPart{}}
 	list := x.list()
 	refused, err := a.refuses(ctx, x, list, make([]bool, len(list)))
 	if err == nil && refused {
@@ -191,7 +191,7 @@ func callOf(events []sessions.Event, at int) int {
 
 // withhold stores what was found, and says so once.
 func (a accuser) withhold(ctx context.Context, l sessions.Lease, w sessions.Withholding) error {
-	one, stop := context.WithTimeout(context.WithoutCancel(ctx), a.worker.cfg.CommitTimeout)
+	one, stop := context.WithTimeout(context.WithoutCancel(ctx), a.worker.shared.CommitTimeout)
 	defer stop()
 	if err := a.worker.store.Withhold(one, l, w); err != nil {
 		return err
@@ -233,7 +233,7 @@ func (a accuser) settle(ctx context.Context, l sessions.Lease) error {
 	case s == nil:
 		return nil
 	case !s.Concerns(v.Reads): // the model has changed: it is asked for everything again
-		return a.withhold(ctx, l, sessions.Withholding{Model: v.Reads, At: a.worker.now(), Settles: s})
+		return a.withhold(ctx, l, sessions.Withholding{Model: v.Reads, At: a.worker.shared.Now(), Settles: s})
 	}
 	x := &evidence{model: a.worker.views.Model(v.Session), id: v.Reads, class: s.Class, s: v.Session, tools: a.worker.views.FrameOf(v.Session).Tools}
 	if x.rows, err = a.suspected(ctx, v); err != nil {
@@ -290,7 +290,7 @@ func (a accuser) readable(key sessions.Key, events []sessions.Event) []sessions.
 
 // reads is the model of summaries, flushes and digests.
 func (a accuser) reads(key sessions.Key) sessions.ModelID {
-	return a.worker.views.ModelID(key, a.worker.cfg.Current.For(key).SummaryModel)
+	return a.worker.views.ModelID(key, a.worker.shared.Current.For(key).SummaryModel)
 }
 
 // accuse looks for the events at fault for a refused request of upkeep, and marks them. It reports whether it found any:
@@ -300,7 +300,7 @@ func (a accuser) accuse(ctx context.Context, l sessions.Lease, s sessions.Sessio
 	if !ok || !fault.RequestFault() || ctx.Err() != nil {
 		return false
 	}
-	model := a.worker.cfg.Current.For(s.Key).SummaryModel
+	model := a.worker.shared.Current.For(s.Key).SummaryModel
 	found, room := false, a.worker.views.Settings(s).Window.Usable()/2
 	for from := 0; from < len(events) || len(summaries) > 0; {
 		end, tokens := from, 0
@@ -346,20 +346,20 @@ func (a accuser) accuseFacts(ctx context.Context, p memory.FactGroup, cause erro
 	if !ok || !fault.RequestFault() || ctx.Err() != nil {
 		return false
 	}
-	facts, err := a.worker.cfg.Keeper.Oldest(ctx, p, maxMergedFacts)
+	facts, err := a.worker.opts.Keeper.Oldest(ctx, p, maxMergedFacts)
 	if err != nil {
 		return false
 	}
 	robot, conversation := p.Session.Conversation()
 	x := &evidence{
-		model: a.worker.cfg.Current.For(p.Session).SummaryModel, id: p.Reads, class: string(fault.Class), rows: rows{facts: facts},
+		model: a.worker.shared.Current.For(p.Session).SummaryModel, id: p.Reads, class: string(fault.Class), rows: rows{facts: facts},
 		s: sessions.Session{Key: p.Session, RobotCode: robot, ConversationID: conversation},
 	}
 	w, _, _, err := a.search(ctx, x)
 	if len(w.Facts) == 0 {
 		return false
 	}
-	if err := errors.Join(err, a.worker.cfg.Keeper.WithholdFacts(ctx, w)); err != nil {
+	if err := errors.Join(err, a.worker.opts.Keeper.WithholdFacts(ctx, w)); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Search for what the provider refuses did not finish")
 	}
 	a.reportWithheld(ctx, w)
@@ -379,7 +379,7 @@ func (a accuser) withholdFaulted(ctx context.Context, l sessions.Lease, faulted 
 	if len(faulted) == 0 {
 		return
 	}
-	w := sessions.Withholding{Model: a.reads(l.Key), At: a.worker.now(), Events: map[int64][]sessions.WithheldPart{}}
+	w := sessions.Withholding{Model: a.reads(l.Key), At: a.worker.shared.Now(), Events: map[int64][]sessions.WithheldPart{}}
 	for seq, fault := range faulted {
 		w.Class, w.Events[seq] = string(llm.ClassOf(fault)), []sessions.WithheldPart{sessions.WithheldBody}
 	}

@@ -9,70 +9,62 @@ import (
 	"slices"
 	"strings"
 	"text/template"
-	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"ebb/bot/chat"
 	"ebb/bot/llm"
+	"ebb/bot/parts"
 	"ebb/bot/reload"
 	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/sessions"
 )
 
-// Config is what a [Builder] needs.
-type Config struct {
-	Store   sessions.Store
-	Memory  memory.Store
-	Counter *tokens.Counter
-	Now     func() time.Time // the storage's clock
-	Tools   []chat.Tool      // offered in every request
-	// Commands recognizes commands, which are no part of a conversation. Kept returns the words of a command that stay
-	// its sender's words, such as the text of a reminder.
-	Commands interface {
-		IsCommand(text string) bool
-		Kept(text string) string
-		Words(text string) string
-		IsYesOrNo(text string) bool
-	}
+// Commands recognizes commands, which are no part of a conversation. Kept returns the words of a command that stay its
+// sender's words, such as the text of a reminder.
+type Commands interface {
+	IsCommand(text string) bool
+	Kept(text string) string
+	Words(text string) string
+	IsYesOrNo(text string) bool
+}
 
-	Name          string
-	Prompt        string // further instructions for the model
-	Language      string // zh or en
-	Location      *time.Location
-	Current       *reload.Current // settings of compactions and of single conversations, and the models
-	Remember      Remember
-	CommitTimeout time.Duration // one statement
+// Options are the settings of a [Builder].
+type Options struct {
+	Tools    []chat.Tool // offered in every request
+	Name     string
+	Prompt   string // further instructions for the model
+	Remember Remember
 }
 
 // Builder decides what a view shows, measures it, and assembles requests.
 type Builder struct {
-	cfg      Config
+	shared   *parts.Shared
 	store    sessions.Store
 	memory   memory.Store
-	counter  *tokens.Counter
+	commands Commands
+	opts     Options
 	Counted  *TokenCache
 	Frame    *Frame                       // for conversations without own settings
 	frames   *lru.Cache[frameKey, *Frame] // for others; the id is empty in a frame without own settings
 	resolved resolved
-	now      func() time.Time
 }
 
 //go:embed prompts/system.md
 var systemPrompt string
 
 // New fails on an invalid order or tool schema.
-func New(cfg Config) (*Builder, error) {
-	b := &Builder{
-		cfg: cfg, store: cfg.Store, memory: cfg.Memory, counter: cfg.Counter, now: cfg.Now,
-		Counted: newTokenCache(cfg.Counter), resolved: newResolved(),
-	}
+func New(p *parts.Shared, store sessions.Store, facts memory.Store, commands Commands, o Options) (*Builder, error) {
+	b := &Builder{shared: p, store: store, memory: facts, commands: commands, opts: o, Counted: newTokenCache(p.Counter), resolved: newResolved()}
 	b.frames, _ = lru.New[frameKey, *Frame](maxFrames) // it fails only without a size
 	var err error
 	b.Frame, err = b.newFrame(reload.Group{}, nil)
 	return b, err
 }
+
+// Remember is how much memory a conversation shows.
+func (b *Builder) Remember() Remember { return b.opts.Remember }
 
 type frameKey struct {
 	file *reload.Values
@@ -83,7 +75,7 @@ const maxFrames = 1000
 
 // FrameOf returns the frame of the session's conversation.
 func (b *Builder) FrameOf(s sessions.Session) *Frame {
-	file := b.cfg.Current.For(s.Key)
+	file := b.shared.Current.For(s.Key)
 	g, ok := file.Groups[s.ConversationID]
 	key := frameKey{file, s.ConversationID}
 	switch {
@@ -114,14 +106,14 @@ func (b *Builder) newFrame(g reload.Group, withheld []string) (*Frame, error) {
 	}
 	var sys bytes.Buffer
 	if err := t.Execute(&sys, map[string]any{
-		"Chinese": cmp.Or(g.Language, b.cfg.Language) != "en", "Fixed": g.Language != "", "Name": b.cfg.Name,
-		"Extra": cmp.Or(g.Prompt, b.cfg.Prompt), "Only": strings.Join(only, ", "),
+		"Chinese": cmp.Or(g.Language, b.shared.Languages.Preset) != "en", "Fixed": g.Language != "", "Name": b.opts.Name,
+		"Extra": cmp.Or(g.Prompt, b.opts.Prompt), "Only": strings.Join(only, ", "),
 	}); err != nil {
 		return nil, fmt.Errorf("write system prompt: %w", err)
 	}
-	f := &Frame{name: b.cfg.Name, System: strings.TrimSpace(sys.String()), Loc: b.cfg.Location}
-	f.Tokens = b.counter.Count(f.System) + tokens.MessageOverhead
-	for _, tool := range b.cfg.Tools {
+	f := &Frame{name: b.opts.Name, System: strings.TrimSpace(sys.String()), Loc: b.shared.Location}
+	f.Tokens = b.shared.Counter.Count(f.System) + tokens.MessageOverhead
+	for _, tool := range b.opts.Tools {
 		spec := tool.Spec()
 		if !isOffered(spec.Name) {
 			continue
@@ -130,7 +122,7 @@ func (b *Builder) newFrame(g reload.Group, withheld []string) (*Frame, error) {
 		if err != nil {
 			return nil, fmt.Errorf("schema of tool %s: %w", spec.Name, err)
 		}
-		f.Tokens += b.counter.Count(string(schema))
+		f.Tokens += b.shared.Counter.Count(string(schema))
 		f.Tools = append(f.Tools, spec)
 	}
 	slices.SortFunc(f.Tools, func(x, y llm.ToolSpec) int { return strings.Compare(x.Name, y.Name) })

@@ -10,7 +10,7 @@ import (
 )
 
 // Quoted returns the quote before a message's own words, or the time of its schedule; empty for none.
-func (b *Builder) Quoted(m sessions.Message) string { return quoteLead(b.cfg.Name, m) }
+func (b *Builder) Quoted(m sessions.Message) string { return quoteLead(b.opts.Name, m) }
 
 func quoteLead(bot string, m sessions.Message) string {
 	switch {
@@ -30,7 +30,7 @@ func (b *Builder) IsCommand(e sessions.Event) bool {
 		return e.Message.Scheduled.Kind == sessions.Remind || e.Message.Outcome == sessions.Limited
 	}
 	isApart := e.Message != nil && (e.Message.Outcome == sessions.Limited || e.Message.Outcome == sessions.StopDone)
-	return isApart || b.cfg.Commands.IsCommand(b.OwnWords(e))
+	return isApart || b.commands.IsCommand(b.OwnWords(e))
 }
 
 // languageEvents bounds the events that decide a language: older ones cost more than they say.
@@ -84,7 +84,7 @@ func (b *Builder) LanguageWords(tail []sessions.Event, e sessions.Event) wording
 // telling returns the language that the words of a message show; empty: it says little. A command shows that of the text that it keeps,
 // or of its own words behind the name.
 func (b *Builder) telling(e sessions.Event) wording.Spoken {
-	own, commands := b.OwnWords(e), b.cfg.Commands
+	own, commands := b.OwnWords(e), b.commands
 	words := wording.WordsOfCommand(own)
 	isCommand := !e.IsScheduled() && commands.IsCommand(own)
 	if isCommand {

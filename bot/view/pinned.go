@@ -47,7 +47,7 @@ func (b *Builder) Facts(ctx context.Context, v sessions.View, more []int64) ([]m
 // first, then the group's, then the rest; within each rank speakers take turns, the newest fact first. Facts are never
 // cut, so that an erasure finds them in the stored text.
 func (b *Builder) Pinned(ctx context.Context, v sessions.View) (*sessions.Pinned, error) {
-	budget := min(b.cfg.Remember.PinnedTokens, b.Settings(v.Session).Window.Trigger()/pinnedShare)
+	budget := min(b.opts.Remember.PinnedTokens, b.Settings(v.Session).Window.Trigger()/pinnedShare)
 	if budget <= 0 {
 		return &sessions.Pinned{}, nil
 	}
@@ -79,7 +79,7 @@ func (b *Builder) Pinned(ctx context.Context, v sessions.View) (*sessions.Pinned
 	for i, m := range ms {
 		r := rank(m)
 		by := rankedMemory{speaker: m.SaidBy, rank: r}
-		ranked[i] = rankedMemory{id: m.ID, line: memory.PinnedLine(m, b.cfg.Location), speaker: m.SaidBy, rank: r, nth: said[by]}
+		ranked[i] = rankedMemory{id: m.ID, line: memory.PinnedLine(m, b.shared.Location), speaker: m.SaidBy, rank: r, nth: said[by]}
 		said[by]++
 	}
 	slices.SortStableFunc(ranked, func(x, y rankedMemory) int { return cmp.Or(x.rank-y.rank, x.nth-y.nth) })
@@ -87,7 +87,7 @@ func (b *Builder) Pinned(ctx context.Context, v sessions.View) (*sessions.Pinned
 	var people, shared strings.Builder
 	for _, m := range ranked {
 		line := m.line
-		n := b.counter.Count(line)
+		n := b.shared.Counter.Count(line)
 		if n > budget {
 			continue // a shorter one may fit
 		}

@@ -30,7 +30,7 @@ func (b *Builder) Quotes(ctx context.Context, l sessions.Lease, v *sessions.View
 }
 
 func (b *Builder) quote(ctx context.Context, l sessions.Lease, e *sessions.Event, s sessions.Session) error {
-	one, stop := context.WithTimeout(ctx, b.cfg.CommitTimeout)
+	one, stop := context.WithTimeout(ctx, b.shared.CommitTimeout)
 	defer stop()
 	q, own := *e.Message.Quote, b.OwnWords(*e)
 	original, err := b.store.Quoted(one, l.Key, q)
@@ -40,14 +40,14 @@ func (b *Builder) quote(ctx context.Context, l sessions.Lease, e *sessions.Event
 	case errors.Is(err, sessions.ErrNotFound):
 		q.Who, q.Shown = cmp.Or(sessions.Nick(q.Nick), unknownSpeaker), cmp.Or(sessions.QuoteText(q.Text), unknownWords)
 		if q.FromBot {
-			q.Who = b.cfg.Name
+			q.Who = b.opts.Name
 		}
 	default:
 		return err
 	}
 	m := *e.Message
 	m.Quote = &q
-	content := q.Lead(b.cfg.Name) + own
+	content := q.Lead(b.opts.Name) + own
 	if err := b.store.Requote(one, l, e.ID, content, q); err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (b *Builder) quoteOf(q sessions.Quote, original sessions.Event, s sessions.
 		return sessions.Quote{Text: sessions.ErasedText}
 	}
 	if original.Role == sessions.RoleAssistant {
-		q.Who, q.FromBot = b.cfg.Name, true
+		q.Who, q.FromBot = b.opts.Name, true
 	} else {
 		q.SenderID, q.Nick = original.SenderID, original.SenderNick
 		if original.Message != nil {

@@ -45,13 +45,13 @@ const (
 
 // RecallQuery is from the members' own words; empty if no message asks about the past.
 func (b *Builder) RecallQuery(asked []sessions.Event) string {
-	if b.cfg.Remember.Recall == RecallOff {
+	if b.opts.Remember.Recall == RecallOff {
 		return ""
 	}
 	var words []string
 	for _, e := range asked {
 		own := strings.TrimSpace(b.OwnWords(e))
-		if own != "" && (b.cfg.Remember.Recall == RecallAlways || classify.RecallQuestion(own)) {
+		if own != "" && (b.opts.Remember.Recall == RecallAlways || classify.RecallQuestion(own)) {
 			words = append(words, tokens.HeadTail(own, maxRecallQuery))
 		}
 	}
@@ -69,16 +69,16 @@ func (b *Builder) Recalled(key sessions.Key, hits []memory.Hit, budget int) stri
 	if len(hits) == 0 {
 		return recallHead + fenced(key, "recall", recallNone)
 	}
-	room := budget - b.counter.Count(recallHead+fenced(key, "recall", "-"))
+	room := budget - b.shared.Counter.Count(recallHead+fenced(key, "recall", "-"))
 	var lines strings.Builder
 	for _, h := range hits {
-		line := show.HitLine(h, b.cfg.Location)
-		if n := b.counter.Count(line); n > room && lines.Len() == 0 {
+		line := show.HitLine(h, b.shared.Location)
+		if n := b.shared.Counter.Count(line); n > room && lines.Len() == 0 {
 			line = tokens.HeadTail(strings.TrimSpace(line), len(line)*max(room, 1)*4/5/n) + "\n"
 		} else if n > room {
 			continue // a shorter one may fit
 		}
-		room -= b.counter.Count(line)
+		room -= b.shared.Counter.Count(line)
 		lines.WriteString(line)
 	}
 	return recallHead + fenced(key, "recall", lines.String())

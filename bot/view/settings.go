@@ -15,7 +15,7 @@ import (
 
 // Settings returns a session's own settings of compactions, on top of its group's, on top of the common ones.
 func (b *Builder) Settings(s sessions.Session) compaction.Settings {
-	set := b.cfg.Current.For(s.Key)
+	set := b.shared.Current.For(s.Key)
 	file, ok := set.Compactions[s.ConversationID]
 	if !ok {
 		file = set.Compaction
@@ -32,7 +32,7 @@ func (b *Builder) Settings(s sessions.Session) compaction.Settings {
 
 // Resolve caches [reload.Own], for those of the settings that are about compactions.
 func (b *Builder) Resolve(id sessions.ConversationID, settings string) (compaction.Settings, error) {
-	return b.resolved.get(b.cfg.Current.Get(), id, settings)
+	return b.resolved.get(b.shared.Current.Get(), id, settings)
 }
 
 // ModelKey is the model's key in a conversation's own settings.
@@ -41,7 +41,7 @@ const ModelKey = "model"
 // Model is empty for the default. A choice of the session that the file lacks gives way to the group's model.
 func (b *Builder) Model(s sessions.Session) string {
 	name := chosen(s.Settings)
-	file := b.cfg.Current.For(s.Key)
+	file := b.shared.Current.For(s.Key)
 	if !slices.ContainsFunc(file.Models, func(m llm.Listed) bool { return m.Name == name }) {
 		return file.Groups[s.ConversationID].Model
 	}
@@ -50,7 +50,7 @@ func (b *Builder) Model(s sessions.Session) string {
 
 // Price returns zeros for an unknown model.
 func (b *Builder) Price(model string) llm.Price {
-	for _, m := range b.cfg.Current.Get().Models {
+	for _, m := range b.shared.Current.Get().Models {
 		if m.Name == model {
 			return m.Price
 		}

@@ -39,9 +39,9 @@ const (
 
 // CountEvent counts an event's body, its calls included.
 func (b *Builder) CountEvent(e sessions.Event) int {
-	n := b.counter.Count(e.Content)
+	n := b.shared.Counter.Count(e.Content)
 	for _, c := range e.ToolCalls {
-		n += b.counter.Count(c.Name) + b.counter.Count(c.Arguments) + tokens.MessageOverhead
+		n += b.shared.Counter.Count(c.Name) + b.shared.Counter.Count(c.Arguments) + tokens.MessageOverhead
 	}
 	return n
 }

@@ -70,7 +70,7 @@ func BodyLimit(usable int) int { return max(256, usable/4) }
 
 // State takes the size of the context in tokens.
 func (b *Builder) State(v sessions.View, size int) compaction.State {
-	s := compaction.State{Session: v.Session, Tail: v.Tail, Fixed: b.Fixed(v), Tokens: size, Now: b.now()}
+	s := compaction.State{Session: v.Session, Tail: v.Tail, Fixed: b.Fixed(v), Tokens: size, Now: b.shared.Now()}
 	for _, a := range v.Summaries {
 		s.SummaryTokens += a.Tokens + tokens.MessageOverhead
 	}
@@ -104,13 +104,13 @@ func (b *Builder) TrimToPolicy(v sessions.View) sessions.View {
 const gapIdentifiers = 12
 
 func (b *Builder) language(id sessions.ConversationID) string {
-	return cmp.Or(b.cfg.Current.Language(id), b.cfg.Language)
+	return cmp.Or(b.shared.Current.Language(id), b.shared.Languages.Preset)
 }
 
 // without puts a note in place of the first n events of the tail. Log and cursor stay, and the next compaction
 // summarizes the whole range.
 func (b *Builder) without(v sessions.View, n int) sessions.View {
-	v.Gap = strings.TrimSpace(v.Gap + "\n" + summarize.GapNote(v.Tail[:n], b.cfg.Location, b.language(v.Session.ConversationID), gapIdentifiers))
+	v.Gap = strings.TrimSpace(v.Gap + "\n" + summarize.GapNote(v.Tail[:n], b.shared.Location, b.language(v.Session.ConversationID), gapIdentifiers))
 	v.Tail = v.Tail[n:]
 	return v
 }

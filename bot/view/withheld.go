@@ -15,7 +15,7 @@ func (b *Builder) Reads(s sessions.Session) sessions.ModelID { return b.ModelID(
 
 // ModelID identifies a configured model of a session; an empty name is the default's.
 func (b *Builder) ModelID(key sessions.Key, name string) sessions.ModelID {
-	for _, m := range b.cfg.Current.For(key).Models {
+	for _, m := range b.shared.Current.For(key).Models {
 		if name == "" || m.Name == name {
 			return cmp.Or(m.ID, sessions.ModelID(m.Name))
 		}

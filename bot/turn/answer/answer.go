@@ -6,16 +6,15 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"time"
 
 	"github.com/rs/zerolog"
 
 	"ebb/bot/chat"
 	"ebb/bot/llm"
+	"ebb/bot/parts"
 	"ebb/bot/turn/choice"
 	"ebb/bot/turn/slot"
 	"ebb/bot/view"
-	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -82,22 +81,17 @@ type Stats interface {
 
 // Config has the dependencies and settings of an [Asker]. All are required.
 type Config struct {
-	Store    Store
-	Memory   Memory
-	Model    llm.Model
-	Counter  *tokens.Counter
-	Views    *view.Builder
-	Upkeep   Upkeep
-	Tools    []chat.Tool
-	May      func(e sessions.Event, command string) bool // whether a message's sender has the right to a command, by its English name
-	Stats    Stats
-	Now      func() time.Time // the storage's clock
-	Location *time.Location
-	Remember view.Remember
+	Shared *parts.Shared
+	Views  *view.Builder
+	Store  Store
+	Memory Memory
+	Model  llm.Model
+	Upkeep Upkeep
+	Tools  []chat.Tool
+	May    func(e sessions.Event, command string) bool // whether a message's sender has the right to a command, by its English name
+	Stats  Stats
 
-	MaxToolRounds  int
-	CommitTimeout  time.Duration // one attempt
-	InlineDeadline time.Duration // for a compaction that an answer waits for
+	MaxToolRounds int
 }
 
 // Asker asks the model.

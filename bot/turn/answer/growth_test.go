@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ebb/bot/command"
+	"ebb/bot/parts"
 	"ebb/bot/reload"
 	"ebb/bot/turn/choice"
 	"ebb/bot/view"
@@ -26,15 +27,15 @@ func testAsker(t *testing.T) *Asker {
 		t.Fatal(err)
 	}
 	window := compaction.Window{Context: 16000, Reserve: 4000, Threshold: 4000, Share: 0.5, FlushRatio: 0.9, Summary: 400}
-	views, err := view.New(view.Config{
-		Counter: counter, Commands: command.Commands, Location: time.UTC, Language: "zh", Now: time.Now,
-		Current:  reload.New(reload.Values{Compaction: compaction.Settings{Enabled: true, Window: window, Policy: compaction.Policies["token_budget"]}}),
-		Remember: view.Remember{Recall: view.RecallAlways},
-	})
+	p := &parts.Shared{
+		Counter: counter, Languages: wording.Languages{Preset: "zh"}, Location: time.UTC, Now: time.Now,
+		Current: reload.New(reload.Values{Compaction: compaction.Settings{Enabled: true, Window: window, Policy: compaction.Policies["token_budget"]}}),
+	}
+	views, err := view.New(p, nil, nil, command.Commands, view.Options{Remember: view.Remember{Recall: view.RecallAlways}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(Config{Counter: counter, Views: views, Now: time.Now, Location: time.UTC})
+	return New(Config{Shared: p, Views: views})
 }
 
 // For any message, the work of a turn besides the model takes time in proportion to its length.

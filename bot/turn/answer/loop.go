@@ -95,7 +95,7 @@ func (q *question) estimateUse(a Answer, resp *llm.Response) {
 		return
 	}
 	cfg, cal := &q.asker.cfg, q.made.View.Session.CalibrationFactor
-	resp.Usage = sessions.Usage{Prompt: view.Calibrated(a.Report.estimate, cal), Completion: view.Calibrated(cfg.Counter.Count(resp.Text), cal)}
+	resp.Usage = sessions.Usage{Prompt: view.Calibrated(a.Report.estimate, cal), Completion: view.Calibrated(cfg.Shared.Counter.Count(resp.Text), cal)}
 	resp.Cost = cfg.Views.Price(resp.Parts[at].Model).Cost(resp.Usage)
 }
 
@@ -135,7 +135,7 @@ const squeezedBytes = 400
 // until the request fits. A reference names the path at which memory_get reads the whole, also in this turn. It
 // reports whether another round has room.
 func (q *question) makeRoom(a *Answer, msgs []llm.Message, first int) bool {
-	set, count := q.asker.cfg.Views.Settings(q.made.View.Session), q.asker.cfg.Counter.Count
+	set, count := q.asker.cfg.Views.Settings(q.made.View.Session), q.asker.cfg.Shared.Counter.Count
 	usable, cal := set.Window.Usable(), q.made.View.Session.CalibrationFactor
 	if q.half {
 		usable, cal = usable/2, 1

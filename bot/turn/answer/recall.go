@@ -41,10 +41,10 @@ func (q *question) searchMemory(ctx context.Context) found {
 	if query == "" || q.recallBudget() <= 0 {
 		return found{}
 	}
-	soon, stop := context.WithTimeout(ctx, cmp.Or(cfg.Remember.RecallTime, view.RecallTime))
+	soon, stop := context.WithTimeout(ctx, cmp.Or(cfg.Views.Remember().RecallTime, view.RecallTime))
 	defer stop()
 	asked := q.made.Asked[len(q.made.Asked)-1]
-	hits, err := cfg.Memory.Search(soon, draft.ReaderOf(q.chat(nil)), memory.Query{Text: query, Limit: view.RecallHits, Now: asked.CreatedAt.In(cfg.Location)})
+	hits, err := cfg.Memory.Search(soon, draft.ReaderOf(q.chat(nil)), memory.Query{Text: query, Limit: view.RecallHits, Now: asked.CreatedAt.In(cfg.Shared.Location)})
 	if err != nil {
 		if !errors.Is(context.Cause(ctx), llm.ErrStop) {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory could not be searched in time, the question goes without it")
@@ -53,10 +53,10 @@ func (q *question) searchMemory(ctx context.Context) found {
 	}
 	f := found{hits: slices.DeleteFunc(slices.Clone(hits), func(h memory.Hit) bool { return h.Outdated }), searched: true}
 	// The view decides later which results a request repeats: room is reserved for all.
-	none := cfg.Counter.Count(cfg.Views.Recalled(q.made.Lease.Key, nil, 0))
+	none := cfg.Shared.Counter.Count(cfg.Views.Recalled(q.made.Lease.Key, nil, 0))
 	room := none
 	for _, h := range f.hits {
-		room += cfg.Counter.Count(show.HitLine(h, cfg.Location))
+		room += cfg.Shared.Counter.Count(show.HitLine(h, cfg.Shared.Location))
 	}
 	f.room = max(none, min(room, q.recallBudget())) + tokens.MessageOverhead
 	return f
@@ -64,7 +64,7 @@ func (q *question) searchMemory(ctx context.Context) found {
 
 func (q *question) recallBudget() int {
 	cfg := &q.asker.cfg
-	return min(cfg.Remember.RecallTokens, cfg.Views.Settings(q.made.View.Session).Window.Usable()/8)
+	return min(cfg.Views.Remember().RecallTokens, cfg.Views.Settings(q.made.View.Session).Window.Usable()/8)
 }
 
 // recalled is the part of a request with recalled memory.
@@ -90,7 +90,7 @@ func (q *question) recall(v sessions.View) recalled {
 		return r
 	}
 	if r.text = q.asker.cfg.Views.Recalled(q.made.Lease.Key, fresh, q.recallBudget()); r.text != "" {
-		r.tokens = q.asker.cfg.Counter.Count(r.text) + tokens.MessageOverhead
+		r.tokens = q.asker.cfg.Shared.Counter.Count(r.text) + tokens.MessageOverhead
 	}
 	return r
 }
@@ -117,7 +117,7 @@ func (q *question) readPinned(ctx context.Context) {
 		return
 	}
 	cfg := &q.asker.cfg
-	soon, stop := context.WithTimeout(ctx, cmp.Or(cfg.Remember.RecallTime, view.RecallTime))
+	soon, stop := context.WithTimeout(ctx, cmp.Or(cfg.Views.Remember().RecallTime, view.RecallTime))
 	defer stop()
 	pinned, err := cfg.Views.Pinned(soon, q.made.View)
 	if err != nil {

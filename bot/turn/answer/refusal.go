@@ -116,7 +116,7 @@ func (q *question) askAlone(ctx context.Context, cause *llm.CallError) (Answer, 
 // greet decides who is at fault for a refused question.
 func (q *question) greet(ctx context.Context, a Answer, cause *llm.CallError) (Answer, error) {
 	cfg, v := &q.asker.cfg, q.made.View
-	hello, greeting := cfg.Views.Greeting(v, cfg.Now())
+	hello, greeting := cfg.Views.Greeting(v, cfg.Shared.Now())
 	resp, err := cfg.Model.Generate(ctx, llm.Request{
 		Kind: llm.KindProbe, Model: cfg.Views.Model(v.Session), Messages: q.assemble(hello, greeting), Tools: q.frame().Tools, MaxOutput: 1, Requests: 1, Greets: true,
 	})
@@ -133,7 +133,7 @@ func (q *question) greet(ctx context.Context, a Answer, cause *llm.CallError) (A
 		zerolog.Ctx(ctx).Warn().Str("class", string(cause.Class)).Int64("event", q.made.Asked[0].ID).Msg("Model refused a question: it is kept from later requests")
 		q.asker.cfg.Stats.RequestRefused(RefusedQuestion)
 		refusal.Class = llm.Refused
-		q.refusals.guilty = &sessions.Refusal{Parts: []sessions.WithheldPart{sessions.WithheldBody}, Class: string(cause.Class), At: q.asker.cfg.Now()}
+		q.refusals.guilty = &sessions.Refusal{Parts: []sessions.WithheldPart{sessions.WithheldBody}, Class: string(cause.Class), At: q.asker.cfg.Shared.Now()}
 	default: // not known: a later refusal finds the question in the history
 		refusal.Class = llm.Refused
 	}
@@ -149,7 +149,7 @@ func (q *question) assemble(v sessions.View, words sessions.Event) []llm.Message
 func (q *question) suspects(cause *llm.CallError) *sessions.Suspicion {
 	v, first := q.sent.view, q.made.Next()
 	s := &sessions.Suspicion{
-		Model: q.made.View.Reads, Class: string(cause.Class), At: q.asker.cfg.Now(), From: first, Through: first + int64(len(q.made.Asked)) - 1,
+		Model: q.made.View.Reads, Class: string(cause.Class), At: q.asker.cfg.Shared.Now(), From: first, Through: first + int64(len(q.made.Asked)) - 1,
 		Summaries: len(v.Summaries) > 0, Pinned: v.Session.Pinned != "", Facts: q.sent.recalled.facts, Events: q.sent.recalled.events,
 	}
 	if len(v.Tail) > 0 {
@@ -171,7 +171,7 @@ func (q *question) dropCalls(ctx context.Context, a *Answer, msgs []llm.Message,
 	a.Report.partial = true
 	results := msgs[len(msgs)-(len(a.Events)-at):]
 	for i := range results {
-		a.Report.estimate += sessions.WithheldTokens - q.asker.cfg.Counter.Count(results[i].Content)
+		a.Report.estimate += sessions.WithheldTokens - q.asker.cfg.Shared.Counter.Count(results[i].Content)
 		results[i].Content = sessions.WithheldText
 	}
 	results[len(results)-1].Content += noMoreCalls
@@ -184,7 +184,7 @@ func (q *question) dropCalls(ctx context.Context, a *Answer, msgs []llm.Message,
 	q.asker.cfg.Stats.RequestRefused(RefusedHistory)
 	first := q.made.Next() + int64(len(q.made.Asked)+at) - 1 // the calls: a result alone is no legal request
 	q.refusals.suspicion = (&sessions.Suspicion{
-		Model: q.made.View.Reads, Class: string(cause.Class), At: q.asker.cfg.Now(), From: first, Through: first + int64(len(a.Events)-at),
+		Model: q.made.View.Reads, Class: string(cause.Class), At: q.asker.cfg.Shared.Now(), From: first, Through: first + int64(len(a.Events)-at),
 	}).Join(q.refusals.suspicion)
 	return true
 }

@@ -107,7 +107,7 @@ func (k *Asker) inlineTrigger(v sessions.View, tokens int) string {
 		return ""
 	case need.Forced:
 		return need.Trigger
-	case k.cfg.Now().Before(v.Session.CompactRetryAt), need.Hard && k.backlogged(v, tokens):
+	case k.cfg.Shared.Now().Before(v.Session.CompactRetryAt), need.Hard && k.backlogged(v, tokens):
 		return ""
 	case need.Hard, set.Policy.Inline && need.Compact:
 		return need.Trigger
@@ -129,7 +129,7 @@ func (k *Asker) backlogged(v sessions.View, tokens int) bool {
 // overflowTrigger holds after a provider found the request too large, whatever our counts are.
 func (k *Asker) overflowTrigger(v sessions.View) string {
 	set := k.cfg.Views.Settings(v.Session)
-	if !set.Enabled || k.cfg.Now().Before(v.Session.CompactRetryAt) || view.Spent(set, v.Session) {
+	if !set.Enabled || k.cfg.Shared.Now().Before(v.Session.CompactRetryAt) || view.Spent(set, v.Session) {
 		return ""
 	}
 	return compaction.TriggerOverflow
@@ -142,7 +142,7 @@ func (q *question) compactInline(ctx context.Context, needed func(sessions.View)
 	if needed(q.made.View) == "" || cfg.Upkeep.Busy(lease.Key) {
 		return // running upkeep may take minutes
 	}
-	work, stop := context.WithTimeoutCause(ctx, cfg.InlineDeadline, view.ErrInline)
+	work, stop := context.WithTimeoutCause(ctx, cfg.Shared.InlineDeadline, view.ErrInline)
 	defer stop()
 	waiting := view.Calibrated(compaction.TokensOf(q.made.Asked)+q.found.room, q.made.View.Session.CalibrationFactor)
 	if err := cfg.Upkeep.Inline(work, lease, waiting, needed); err != nil {

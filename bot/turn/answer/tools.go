@@ -65,7 +65,7 @@ func (q *question) callTool(ctx, part context.Context, a *Answer, c sessions.Too
 const minTokenBytes = 2
 
 func (q *question) recordRun(ctx context.Context, a *Answer, run sessions.ToolRun) error {
-	stalled, err := RecordRun(ctx, q.asker.cfg.Store, q.asker.cfg.CommitTimeout, q.made.Lease, run)
+	stalled, err := RecordRun(ctx, q.asker.cfg.Store, q.asker.cfg.Shared.CommitTimeout, q.made.Lease, run)
 	a.stalled = a.stalled || stalled
 	return err
 }
@@ -85,7 +85,7 @@ func RecordRun(ctx context.Context, store Store, timeout time.Duration, l sessio
 func (q *question) runTool(ctx context.Context, a *Answer, tool chat.Tool, c sessions.ToolCall) string {
 	a.Work.tools = append(a.Work.tools, c.Name)
 	cfg, itsChat := &q.asker.cfg, q.chat(a.Events)
-	itsChat.Location, itsChat.TaskTTL = cfg.Location, cfg.Remember.TaskTTL
+	itsChat.Location, itsChat.TaskTTL = cfg.Shared.Location, cfg.Views.Remember().TaskTTL
 	if q.live != nil {
 		q.live.Tool(c.Name)
 	}

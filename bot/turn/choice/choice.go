@@ -10,9 +10,9 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"ebb/bot/parts"
 	"ebb/bot/view"
 	"ebb/bot/wording"
-	"ebb/compaction/tokens"
 	"ebb/sessions"
 )
 
@@ -66,21 +66,21 @@ type Commands interface {
 	Work(e sessions.Event) sessions.Work
 }
 
-// Config has the dependencies of a [Chooser]. All are required.
+// Config has the dependencies and settings of a [Chooser]. All are required.
 type Config struct {
-	Kinds     Kinds
-	Limits    *Limits
-	Commands  Commands
-	Views     *view.Builder
-	Counter   *tokens.Counter
-	Languages wording.Languages
-	Location  *time.Location
-	Now       func() time.Time // the storage's clock
+	Shared     *parts.Shared
+	Views      *view.Builder
+	Commands   Commands
+	Counts     Counts
+	Reached    func(limit sessions.Limit) // counts notices
+	StaleAfter time.Duration
 }
 
 // Chooser decides what turns answer.
 type Chooser struct {
 	cfg    Config
+	Kinds  Kinds
+	Limits Limits
 	stale  staleNotices
 	spoken *lru.Cache[sessions.Key, string] // language of a session's last turn
 }
@@ -91,27 +91,29 @@ const maxSpoken = 4096
 // New returns a chooser.
 func New(cfg Config) *Chooser {
 	spoken, _ := lru.New[sessions.Key, string](maxSpoken) // it fails only without a size
-	return &Chooser{cfg: cfg, stale: newStaleNotices(), spoken: spoken}
+	return &Chooser{
+		cfg: cfg, Kinds: Kinds{cfg.Views, cfg.StaleAfter}, Limits: Limits{cfg.Shared, cfg.Counts, cfg.Reached}, stale: newStaleNotices(), spoken: spoken,
+	}
 }
 
 // Choose takes messages from the first n that wait; 0: from all. At least one waits. The turn is counted against the limits.
 func (c *Chooser) Choose(ctx context.Context, lease sessions.Lease, v sessions.View, n int) (Choice, error) {
-	return c.cfg.Limits.admit(ctx, c.open(lease, v, n), c.cfg.Commands)
+	return c.Limits.admit(ctx, c.open(lease, v, n), c.cfg.Commands)
 }
 
 func (c *Chooser) open(lease sessions.Lease, v sessions.View, n int) Choice {
 	usable := c.cfg.Views.Settings(v.Session).Window.Usable()
 	for i, room := 0, usable/2; i < len(v.Pending) && room >= 0; i++ { // no turn takes more
-		v.Pending[i].Tokens = c.cfg.Counter.Count(sessions.Lines(v.Pending[i].Content))
+		v.Pending[i].Tokens = c.cfg.Shared.Counter.Count(sessions.Lines(v.Pending[i].Content))
 		room -= v.Pending[i].Tokens
 	}
 	tail := v.Tail // with commands: they have a language too
 	c.cfg.Views.Show(&v)
-	kind, take := c.triage(v.Pending[:cmp.Or(n, len(v.Pending))], usable, c.cfg.Now())
+	kind, take := c.triage(v.Pending[:cmp.Or(n, len(v.Pending))], usable, c.cfg.Shared.Now())
 	made := Choice{Lease: lease, View: v, Kind: kind, Asked: slices.Clone(v.Pending[:take])}
 	if take > 0 {
 		words := c.cfg.Views.LanguageWords(slices.Concat(tail, made.Asked[:take-1]), made.Asked[take-1])
-		made.Lang = c.cfg.Languages.Choose(v.Session.ConversationID, words)
+		made.Lang = c.cfg.Shared.Languages.Choose(v.Session.ConversationID, words)
 		c.spoken.Add(lease.Key, made.Lang)
 	}
 	return made
@@ -125,17 +127,17 @@ func (c *Chooser) WaitingLanguage(key sessions.Key, asked []sessions.Event) stri
 	if before, known := c.spoken.Get(key); known && !words.Clear {
 		return before
 	}
-	return c.cfg.Languages.Choose(asked[0].Message.ConversationID, words)
+	return c.cfg.Shared.Languages.Choose(asked[0].Message.ConversationID, words)
 }
 
 // FixedWords is the answer of a turn that asks no model and is no command. It is empty where the senders have a notice, or need none.
 func (c *Chooser) FixedWords(ctx context.Context, made Choice) (string, error) {
-	at := made.Asked[0].CreatedAt.In(c.cfg.Location).Format("01-02 15:04")
+	at := made.Asked[0].CreatedAt.In(c.cfg.Shared.Location).Format("01-02 15:04")
 	switch made.Kind {
 	case Remind, Missed:
-		return c.scheduledAnswer(made, c.cfg.Now()), nil
+		return c.scheduledAnswer(made, c.cfg.Shared.Now()), nil
 	case Limited:
-		return c.cfg.Limits.notice(ctx, made)
+		return c.Limits.notice(ctx, made)
 	case Stale:
 		if c.stale.cover(made.Lease.Key, made.Asked) {
 			return "", nil

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/bot/reload"
+	"ebb/bot/parts"
 	"ebb/bot/wording"
 	"ebb/sessions"
 )
@@ -21,20 +21,18 @@ type Counts interface {
 	Notify(ctx context.Context, n sessions.Notice) (bool, error)
 }
 
-// Limits counts turns and tokens against the limits of people, groups and the installation. All fields are required.
+// Limits counts turns and tokens against the limits of people, groups and the installation.
 type Limits struct {
-	Counts        Counts
-	Current       *reload.Current
-	Location      *time.Location
-	CommitTimeout time.Duration              // one attempt
-	Reached       func(limit sessions.Limit) // counts notices
+	shared  *parts.Shared
+	counts  Counts
+	reached func(limit sessions.Limit) // counts notices
 }
 
 // admit counts a turn against the limits, also that of a command that costs. Messages of people over a limit wait behind the others. If only such messages
 // remain, the turn becomes one of [Limited]. It has all of them for a limit of the conversation or the installation,
 // else those of one person. A person with a message that an earlier attempt counted is not counted again.
-func (l *Limits) admit(ctx context.Context, made Choice, commands Commands) (Choice, error) {
-	limits := l.Current.For(made.Lease.Key).Limits
+func (l Limits) admit(ctx context.Context, made Choice, commands Commands) (Choice, error) {
+	limits := l.shared.Current.For(made.Lease.Key).Limits
 	work := workOf(made, commands)
 	if work == "" || limits == (sessions.Limits{}) {
 		return made, nil
@@ -44,7 +42,7 @@ func (l *Limits) admit(ctx context.Context, made Choice, commands Commands) (Cho
 	if len(a.People) == 0 {
 		return made, nil
 	}
-	reached, err := l.Counts.Admit(ctx, limits, a)
+	reached, err := l.counts.Admit(ctx, limits, a)
 	if err != nil {
 		return made, fmt.Errorf("count turn: %w", err)
 	}
@@ -127,7 +125,7 @@ func latest(reached []sessions.Reached, person sessions.UserID) *sessions.Reache
 }
 
 // notice is empty where the notice was given in this window, or the group has had too many.
-func (l *Limits) notice(ctx context.Context, made Choice) (string, error) {
+func (l Limits) notice(ctx context.Context, made Choice) (string, error) {
 	limit := made.Reached
 	n := sessions.Notice{
 		Kind: string(limit.Limit), Robot: made.View.Session.RobotCode, Subject: string(limit.Person), Until: limit.Until, By: made.Asked[0].MsgID,
@@ -138,13 +136,13 @@ func (l *Limits) notice(ctx context.Context, made Choice) (string, error) {
 	if made.View.Session.ConversationType != sessions.Private {
 		n.Group = made.View.Session.ConversationID
 	}
-	due, err := l.Counts.Notify(ctx, n)
+	due, err := l.counts.Notify(ctx, n)
 	if err != nil || !due {
 		return "", err
 	}
-	l.Reached(limit.Limit)
-	limits := l.Current.For(made.Lease.Key).Limits
-	switch at := limit.Until.In(l.Location); limit.Limit {
+	l.reached(limit.Limit)
+	limits := l.shared.Current.For(made.Lease.Key).Limits
+	switch at := limit.Until.In(l.shared.Location); limit.Limit {
 	case sessions.PersonTurns:
 		return wording.Say(wording.LimitPersonTurns, made.Lang, limits.PersonTurns, at.Format(time.TimeOnly)), nil
 	case sessions.GroupTurns:
@@ -167,12 +165,12 @@ func (l *Limits) notice(ctx context.Context, made Choice) (string, error) {
 }
 
 // Spend divides the tokens: each asker has those of the own words, and an equal part of the rest. A failure is logged: the answer is more important.
-func (l *Limits) Spend(ctx context.Context, made Choice, used sessions.Usage) {
-	tokens, limits := used.Prompt+used.Completion, l.Current.For(made.Lease.Key).Limits
+func (l Limits) Spend(ctx context.Context, made Choice, used sessions.Usage) {
+	tokens, limits := used.Prompt+used.Completion, l.shared.Current.For(made.Lease.Key).Limits
 	if limits.PersonTokens <= 0 && limits.Tokens <= 0 || tokens <= 0 {
 		return
 	}
-	one, stop := context.WithTimeout(context.WithoutCancel(ctx), l.CommitTimeout)
+	one, stop := context.WithTimeout(context.WithoutCancel(ctx), l.shared.CommitTimeout)
 	defer stop()
 	who := askersOf(made)
 	own := make([]int, len(who.People))
@@ -183,14 +181,14 @@ func (l *Limits) Spend(ctx context.Context, made Choice, used sessions.Usage) {
 	for i, part := range sessions.SharesOf(tokens, own) {
 		spent[who.People[i]] = part
 	}
-	if err := l.Counts.SpendTokens(one, who.Robot, spent); err != nil {
+	if err := l.counts.SpendTokens(one, who.Robot, spent); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Tokens of a turn not counted for its askers")
 	}
 }
 
 // Exceeds reports whether a waiting message is over a limit, and counts nothing. It reports true if the storage does not answer.
-func (l *Limits) Exceeds(ctx context.Context, key sessions.Key, e sessions.Event) bool {
-	limits := l.Current.For(key).Limits
+func (l Limits) Exceeds(ctx context.Context, key sessions.Key, e sessions.Event) bool {
+	limits := l.shared.Current.For(key).Limits
 	if limits == (sessions.Limits{}) || e.Admitted {
 		return false
 	}
@@ -204,9 +202,9 @@ func (l *Limits) Exceeds(ctx context.Context, key sessions.Key, e sessions.Event
 	if !e.IsScheduled() {
 		limits.ScheduledTurns = 0
 	}
-	one, stop := context.WithTimeout(ctx, l.CommitTimeout)
+	one, stop := context.WithTimeout(ctx, l.shared.CommitTimeout)
 	defer stop()
-	used, err := l.Counts.Used(one, a)
+	used, err := l.counts.Used(one, a)
 	full := func(bound int, use sessions.Use) bool { return bound > 0 && use.Count >= bound }
 	return err != nil || full(limits.PersonTurns, used.PersonTurns) || full(limits.GroupTurns, used.GroupTurns) ||
 		full(limits.PersonTokens, used.PersonTokens) || full(limits.Tokens, used.Tokens) || full(limits.UnidentifiedTurns, used.UnidentifiedTurns) ||

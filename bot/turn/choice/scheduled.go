@@ -22,7 +22,7 @@ func (c *Chooser) scheduledAnswer(made Choice, now time.Time) string {
 	parts := make([]string, 0, len(made.Asked))
 	for _, e := range made.Asked {
 		s, text := *e.Message.Scheduled, reminderText(e, c.cfg.Views.OwnWords(e), made.Lang)
-		at, missed := wording.Moment(s.DueAt), isMissed(s, now, c.cfg.Kinds.StaleAfter)
+		at, missed := wording.Moment(s.DueAt), isMissed(s, now, c.Kinds.StaleAfter)
 		switch {
 		case missed && s.Repeats && !s.Next.IsZero():
 			continue

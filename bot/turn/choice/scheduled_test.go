@@ -32,7 +32,7 @@ func TestScheduledMessages(t *testing.T) {
 	} {
 		s := sessions.Scheduled{Kind: c.kind, DueAt: now.Add(-c.late), Next: c.next}
 		e := sessions.Event{State: sessions.Pending, Content: s.Lead() + c.text, CreatedAt: now, SenderNick: "Ann", Message: &sessions.Message{ConversationType: sessions.Group, Scheduled: &s}}
-		if got := chooser.cfg.Kinds.KindOf(e, now); got != c.want {
+		if got := chooser.Kinds.KindOf(e, now); got != c.want {
 			t.Errorf("%s: the kind is %s, want %s", name, got, c.want)
 		}
 		made := Choice{Kind: c.want, Asked: []sessions.Event{e}, Lang: "en"}

@@ -69,10 +69,10 @@ func (c *Chooser) triage(pending []sessions.Event, usable int, now time.Time) (k
 	if len(pending) == 0 {
 		return "", 0
 	}
-	kind = c.cfg.Kinds.KindOf(pending[0], now)
+	kind = c.Kinds.KindOf(pending[0], now)
 	budget := usable / 2
 	for i, e := range pending {
-		if c.cfg.Kinds.KindOf(e, now) != kind || i > 0 && (kind == Command || kind == Dead || kind == Ask && standsAlone(c.cfg.Commands, e, pending[:i])) {
+		if c.Kinds.KindOf(e, now) != kind || i > 0 && (kind == Command || kind == Dead || kind == Ask && standsAlone(c.cfg.Commands, e, pending[:i])) {
 			break
 		}
 		if budget -= e.Tokens; budget < 0 && i > 0 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ebb/bot/command"
+	"ebb/bot/parts"
 	"ebb/bot/reload"
 	"ebb/bot/view"
 	"ebb/bot/wording"
@@ -27,18 +28,12 @@ func testChooser(t *testing.T) *Chooser {
 	}
 	window := compaction.Window{Context: 16000, Reserve: 4000, Threshold: 4000, Share: 0.5, FlushRatio: 0.9, Summary: 400}
 	current := reload.New(reload.Values{Compaction: compaction.Settings{Enabled: true, Window: window, Policy: compaction.Policies["token_budget"]}})
-	views, err := view.New(view.Config{
-		Counter: counter, Commands: command.Commands, Location: time.UTC, Language: "zh", Now: time.Now,
-		Current:  current,
-		Remember: view.Remember{Recall: view.RecallAlways},
-	})
+	p := &parts.Shared{Counter: counter, Current: current, Languages: wording.Languages{Preset: "zh"}, Location: time.UTC, Now: time.Now}
+	views, err := view.New(p, nil, nil, command.Commands, view.Options{Remember: view.Remember{Recall: view.RecallAlways}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(Config{
-		Kinds: Kinds{Views: views, StaleAfter: 30 * time.Minute}, Limits: &Limits{Current: current}, Commands: stopWord{}, Views: views, Counter: counter,
-		Languages: wording.Languages{Preset: "zh"}, Location: time.UTC, Now: time.Now,
-	})
+	return New(Config{Shared: p, Views: views, Commands: stopWord{}, StaleAfter: 30 * time.Minute})
 }
 
 // stopWord is commands with the one word that stops a turn.
@@ -135,7 +130,7 @@ func TestTriageTakesAtLeastOne(t *testing.T) {
 func TestLanguageOfATurn(t *testing.T) {
 	t.Parallel()
 	c, now := testChooser(t), time.Now()
-	c.cfg.Languages.Preset = "en"
+	c.cfg.Shared.Languages.Preset = "en"
 	e := waits("ask", now)
 	e.Content, e.Message.Text, e.SenderID = "ok", "ok", "u1"
 	said := sessions.Event{Role: sessions.RoleUser, SenderID: "u1", Content: "/status", Message: &sessions.Message{Text: "/status"}, CreatedAt: now.Add(-2 * time.Minute)}

@@ -14,9 +14,9 @@ const receiveWait = time.Second
 
 // Gathering lets a turn wait for messages that are sent together. It has the arrival of each session's first message.
 type Gathering struct {
-	For      time.Duration   // since the first message; 0: no wait
-	Draining <-chan struct{} // ends the wait
-	Receiver chat.Receiver   // nil: received messages are not awaited
+	wait     time.Duration   // since the first message; 0: none
+	draining <-chan struct{} // ends the wait
+	receiver chat.Receiver   // nil: received messages are not awaited
 
 	mu    sync.Mutex
 	since map[sessions.Key]time.Time
@@ -24,7 +24,7 @@ type Gathering struct {
 
 // Note notes a stored message. It keeps the first time: later messages do not delay the turn.
 func (g *Gathering) Note(key sessions.Key) {
-	if g.For <= 0 {
+	if g.wait <= 0 {
 		return
 	}
 	g.mu.Lock()
@@ -52,19 +52,19 @@ func (g *Gathering) forget(key sessions.Key) {
 // Await waits for messages soon after the first one, and for those that are received here and not stored yet.
 func (g *Gathering) Await(ctx context.Context, key sessions.Key) {
 	if first := g.first(key); !first.IsZero() {
-		moment := time.NewTimer(g.For - time.Since(first))
+		moment := time.NewTimer(g.wait - time.Since(first))
 		defer moment.Stop()
 		select {
 		case <-moment.C:
-		case <-g.Draining:
+		case <-g.draining:
 		case <-ctx.Done():
 		}
 		g.forget(key)
 	}
-	if g.Receiver != nil {
+	if g.receiver != nil {
 		soon, stop := context.WithTimeout(ctx, receiveWait)
 		defer stop()
 		_, conversation := key.Conversation()
-		g.Receiver.AwaitReceived(soon, conversation)
+		g.receiver.AwaitReceived(soon, conversation)
 	}
 }

@@ -19,14 +19,12 @@ import (
 // lookWindow bounds a look for a /stop to the newest messages.
 const lookWindow = 100
 
-// Inbox looks at the waiting messages of sessions, and finds the commands among them that stop a turn. All fields are required.
+// Inbox looks at the waiting messages of sessions, and finds the commands among them that stop a turn.
 type Inbox struct {
-	Store interface { // it lists the newest messages first
-		Pending(ctx context.Context, key sessions.Key, limit int) ([]sessions.Event, error)
-	}
-	Commands choice.Commands
-	Running  *Running
-	Timeout  time.Duration // bound of one look
+	store    Store
+	commands choice.Commands
+	running  *Running
+	timeout  time.Duration // bound of one look
 }
 
 // logPanic is for looks at waiting messages: their words may cause a panic, which ends neither the process nor a turn.
@@ -39,9 +37,9 @@ func logPanic(ctx context.Context) {
 
 // newest lists the newest messages first.
 func (i Inbox) newest(ctx context.Context, key sessions.Key) ([]sessions.Event, error) {
-	one, stop := context.WithTimeout(ctx, i.Timeout)
+	one, stop := context.WithTimeout(ctx, i.timeout)
 	defer stop()
-	return i.Store.Pending(one, key, lookWindow)
+	return i.store.Pending(one, key, lookWindow)
 }
 
 // Since is the newest event before a turn: an earlier command was meant for an earlier turn. It is 0 without one. A turn that goes on for
@@ -79,7 +77,7 @@ func (i Inbox) EndedBy(e sessions.Event, asked []sessions.Event, since int64) []
 	if e.ID <= since {
 		return nil
 	}
-	return i.Commands.Stops(e, asked)
+	return i.commands.Stops(e, asked)
 }
 
 // stopsAmong returns those of some messages that end asked ones.
@@ -100,7 +98,7 @@ func (i Inbox) Stops(ctx context.Context, made choice.Choice) []sessions.Event {
 		pending, err := i.newest(ctx, made.Lease.Key)
 		if err != nil {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to look for a stop before the turn")
-			i.Running.Note(made.Lease.Key) // the running turn looks
+			i.running.Note(made.Lease.Key) // the running turn looks
 		}
 		for _, e := range pending {
 			if !slices.ContainsFunc(behind, func(known sessions.Event) bool { return known.ID == e.ID }) {

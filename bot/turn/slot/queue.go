@@ -52,7 +52,7 @@ func (s *Slots) enter(ctx context.Context, l sessions.Lease, rest Rest, e entry)
 	wait, end := context.WithCancelCause(ctx)
 	q := &queued{slots: s, lease: l, ctx: WithLease(ctx, l), rest: rest, suspect: e.width > 0}
 	if q.yields() {
-		s.cfg.Running.Note(l.Key) // a command may wait already
+		s.Running.Note(l.Key) // a command may wait already
 	}
 	over := make(chan place, 1)
 	go func() {
@@ -150,7 +150,7 @@ func (q *queued) watch(wait context.Context, end context.CancelCauseFunc) (aside
 	defer grace.Stop()
 	look := time.NewTicker(lookInterval)
 	defer look.Stop()
-	arrived, late := q.slots.cfg.Running.arrivals(q.lease.Key), false
+	arrived, late := q.slots.Running.arrivals(q.lease.Key), false
 	for {
 		isNew := false
 		select {
@@ -165,7 +165,7 @@ func (q *queued) watch(wait context.Context, end context.CancelCauseFunc) (aside
 		if !isNew && !q.mayLook() {
 			continue
 		}
-		pending, err := q.slots.cfg.Inbox.newest(wait, q.lease.Key)
+		pending, err := q.slots.Inbox.newest(wait, q.lease.Key)
 		if err != nil {
 			if wait.Err() == nil {
 				zerolog.Ctx(q.ctx).Debug().Err(err).Msg("Failed to look at the messages of a waiting turn")
@@ -185,7 +185,7 @@ func (q *queued) watch(wait context.Context, end context.CancelCauseFunc) (aside
 			continue
 		}
 		since := max(asked[0].ID, q.rest.By)
-		if at := slices.IndexFunc(pending, func(e sessions.Event) bool { return len(q.slots.cfg.Inbox.EndedBy(e, asked, since)) > 0 }); at >= 0 {
+		if at := slices.IndexFunc(pending, func(e sessions.Event) bool { return len(q.slots.Inbox.EndedBy(e, asked, since)) > 0 }); at >= 0 {
 			leave, err := q.slots.asides.Enter(wait, llm.WaiterOf(q.lease.Key))
 			if err != nil { // a slot came first
 				return place{}
@@ -209,7 +209,7 @@ func (q *queued) nextCommand(pending []sessions.Event) int64 {
 	}
 	asked := q.nextAsked(pending)
 	for _, e := range slices.Backward(pending) {
-		if q.kindOf(e) == choice.Command && e.Attempts < sessions.SuspectFrom && (len(asked) == 0 || len(q.slots.cfg.Inbox.Commands.Stops(e, asked)) == 0) {
+		if q.kindOf(e) == choice.Command && e.Attempts < sessions.SuspectFrom && (len(asked) == 0 || len(q.slots.cfg.Commands.Stops(e, asked)) == 0) {
 			return e.ID
 		}
 	}
@@ -223,7 +223,7 @@ func (q *queued) nextAsked(pending []sessions.Event) []sessions.Event {
 		if len(q.rest.Others) > 0 && !q.rest.Has(e) {
 			continue
 		}
-		if e.Message == nil || q.kindOf(e) != choice.Ask || len(asked) == q.slots.cfg.MaxMerged || len(asked) > 0 && len(q.slots.cfg.Inbox.Commands.Stops(e, asked)) > 0 {
+		if e.Message == nil || q.kindOf(e) != choice.Ask || len(asked) == q.slots.cfg.MaxMerged || len(asked) > 0 && len(q.slots.cfg.Commands.Stops(e, asked)) > 0 {
 			break
 		}
 		asked = append(asked, e)
@@ -232,14 +232,14 @@ func (q *queued) nextAsked(pending []sessions.Event) []sessions.Event {
 }
 
 func (q *queued) kindOf(e sessions.Event) choice.Kind {
-	return q.slots.cfg.Kinds.KindOf(e, q.slots.cfg.Now())
+	return q.slots.cfg.Chooser.Kinds.KindOf(e, q.slots.cfg.Shared.Now())
 }
 
 func (q *queued) show(wait context.Context, asked []sessions.Event) {
-	cfg := &q.slots.cfg
-	d, ok := cfg.Screen.Display.(chat.Queuer)
-	if !ok || cfg.Limits.Exceeds(wait, q.lease.Key, asked[0]) {
+	s := q.slots
+	d, ok := s.cfg.Display.(chat.Queuer)
+	if !ok || s.cfg.Chooser.Limits.Exceeds(wait, q.lease.Key, asked[0]) {
 		return
 	}
-	q.leave = d.Queue(q.ctx, cfg.Screen.shown(q.lease, asked, cfg.Chooser.WaitingLanguage(q.lease.Key, asked)))
+	q.leave = d.Queue(q.ctx, s.Screen.shown(q.lease, asked, s.cfg.Chooser.WaitingLanguage(q.lease.Key, asked)))
 }

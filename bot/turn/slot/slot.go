@@ -10,46 +10,66 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/bot/chat"
 	"ebb/bot/llm"
+	"ebb/bot/parts"
 	"ebb/bot/turn/choice"
 	"ebb/bot/turn/persist"
 	"ebb/sessions"
 	"ebb/sessions/guard"
-	"ebb/sessions/lease"
 )
 
 // ErrHeartbeat means that this replica can't be sure of its leases until its next heartbeat.
 var ErrHeartbeat = errors.New("heartbeat is overdue: leases can't be trusted")
 
-// Store marks the messages of turns. See [sessions.Store].
+// Store marks the messages of turns, and lists those that wait. See [sessions.Store].
 type Store interface {
 	Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error)
 	BeginAlone(ctx context.Context, l sessions.Lease, limit int, a sessions.Alone) (sessions.View, error)
 	Suspects(ctx context.Context) (int, error)
+	Pending(ctx context.Context, key sessions.Key, limit int) ([]sessions.Event, error)
+	LeaseOf(ctx context.Context, key sessions.Key) (sessions.Lease, error)
+	Announce(ctx context.Context, l sessions.Lease, r sessions.Reply) ([]sessions.Outgoing, error)
 }
 
-// Config has the dependencies and settings of [Slots]. All are required.
+// Outbox delivers committed replies.
+type Outbox interface {
+	// Resume queues the replies that an earlier owner left unsent.
+	Resume(ctx context.Context, l sessions.Lease) error
+	// AwaitSent reports false if replies of the session that no other passes are unsent after atMost, or ctx ends. Replies that wait
+	// for calls go by the webhook of to, a newer target in the conversation.
+	AwaitSent(ctx context.Context, key sessions.Key, to sessions.Target, atMost time.Duration) bool
+	// Send queues replies that were committed under l; then runs after the first attempt, or at once without replies.
+	Send(ctx context.Context, l sessions.Lease, replies []sessions.Outgoing, then func())
+	// Invalidate makes the next turn read the session's rows again: a commit may have stored an unknown reply.
+	Invalidate(key sessions.Key)
+}
+
+// Config has the dependencies and settings of [Slots]. All but Display and Receiver are required.
 type Config struct {
+	Shared   *parts.Shared
 	Store    Store
-	Leases   *lease.Holder
-	Resume   func(ctx context.Context, l sessions.Lease) error // that of the outbox
-	Inbox    Inbox
-	Screen   Screen
-	Running  *Running
-	Kinds    choice.Kinds
-	Limits   *choice.Limits
+	Outbox   Outbox
+	Commands choice.Commands
 	Chooser  *choice.Chooser
-	Now      func() time.Time // the storage's clock
-	Draining <-chan struct{}  // closed when a stop begins
+	Display  chat.Display  // nil: turns are not shown
+	Receiver chat.Receiver // nil: received messages are not awaited
 
-	MaxTurns      int           // concurrent turns
-	MaxMerged     int           // messages answered in one turn
-	CommitTimeout time.Duration // one attempt
+	MaxTurns  int           // concurrent turns
+	MaxMerged int           // messages answered in one turn
+	Gather    time.Duration // wait of a turn for further messages; 0: none
+	BusyNote  time.Duration // a longer turn is announced once; 0: never
 }
 
-// Slots gives turns their places.
+// Slots gives turns their places. Its fields know the turns that wait and run.
 type Slots struct {
-	cfg      Config
+	cfg       Config
+	Gathering *Gathering
+	Running   *Running
+	Inbox     Inbox
+	Screen    Screen
+	Watch     Watch
+
 	free     *llm.FairSemaphore // each turn holds a view
 	asides   *llm.FairSemaphore // turns without a slot, which were stopped while they waited for one
 	lookers  *llm.FairSemaphore // waiting turns that look for messages at intervals
@@ -58,9 +78,14 @@ type Slots struct {
 
 // New returns slots that are all free.
 func New(cfg Config) *Slots {
+	p, running := cfg.Shared, &Running{}
+	inbox := Inbox{cfg.Store, cfg.Commands, running, p.CommitTimeout}
+	screen := Screen{cfg.Display, running, cfg.Outbox, cfg.Chooser.Kinds, p.Now}
 	return &Slots{
-		cfg: cfg, free: llm.NewFairSemaphore(cfg.MaxTurns, cfg.Draining), asides: llm.NewFairSemaphore(max(1, cfg.MaxTurns/llm.TurnsPerCall), nil),
-		lookers: llm.NewFairSemaphore(maxLookers, nil), suspects: &Suspects{Closed: cfg.Draining},
+		cfg: cfg, Gathering: &Gathering{wait: cfg.Gather, draining: p.Draining, receiver: cfg.Receiver}, Running: running, Inbox: inbox, Screen: screen,
+		Watch: Watch{p, cfg.Store, cfg.Outbox, inbox, screen, running, cfg.BusyNote},
+		free:  llm.NewFairSemaphore(cfg.MaxTurns, p.Draining), asides: llm.NewFairSemaphore(max(1, cfg.MaxTurns/llm.TurnsPerCall), nil),
+		lookers: llm.NewFairSemaphore(maxLookers, nil), suspects: &Suspects{Closed: p.Draining},
 	}
 }
 
@@ -88,17 +113,17 @@ func (r Rest) Has(one sessions.Event) bool { return slices.Contains(r.Others, on
 // Lease takes a session's lease, and queues the replies that an earlier owner left unsent.
 func (s *Slots) Lease(ctx context.Context, key sessions.Key) (sessions.Lease, error) {
 	// The timeout frees the slot when a statement hangs.
-	one, stop := context.WithTimeout(ctx, s.cfg.CommitTimeout)
+	one, stop := context.WithTimeout(ctx, s.cfg.Shared.CommitTimeout)
 	defer stop()
 	return s.lease(one, key)
 }
 
 func (s *Slots) lease(ctx context.Context, key sessions.Key) (sessions.Lease, error) {
-	l, err := s.cfg.Leases.Get(ctx, key)
+	l, err := s.cfg.Shared.Leases.Get(ctx, key)
 	if err != nil {
 		return l, err
 	}
-	return l, s.cfg.Resume(WithLease(ctx, l), l)
+	return l, s.cfg.Outbox.Resume(WithLease(ctx, l), l)
 }
 
 // WithLease adds the session and the term to the log's fields.
@@ -109,22 +134,22 @@ func WithLease(ctx context.Context, l sessions.Lease) context.Context {
 
 // Show shows the oldest waiting message before its turn waits. A failure does not delay the turn, which finds out itself.
 func (s *Slots) Show(ctx context.Context, key sessions.Key) {
-	if !s.cfg.Screen.acknowledges() {
+	if !s.Screen.acknowledges() {
 		return
 	}
 	defer logPanic(ctx)
-	one, stop := context.WithTimeout(ctx, s.cfg.CommitTimeout)
+	one, stop := context.WithTimeout(ctx, s.cfg.Shared.CommitTimeout)
 	defer stop()
-	l, err := s.cfg.Leases.Get(one, key)
+	l, err := s.cfg.Shared.Leases.Get(one, key)
 	if err != nil {
 		return
 	}
-	pending, err := s.cfg.Inbox.newest(one, key)
+	pending, err := s.Inbox.newest(one, key)
 	if err != nil {
 		zerolog.Ctx(ctx).Debug().Err(err).EmbedObject(key).Msg("Waiting message not shown")
 		return
 	}
-	s.cfg.Screen.acknowledge(ctx, l, pending, nil)
+	s.Screen.acknowledge(ctx, l, pending, nil)
 }
 
 // Take waits for a place, and marks the messages that the turn begins with. A suspect waits for its place among suspects; nothing is marked
@@ -137,7 +162,7 @@ func (s *Slots) Take(ctx context.Context, l sessions.Lease, rest Rest) (Slot, er
 	taken.Leave()
 	l, e := taken.Lease, entry{alone: true}
 	if taken.View.Suspect < choice.MaxBroken {
-		one, stop := context.WithTimeout(ctx, s.cfg.CommitTimeout)
+		one, stop := context.WithTimeout(ctx, s.cfg.Shared.CommitTimeout)
 		n, err := s.cfg.Store.Suspects(one)
 		stop()
 		if err != nil {
@@ -176,7 +201,7 @@ func (s *Slots) markJoined(ctx context.Context, c *joining) {
 	if c.event == 0 {
 		return
 	}
-	err := persist.Write(ctx, s.cfg.CommitTimeout, "Suspect not marked as one beside others, trying again", func(one context.Context) error {
+	err := persist.Write(ctx, s.cfg.Shared.CommitTimeout, "Suspect not marked as one beside others, trying again", func(one context.Context) error {
 		_, err := s.cfg.Store.BeginAlone(one, c.lease, 1, sessions.Alone{Event: c.event, Width: sessions.Joined})
 		return err
 	})
@@ -208,12 +233,12 @@ func (s *Slots) begin(ctx context.Context, l sessions.Lease, rest Rest, e entry)
 		return Slot{Lease: l, Leave: func() {}}, p, llm.ErrStop
 	}
 	taken := Slot{Lease: l, Leave: p.leave, Aside: p.stop}
-	if !s.cfg.Leases.Trusted() { // the wait may have been long
+	if !s.cfg.Shared.Leases.Trusted() { // the wait may have been long
 		return taken, p, ErrHeartbeat
 	}
 	guard.GrowStack()
 	// The timeout frees the slot when a statement hangs.
-	one, stop := context.WithTimeout(ctx, s.cfg.CommitTimeout)
+	one, stop := context.WithTimeout(ctx, s.cfg.Shared.CommitTimeout)
 	defer stop()
 	for tries := 1; ; tries++ {
 		if e.alone || p.command != 0 {
@@ -224,7 +249,7 @@ func (s *Slots) begin(ctx context.Context, l sessions.Lease, rest Rest, e entry)
 		if !errors.Is(err, sessions.ErrLeaseLost) || tries == leaseTries {
 			return taken, p, err
 		}
-		_ = s.cfg.Leases.Check(l.Key, err)
+		_ = s.cfg.Shared.Leases.Check(l.Key, err)
 		if taken.Lease, err = s.lease(one, l.Key); err != nil {
 			return taken, p, err
 		}

@@ -20,7 +20,7 @@ func TestButtonStopsTheTurnOfItsCard(t *testing.T) {
 	press := sessions.Event{MsgID: chat.StopID(first[0].ID, "u-root"), Message: &sessions.Message{Quiet: true}}
 	press.ID = 3
 	stops := func(e sessions.Event, asked []sessions.Event, before int64) bool {
-		return len(Inbox{Commands: allStop{}}.EndedBy(e, asked, before)) > 0
+		return len(Inbox{commands: allStop{}}.EndedBy(e, asked, before)) > 0
 	}
 	if !stops(press, first, 2) || stops(press, next, 2) {
 		t.Error("the button stops another turn, or not its own")

@@ -9,10 +9,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/chat"
+	"ebb/bot/parts"
 	"ebb/bot/turn/choice"
 	"ebb/bot/wording"
 	"ebb/sessions"
-	"ebb/sessions/lease"
 )
 
 // lookInterval is for a /stop whose wake-up was lost.
@@ -43,30 +43,23 @@ func HasLostLease(ctx context.Context) bool {
 	return errors.Is(context.Cause(ctx), sessions.ErrLeaseLost)
 }
 
-// Watch looks for the ends of running turns. All fields are required.
+// Watch looks for the ends of running turns.
 type Watch struct {
-	Store interface {
-		LeaseOf(ctx context.Context, key sessions.Key) (sessions.Lease, error)
-		Announce(ctx context.Context, l sessions.Lease, r sessions.Reply) ([]sessions.Outgoing, error)
-	}
-	Outbox interface {
-		Send(ctx context.Context, l sessions.Lease, replies []sessions.Outgoing, then func())
-		Invalidate(key sessions.Key)
-	}
-	Leases        *lease.Holder
-	Inbox         Inbox
-	Screen        Screen
-	Running       *Running
-	BusyNote      time.Duration // a longer turn is announced once; 0: never
-	CommitTimeout time.Duration // one attempt
+	shared   *parts.Shared
+	store    Store
+	outbox   Outbox
+	inbox    Inbox
+	screen   Screen
+	running  *Running
+	busyNote time.Duration // a longer turn is announced once; 0: never
 }
 
 // Attend ends the returned context at a /stop, see [IsStopped], and with ErrLeaseLost when an erasure or another replica ended the lease's
 // term. It notifies members once of a long turn.
-func (w *Watch) Attend(ctx context.Context, made choice.Choice, live chat.Live) (work context.Context, leave func()) {
+func (w Watch) Attend(ctx context.Context, made choice.Choice, live chat.Live) (work context.Context, leave func()) {
 	work, cancel := context.WithCancelCause(ctx)
 	t := watched{
-		watch: w, lease: made.Lease, asked: slices.Clone(made.Asked), since: made.Since, lang: made.Lang, arrived: w.Running.arrivals(made.Lease.Key), live: live,
+		watch: w, lease: made.Lease, asked: slices.Clone(made.Asked), since: made.Since, lang: made.Lang, arrived: w.running.arrivals(made.Lease.Key), live: live,
 	}
 	if len(made.Stops) > 0 {
 		cancel(&stopError{made.Stops})
@@ -85,7 +78,7 @@ func (w *Watch) Attend(ctx context.Context, made choice.Choice, live chat.Live) 
 
 // watched is a running turn.
 type watched struct {
-	watch   *Watch
+	watch   Watch
 	lease   sessions.Lease
 	asked   []sessions.Event
 	since   int64 // see [Since]
@@ -98,8 +91,8 @@ func (t *watched) run(ctx context.Context, stop context.CancelCauseFunc) {
 	look := time.NewTicker(lookInterval)
 	defer look.Stop()
 	var long <-chan time.Time
-	if t.watch.BusyNote > 0 {
-		note := time.NewTimer(t.watch.BusyNote)
+	if t.watch.busyNote > 0 {
+		note := time.NewTimer(t.watch.busyNote)
 		defer note.Stop()
 		long = note.C
 	}
@@ -115,7 +108,7 @@ func (t *watched) run(ctx context.Context, stop context.CancelCauseFunc) {
 		case <-t.arrived:
 		case <-look.C:
 		}
-		pending, err := t.watch.Inbox.newest(ctx, t.lease.Key)
+		pending, err := t.watch.inbox.newest(ctx, t.lease.Key)
 		if err != nil {
 			if ctx.Err() == nil {
 				zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to look for a stop of the turn")
@@ -126,23 +119,23 @@ func (t *watched) run(ctx context.Context, stop context.CancelCauseFunc) {
 			stop(sessions.ErrLeaseLost)
 			return
 		}
-		if by := t.watch.Inbox.stopsAmong(pending, t.asked, t.since); len(by) > 0 {
+		if by := t.watch.inbox.stopsAmong(pending, t.asked, t.since); len(by) > 0 {
 			stop(&stopError{by})
 			return
 		}
-		t.watch.Screen.acknowledge(ctx, t.lease, pending, t.asked)
+		t.watch.screen.acknowledge(ctx, t.lease, pending, t.asked)
 	}
 }
 
 // hasEnded reports whether the storage has another lease. A session whose row an outsider deleted comes back under the turn's lease if
 // its messages still wait.
 func (t *watched) hasEnded(ctx context.Context, pending []sessions.Event) bool {
-	one, stop := context.WithTimeout(ctx, t.watch.CommitTimeout)
+	one, stop := context.WithTimeout(ctx, t.watch.shared.CommitTimeout)
 	defer stop()
-	l, err := t.watch.Store.LeaseOf(one, t.lease.Key)
+	l, err := t.watch.store.LeaseOf(one, t.lease.Key)
 	switch {
 	case err == nil:
-		t.watch.Leases.Learn(l)
+		t.watch.shared.Leases.Learn(l)
 		return l != t.lease
 	case errors.Is(err, sessions.ErrNotFound):
 		return len(pending) < lookWindow && !slices.ContainsFunc(pending, func(e sessions.Event) bool { return e.ID == t.asked[0].ID })
@@ -153,15 +146,15 @@ func (t *watched) hasEnded(ctx context.Context, pending []sessions.Event) bool {
 func (t *watched) notifyBusy(ctx context.Context) {
 	to := chat.TargetOf(t.asked)
 	to.Mentions = nil
-	one, stop := context.WithTimeout(ctx, t.watch.CommitTimeout)
+	one, stop := context.WithTimeout(ctx, t.watch.shared.CommitTimeout)
 	defer stop()
-	outs, err := t.watch.Store.Announce(one, t.lease, sessions.Reply{
+	outs, err := t.watch.store.Announce(one, t.lease, sessions.Reply{
 		Target: to, Text: wording.Say(wording.StillBusy, t.lang), Nonce: chat.NoticeKey(t.lease.Key, t.asked[0]),
 	})
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to store the notice of a long turn")
-		t.watch.Outbox.Invalidate(t.lease.Key)
+		t.watch.outbox.Invalidate(t.lease.Key)
 		return
 	}
-	t.watch.Outbox.Send(ctx, t.lease, outs, func() {})
+	t.watch.outbox.Send(ctx, t.lease, outs, func() {})
 }
