@@ -30,6 +30,7 @@
 //	wording   chat   llm                   fixed words, ports to transport and tools, the port to models
 //	console                                pages and API for administrators, over ebb/memory/pages and manage
 //	parts                                  clock, leases, settings, languages and timeouts that the parts share
+//	rows                                   what the API and the command line show of a thing, in JSON
 //	reload   access                        settings that a newer configuration file replaces, rules of who is served
 //	schedule                               reminders: set, changed, and stored as messages at their times by the leader
 //	retention                              deletion of expired rows, on the leader

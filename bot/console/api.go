@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/bot/rows"
 	"ebb/memory/pages"
 	"ebb/sessions"
 )
@@ -31,8 +32,8 @@ func (c *Console) apiLists() map[string]apiList {
 			if err != nil {
 				return nil, "", err
 			}
-			rows, next, err := r.lists.Sessions(r.Context(), f, p)
-			return each(rows, viewSession), next, err
+			list, next, err := r.lists.Sessions(r.Context(), f, p)
+			return each(list, rows.OfListed), next, err
 		},
 		"sessions/{key}/events": func(r *request, p pages.Page) ([]any, string, error) {
 			key, err := r.key("key")
@@ -43,44 +44,53 @@ func (c *Console) apiLists() map[string]apiList {
 			if err != nil {
 				return nil, "", err
 			}
-			var rows []sessions.Event
+			var list []sessions.Event
 			var next string
 			err = c.entry.opened(r, private(s), key, "", func(ctx context.Context, lists pages.Lists) (err error) {
-				rows, next, err = lists.Talk(ctx, key, p)
+				list, next, err = lists.Talk(ctx, key, p)
 				return err
 			})
-			return each(rows, viewEvent), next, err
+			return each(list, rows.OfEvent), next, err
 		},
 		"compactions": func(r *request, p pages.Page) ([]any, string, error) {
 			f, err := compactionFilter(r.FormValue("q"), c.cfg.Location)
 			if err != nil {
 				return nil, "", err
 			}
-			rows, next, err := r.lists.Compactions(r.Context(), f, p)
-			return each(rows, viewCompaction), next, err
+			list, next, err := r.lists.Compactions(r.Context(), f, p)
+			return each(list, rows.OfAttempt), next, err
 		},
 		"memories": func(r *request, p pages.Page) ([]any, string, error) {
 			f, err := memoryFilter(r.FormValue("q"))
 			if err != nil {
 				return nil, "", err
 			}
-			rows, next, err := r.lists.Memories(r.Context(), f, p)
-			return each(rows, viewMemory), next, err
+			list, next, err := r.lists.Memories(r.Context(), f, p)
+			return each(list, rows.OfMemory), next, err
 		},
 		"schedules": func(r *request, p pages.Page) ([]any, string, error) {
 			f, err := scheduleFilter(r.FormValue("q"))
 			if err != nil {
 				return nil, "", err
 			}
-			rows, next, err := r.lists.Schedules(r.Context(), f, p)
-			return each(rows, viewSchedule), next, err
+			list, next, err := r.lists.Schedules(r.Context(), f, p)
+			return each(list, rows.OfSchedule), next, err
 		},
 		"restarts": func(r *request, p pages.Page) ([]any, string, error) {
-			rows, next, err := r.lists.Restarts(r.Context(), p)
-			return each(rows, viewRestart), next, err
+			list, next, err := r.lists.Restarts(r.Context(), p)
+			return each(list, rows.OfRestart), next, err
 		},
 		"usage": c.apiUsage,
 	}
+}
+
+// each converts all rows; the result is never null in JSON.
+func each[T, V any](list []T, row func(T) V) []any {
+	out := make([]any, len(list))
+	for i, one := range list {
+		out[i] = row(one)
+	}
+	return out
 }
 
 // openAPI describes the API.

@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/manage"
+	"ebb/bot/rows"
 	"ebb/memory"
 	"ebb/memory/draft"
 	"ebb/memory/pages"
@@ -163,8 +164,8 @@ func (c *Console) exportPerson(w http.ResponseWriter, r *request) error {
 		return out.Encode(row)
 	}
 	err = c.cfg.Reads.Export(r.Context(), r.operator(), id, manage.Reader{
-		Fact:    func(m memory.Memory) error { return write(viewMemory(m)) },
-		Message: func(m memory.PersonMessage) error { return write(viewEvent(m.Event)) },
+		Fact:    func(m memory.Memory) error { return write(rows.OfPersonFact(m)) },
+		Message: func(m memory.PersonMessage) error { return write(rows.OfPersonMessage(m)) },
 		Record:  func(r memory.Record) error { return write(r) },
 	})
 	if err != nil && begun {

@@ -92,27 +92,3 @@ func (c *Console) cancelSchedule(w http.ResponseWriter, r *request) error {
 	http.Redirect(w, r.Request, next, http.StatusSeeOther) //nolint:gosec // localPath leads nowhere else
 	return nil
 }
-
-// scheduleJSON is a schedule in the API.
-type scheduleJSON struct {
-	Key       sessions.Key           `json:"session_key"`
-	ID        int64                  `json:"id"`
-	Title     string                 `json:"title"`
-	Private   bool                   `json:"private"`
-	State     sessions.ScheduleState `json:"state"`
-	Kind      sessions.ScheduleKind  `json:"kind"`
-	DueAt     time.Time              `json:"due_at"`
-	Spec      string                 `json:"spec"`
-	Text      string                 `json:"text"`
-	Creator   sessions.UserID        `json:"created_by"`
-	Nick      string                 `json:"created_by_nick,omitempty"`
-	CreatedAt time.Time              `json:"created_at"`
-	SettledAt time.Time              `json:"settled_at,omitzero"`
-}
-
-func viewSchedule(r pages.ScheduleRow) scheduleJSON {
-	return scheduleJSON{
-		Key: r.Key, ID: r.ID, Title: r.Title, Private: r.Private, State: r.State, Kind: r.Kind, DueAt: r.DueAt, Spec: r.Spec, Text: r.Text,
-		Creator: r.Creator.SenderID, Nick: r.Creator.SenderNick, CreatedAt: r.CreatedAt, SettledAt: r.SettledAt,
-	}
-}

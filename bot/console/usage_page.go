@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"ebb/bot/rows"
 	"ebb/memory/pages"
 	"ebb/sessions"
 )
@@ -59,17 +60,17 @@ func (c *Console) apiUsage(r *request, p pages.Page) ([]any, string, error) {
 		if err != nil {
 			return nil, "", err
 		}
-		rows, err := r.lists.Costs(r.Context(), nil, since, name == "session")
-		rows, next := costsAfter(rows, place.Key, p.Limit)
-		return each(rows, viewCost), next, err
+		sums, err := r.lists.Costs(r.Context(), nil, since, name == "session")
+		sums, next := costsAfter(sums, place.Key, p.Limit)
+		return each(sums, rows.OfCost), next, err
 	default:
 		by, err := usageDivision(r, name)
 		if err != nil {
 			return nil, "", err
 		}
 		by.Kind = true // as in the other rows
-		rows, next, err := c.cfg.Records.UsageList(r.Context(), since, by, p)
-		return each(rows, func(u pages.Usage) costJSON { return viewUsage(namedFor(r, u)) }), next, err
+		sums, next, err := c.cfg.Records.UsageList(r.Context(), since, by, p)
+		return each(sums, func(u pages.Usage) rows.Cost { return rows.OfUsage(namedFor(r, u)) }), next, err
 	}
 }
 

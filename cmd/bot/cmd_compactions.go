@@ -10,6 +10,7 @@ import (
 
 	"ebb/bot/config"
 	"ebb/bot/manage"
+	"ebb/bot/rows"
 	"ebb/bot/wording"
 	"ebb/cmd/bot/gateway"
 	"ebb/sessions"
@@ -48,11 +49,11 @@ func (c compactionsListCmd) Run(ctx context.Context, app *App) error {
 		if err != nil {
 			return err
 		}
-		rows := views(all, func(e sessions.LogEntry) compactionView { return viewCompaction(e, ends[e.ID]) })
+		list := views(all, func(e sessions.LogEntry) rows.Compaction { return viewCompaction(e, ends[e.ID]) })
 		head := "ID\t" + at.head("TIME") + "\tSESSION\tTRIGGER\tPOLICY\tMODE\tOUTCOME\tTOKENS\tEVENTS\tFLUSH\tTOOK\tCOST\tERROR"
-		return table(app.Stdout, c.JSON, rows, head, func(e compactionView) string {
-			return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d -> %d\t%s\t%s\t%s\t%s\t%s", e.ID, at.cell(e.CreatedAt), e.Session, e.Trigger,
-				e.Policy, e.Mode, e.came(), e.TokensBefore, e.TokensAfter, e.events(), e.FlushOutcome, e.took(), e.paid(cfg.LLM.Currency), ending(e.Error))
+		return table(app.Stdout, c.JSON, list, head, func(e rows.Compaction) string {
+			return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d -> %d\t%s\t%s\t%s\t%s\t%s", e.ID, at.cell(e.CreatedAt), e.SessionKey, e.Trigger,
+				e.Policy, e.Mode, outcomeOf(e), e.TokensBefore, e.TokensAfter, eventsOf(e), e.FlushOutcome, durationOf(e), costOf(e, cfg.LLM.Currency), ending(e.Error))
 		})
 	})
 }
@@ -136,13 +137,13 @@ func (c compactionsShowCmd) show(ctx context.Context, app *App, s *sql.Store, at
 	return showCompaction(app.Stdout, view, at, currency, c.JSON)
 }
 
-func showCompaction(out io.Writer, e compactionView, at clock, currency string, asJSON bool) error {
+func showCompaction(out io.Writer, e rows.Compaction, at clock, currency string, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(out).Encode(e)
 	}
-	rows := [][2]string{
+	lines := [][2]string{
 		{"id", fmt.Sprint(e.ID)},
-		{"session", string(e.Session)},
+		{"session", string(e.SessionKey)},
 		{"time", at.full(e.CreatedAt)},
 		{"trigger", e.Trigger},
 		{"requested by", e.RequestedBy},
@@ -154,36 +155,36 @@ func showCompaction(out io.Writer, e compactionView, at clock, currency string, 
 		{"mode", e.Mode},
 		{"model", e.Model},
 		{"focus", e.Focus},
-		{"tokens", fmt.Sprintf("%d -> %d (%s)", e.TokensBefore, e.TokensAfter, e.freed())},
-		{"events", e.events()},
+		{"tokens", fmt.Sprintf("%d -> %d (%s)", e.TokensBefore, e.TokensAfter, freedBy(e))},
+		{"events", eventsOf(e)},
 		{"flush", e.FlushOutcome},
-		{"took", e.took().String()},
-		{"cost", e.paid(currency)},
+		{"took", durationOf(e).String()},
+		{"cost", costOf(e, currency)},
 		{"usage", fmt.Sprintf("%d in (%d cached), %d out", e.Usage.Prompt, e.Usage.Cached, e.Usage.Completion)},
 	}
 	for _, r := range e.Flushes {
-		rows = append(rows, [2]string{"receipt", r.String()})
+		lines = append(lines, [2]string{"receipt", receiptLine(r)})
 	}
-	rows = append(rows, auditRows(string(e.Audit))...)
+	lines = append(lines, auditRows(string(e.Audit))...)
 	if e.SummaryID > 0 {
-		rows = append(rows, [2]string{"newest summary", fmt.Sprint(e.SummaryID)})
+		lines = append(lines, [2]string{"newest summary", fmt.Sprint(e.SummaryID)})
 	}
-	if err := writeRows(out, rows); err != nil || e.Summary == "" {
+	if err := writeRows(out, lines); err != nil || e.Summary == "" {
 		return err
 	}
 	_, err := fmt.Fprintf(out, "\n%s\n", e.Summary)
 	return err
 }
 
-// freed describes the tokens that an attempt freed; an undo restores them.
-func (e compactionView) freed() string {
+// freedBy describes the tokens that an attempt freed; an undo restores them.
+func freedBy(e rows.Compaction) string {
 	if n := e.TokensAfter - e.TokensBefore; n > 0 {
 		return fmt.Sprintf("grew by %d", n)
 	}
 	return fmt.Sprintf("%d freed", e.TokensBefore-e.TokensAfter)
 }
 
-func (e compactionView) came() string {
+func outcomeOf(e rows.Compaction) string {
 	switch {
 	case !e.UndoneAt.IsZero():
 		return e.Outcome + ", undone"
@@ -194,17 +195,19 @@ func (e compactionView) came() string {
 	}
 }
 
-// paid is a dash where no model was called, or none has a price.
-func (e compactionView) paid(currency string) string {
+// costOf is a dash where no model was called, or none has a price.
+func costOf(e rows.Compaction, currency string) string {
 	if e.Cost == 0 {
 		return "-"
 	}
 	return wording.Cost(e.Cost, currency)
 }
 
-func (e compactionView) took() time.Duration { return time.Duration(e.DurationMS) * time.Millisecond }
+func durationOf(e rows.Compaction) time.Duration {
+	return time.Duration(e.DurationMS) * time.Millisecond
+}
 
-func (e compactionView) events() string {
+func eventsOf(e rows.Compaction) string {
 	if e.EndSeq < e.StartSeq {
 		return "-"
 	}

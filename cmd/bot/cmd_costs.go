@@ -14,6 +14,7 @@ import (
 	"ebb/bot/config"
 	"ebb/bot/dingtalk/calls"
 	"ebb/bot/manage"
+	"ebb/bot/rows"
 	"ebb/bot/wording"
 	"ebb/sessions"
 	"ebb/sql"
@@ -28,35 +29,26 @@ type compactionsCostCmd struct {
 	JSON    bool   `help:"One JSON object a line."`
 }
 
-// The cost is in llm.currency; null without a price.
-type costView struct {
-	Period           string       `json:"period,omitempty"`
-	Session          sessions.Key `json:"session,omitempty"`
-	Kind             string       `json:"kind"`
-	PromptTokens     int          `json:"prompt_tokens"`
-	CachedTokens     int          `json:"cached_tokens"`
-	CompletionTokens int          `json:"completion_tokens"`
-	Cost             *float64     `json:"cost"`
-}
-
-func viewCost(c spend.Cost) costView {
-	v := costView{
-		Period: c.Period, Session: c.Key, Kind: string(c.Kind), PromptTokens: c.Usage.Prompt, CachedTokens: c.Usage.Cached,
-		CompletionTokens: c.Usage.Completion,
+func viewCost(c spend.Cost, byMonth bool) rows.Cost {
+	v := rows.Cost{
+		SessionKey: c.Key, Kind: string(c.Kind), Turns: c.Turns, Prompt: c.Usage.Prompt, Cached: c.Usage.Cached,
+		Completion: c.Usage.Completion, Cost: c.Cost,
 	}
-	if c.Cost > 0 {
-		v.Cost = &c.Cost
+	if byMonth {
+		v.Month = c.Period
+	} else {
+		v.Day = c.Period
 	}
 	return v
 }
 
-func (v costView) line(currency string) string {
+func costLine(v rows.Cost, currency string) string {
 	cost := "no price"
-	if v.Cost != nil {
-		cost = wording.Cost(*v.Cost, currency)
+	if v.Cost > 0 {
+		cost = wording.Cost(v.Cost, currency)
 	}
-	return fmt.Sprintf("%s\t%s\t%s\t%d\t%d\t%d\t%s", orDash(v.Period), orDash(string(v.Session)), v.Kind, v.PromptTokens, v.CachedTokens,
-		v.CompletionTokens, cost)
+	return fmt.Sprintf("%s\t%s\t%s\t%d\t%d\t%d\t%s", orDash(v.Month+v.Day), orDash(string(v.SessionKey)), v.Kind, v.Prompt, v.Cached,
+		v.Completion, cost)
 }
 
 // Run sums costs, the newest period first.
@@ -81,7 +73,8 @@ func (c compactionsCostCmd) Run(ctx context.Context, app *App) error {
 			all = sumConversations(all)
 		}
 		head := "PERIOD (UTC)\tSESSION\tKIND\tPROMPT\tCACHED\tCOMPLETION\tCOST"
-		if err := table(app.Stdout, c.JSON, views(all, viewCost), head, func(v costView) string { return v.line(cfg.LLM.Currency) }); err != nil {
+		sums := views(all, func(one spend.Cost) rows.Cost { return viewCost(one, by.Month) })
+		if err := table(app.Stdout, c.JSON, sums, head, func(v rows.Cost) string { return costLine(v, cfg.LLM.Currency) }); err != nil {
 			return err
 		}
 		if names := cfg.LLM.Unpriced(); len(names) > 0 && !c.JSON {

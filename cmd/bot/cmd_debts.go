@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"ebb/bot/manage"
+	"ebb/bot/rows"
 	"ebb/sessions"
 	"ebb/sql"
 	"ebb/sql/admin"
@@ -14,18 +14,8 @@ import (
 
 type debtsCmd struct{ listFlags }
 
-// debtView is the events FromSeq+1 to ThroughSeq.
-type debtView struct {
-	Session    sessions.Key `json:"session"`
-	FromSeq    int64        `json:"from_seq"`
-	ThroughSeq int64        `json:"through_seq"`
-	Failures   int          `json:"failures"`
-	Reason     string       `json:"reason"`
-	CreatedAt  time.Time    `json:"created_at"`
-}
-
-func viewDebt(d admin.Debt) debtView {
-	return debtView{Session: d.Key, FromSeq: d.From, ThroughSeq: d.Through, Failures: d.Failures, Reason: d.Reason, CreatedAt: d.CreatedAt}
+func viewDebt(d admin.Debt) rows.Debt {
+	return rows.Debt{SessionKey: d.Key, FromSeq: d.From, ThroughSeq: d.Through, Failures: d.Failures, Reason: d.Reason, CreatedAt: d.CreatedAt}
 }
 
 func allSessions[T any](read func(*sql.Store, context.Context, []sessions.Key, int) ([]T, error)) func(*sql.Store, context.Context, int) ([]T, error) {
@@ -34,9 +24,9 @@ func allSessions[T any](read func(*sql.Store, context.Context, []sessions.Key, i
 
 // Run lists owed flushes, the oldest first.
 func (c debtsCmd) Run(ctx context.Context, app *App) error {
-	return listRows(ctx, app, c.listFlags, allSessions((*sql.Store).Debts), viewDebt, func(at clock) (string, func(debtView) string) {
-		return at.head("SINCE") + "\tSESSION\tEVENTS\tFAILURES\tREASON", func(d debtView) string {
-			return fmt.Sprintf("%s\t%s\t%d-%d\t%d\t%s", at.cell(d.CreatedAt), d.Session, d.FromSeq+1, d.ThroughSeq, d.Failures, ending(d.Reason))
+	return listRows(ctx, app, c.listFlags, allSessions((*sql.Store).Debts), viewDebt, func(at clock) (string, func(rows.Debt) string) {
+		return at.head("SINCE") + "\tSESSION\tEVENTS\tFAILURES\tREASON", func(d rows.Debt) string {
+			return fmt.Sprintf("%s\t%s\t%d-%d\t%d\t%s", at.cell(d.CreatedAt), d.SessionKey, d.FromSeq+1, d.ThroughSeq, d.Failures, ending(d.Reason))
 		}
 	})
 }
@@ -50,9 +40,9 @@ type deadLettersListCmd struct{ listFlags }
 
 // Run lists dead letters.
 func (c deadLettersListCmd) Run(ctx context.Context, app *App) error {
-	return listRows(ctx, app, c.listFlags, allSessions((*sql.Store).DeadLetters), viewEvent, func(at clock) (string, func(eventView) string) {
-		return "ID\t" + at.head("TIME") + "\tSESSION\tWHO\tTEXT", func(e eventView) string {
-			return fmt.Sprintf("%d\t%s\t%s\t%s\t%s", e.ID, at.cell(e.said()), e.Session, e.SenderNick, excerpt(e.Content))
+	return listRows(ctx, app, c.listFlags, allSessions((*sql.Store).DeadLetters), rows.OfEvent, func(at clock) (string, func(rows.Event) string) {
+		return "ID\t" + at.head("TIME") + "\tSESSION\tWHO\tTEXT", func(e rows.Event) string {
+			return fmt.Sprintf("%d\t%s\t%s\t%s\t%s", e.ID, at.cell(e.SaidAt()), e.SessionKey, e.SenderNick, excerpt(e.Content))
 		}
 	})
 }

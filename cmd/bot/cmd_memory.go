@@ -11,6 +11,7 @@ import (
 
 	"ebb/bot/config"
 	"ebb/bot/manage"
+	"ebb/bot/rows"
 	"ebb/bot/schedule"
 	"ebb/bot/wording"
 	"ebb/cmd/bot/gateway"
@@ -62,9 +63,9 @@ func (c memoryListCmd) Run(ctx context.Context, app *App) error {
 			return err
 		}
 		head := "ID\tSCOPE\tOF\tKIND\t" + at.head("SAID") + "\tBY\tABOUT\tSTATE\tFACT"
-		err = table(app.Stdout, c.JSON, views(all, viewMemory), head, func(m memoryView) string {
+		err = table(app.Stdout, c.JSON, views(all, rows.OfMemory), head, func(m rows.Memory) string {
 			return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s",
-				m.ID, m.Scope, m.ScopeID, m.Kind, at.cell(m.said()), person(m.SaidBy, m.SaidByNick), person(m.SubjectID, m.SubjectNick), m.state(time.Now()), excerpt(m.Content))
+				m.ID, m.Scope, m.ScopeID, m.Kind, at.cell(memorySaid(m)), person(m.SaidBy, m.SaidByNick), person(m.SubjectID, m.SubjectNick), memoryState(m, time.Now()), excerpt(m.Content))
 		})
 		if err == nil && total > len(all) && !c.JSON {
 			_, err = fmt.Fprintln(app.Stderr, wording.Count("bot: %d of %d memor{y|ies}; --limit shows more", len(all), total))
@@ -102,7 +103,7 @@ func (c memoryShowCmd) Run(ctx context.Context, app *App) error {
 }
 
 func (c memoryShowCmd) show(ctx context.Context, app *App, s *sql.Store, at clock, m memory.Memory, chain []memory.Memory) error {
-	v := memoryShown{memoryView: viewMemory(m), History: views(chain, viewMemory)}
+	v := memoryShown{Memory: rows.OfMemory(m), History: views(chain, rows.OfMemory)}
 	switch r, err := s.ReceiptOf(ctx, m); {
 	case err == nil:
 		v.Flush = &flushView{ID: r.ID, Trigger: r.Trigger, Model: r.Model, FromSeq: r.From, ThroughSeq: r.Through, CreatedAt: r.CreatedAt}
@@ -123,9 +124,9 @@ func noMemory(id int64, err error) error {
 }
 
 type memoryShown struct {
-	memoryView
-	Flush   *flushView   `json:"flush"`   // the flush that saved it; null for a turn
-	History []memoryView `json:"history"` // all values of the fact, the oldest first, this one included
+	rows.Memory
+	Flush   *flushView    `json:"flush"`   // the flush that saved it; null for a turn
+	History []rows.Memory `json:"history"` // all values of the fact, the oldest first, this one included
 }
 
 type flushView struct {
@@ -149,10 +150,10 @@ func (v memoryShown) write(out io.Writer, at clock) error {
 	if err := writeRows(out, [][2]string{
 		{"id", fmt.Sprint(v.ID)},
 		{"fact", v.Content},
-		{"state", v.state(time.Now())},
+		{"state", memoryState(v.Memory, time.Now())},
 		{"scope", fmt.Sprintf("%s %s", v.Scope, v.ScopeID)},
 		{"kind", string(v.Kind)},
-		{"value of", v.Key},
+		{"value of", v.FactKey},
 		{"about", person(v.SubjectID, v.SubjectNick)},
 		{"said by", person(v.SaidBy, v.SaidByNick)},
 		{"said at", at.full(v.SaidAt)},
@@ -169,7 +170,7 @@ func (v memoryShown) write(out io.Writer, at clock) error {
 	if _, err := fmt.Fprintln(out, "\nhistory, the oldest value first:"); err != nil {
 		return err
 	}
-	return table(out, false, v.History, "ID\t"+at.head("STORED")+"\t"+at.head("SUPERSEDED")+"\tBY\tFACT", func(m memoryView) string {
+	return table(out, false, v.History, "ID\t"+at.head("STORED")+"\t"+at.head("SUPERSEDED")+"\tBY\tFACT", func(m rows.Memory) string {
 		return fmt.Sprintf("%d\t%s\t%s\t%s\t%s", m.ID, at.cell(m.CreatedAt), at.cell(m.SupersededAt), person(m.SaidBy, m.SaidByNick), excerpt(m.Content))
 	})
 }
@@ -191,10 +192,10 @@ func (c memoryExportCmd) Run(ctx context.Context, app *App) error {
 		heads := show.ExportHeads(lang)
 		return m.Export(ctx, operator, who, manage.Reader{
 			Fact: func(f memory.Memory) error {
-				return out.put(heads.Facts, exportedFact{"fact", viewMemory(f)}, show.ExportFact(f, at.zone, lang))
+				return out.put(heads.Facts, rows.OfPersonFact(f), show.ExportFact(f, at.zone, lang))
 			},
 			Message: func(said memory.PersonMessage) error {
-				return out.put(heads.Messages, saidView{"message", viewEvent(said.Event), said.Title, said.Private}, show.ExportSaid(said, at.zone, lang))
+				return out.put(heads.Messages, rows.OfPersonMessage(said), show.ExportSaid(said, at.zone, lang))
 			},
 			Record: func(r memory.Record) error {
 				worded := r
@@ -221,19 +222,6 @@ func (e *exporter) put(head string, value any, line string) error {
 	}
 	_, err := io.WriteString(e.out, line)
 	return err
-}
-
-// exportedFact has a type to distinguish it from a message.
-type exportedFact struct {
-	Type string `json:"type"`
-	memoryView
-}
-
-type saidView struct {
-	Type string `json:"type"`
-	eventView
-	Title   string `json:"conversation_title"`
-	Private bool   `json:"private"`
 }
 
 func noPerson(who string, err error) error {
@@ -277,7 +265,7 @@ func unshareable(why manage.Refusal, m memory.Memory) string {
 	case manage.OfASession:
 		return "belongs to its session alone"
 	}
-	return "is " + viewMemory(m).state(time.Now())
+	return "is " + memoryState(rows.OfMemory(m), time.Now())
 }
 
 type memoryForgetCmd struct {
@@ -325,8 +313,8 @@ func (c memoryForgetCmd) preview(ctx context.Context, app *App, manager *manage.
 	}
 	err = manager.ViewFact(ctx, operator, f, chain, func(context.Context) error {
 		for _, m := range chain {
-			if v := viewMemory(m); m.ID <= c.ID {
-				if _, err := fmt.Fprintf(app.Stdout, "memory %d (%s, %s): %s\n", m.ID, m.Scope, at.full(v.said()), m.Content); err != nil {
+			if v := rows.OfMemory(m); m.ID <= c.ID {
+				if _, err := fmt.Fprintf(app.Stdout, "memory %d (%s, %s): %s\n", m.ID, m.Scope, at.full(memorySaid(v)), m.Content); err != nil {
 					return err
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"ebb/bot/manage"
+	"ebb/bot/rows"
 	"ebb/bot/wording"
 	"ebb/sessions"
 	"ebb/sql"
@@ -24,9 +25,9 @@ type sessionsListCmd struct{ listFlags }
 
 // Run lists sessions.
 func (c sessionsListCmd) Run(ctx context.Context, app *App) error {
-	return listRows(ctx, app, c.listFlags, (*sql.Store).Sessions, viewSession, func(at clock) (string, func(sessionView) string) {
-		return "SESSION\tTITLE\tTOKENS\tEVENTS\tCOMPACTIONS\tFLUSHES\t" + at.head("LAST ACTIVE"), func(s sessionView) string {
-			return fmt.Sprintf("%s\t%s\t%d\t%d\t%d\t%d\t%s", s.Session, s.Title, s.TotalTokens, s.LastSeq, s.CompactionCount, s.FlushCount, at.cell(s.LastActiveAt))
+	return listRows(ctx, app, c.listFlags, (*sql.Store).Sessions, rows.OfSession, func(at clock) (string, func(rows.Session) string) {
+		return "SESSION\tTITLE\tTOKENS\tEVENTS\tCOMPACTIONS\tFLUSHES\t" + at.head("LAST ACTIVE"), func(s rows.Session) string {
+			return fmt.Sprintf("%s\t%s\t%d\t%d\t%d\t%d\t%s", s.SessionKey, s.Title, s.TotalTokens, s.LastSeq, s.CompactionCount, s.FlushCount, at.cell(s.LastActiveAt))
 		}
 	})
 }
@@ -60,15 +61,15 @@ func (c sessionsShowCmd) Run(ctx context.Context, app *App) error {
 			return err
 		}
 		if c.JSON {
-			v := viewSession(s)
-			v.Withheld = withheld.Events
+			v := rows.OfSession(s)
+			v.WithheldEvents = &withheld.Events
 			return json.NewEncoder(app.Stdout).Encode(v)
 		}
 		owner := "nobody"
 		if s.Lease.Owner != "" {
 			owner = string(s.Lease.Owner)
 		}
-		rows := [][2]string{
+		lines := [][2]string{
 			{"session", string(s.Key)},
 			{"title", s.Title},
 			{"conversation", string(s.ConversationID)},
@@ -90,7 +91,7 @@ func (c sessionsShowCmd) Run(ctx context.Context, app *App) error {
 			{"last active", at.full(s.LastActiveAt)},
 			{"created", at.full(s.CreatedAt)},
 		}
-		return writeRows(app.Stdout, rows)
+		return writeRows(app.Stdout, lines)
 	})
 }
 
@@ -110,8 +111,8 @@ func (c sessionsExportCmd) Run(ctx context.Context, app *App) error {
 			if err != nil || len(page) == 0 {
 				return ofSession(c.Key, err)
 			}
-			err = table(app.Stdout, c.JSON, views(page, viewEvent), head, func(e eventView) string {
-				return fmt.Sprintf("%d\t%d\t%s\t%s\t%s\t%s\t%s", e.ID, e.Seq, at.cell(e.said()), e.Role, e.SenderNick, e.State, excerpt(e.Content))
+			err = table(app.Stdout, c.JSON, views(page, rows.OfEvent), head, func(e rows.Event) string {
+				return fmt.Sprintf("%d\t%d\t%s\t%s\t%s\t%s\t%s", e.ID, e.Seq, at.cell(e.SaidAt()), e.Role, e.SenderNick, e.State, excerpt(e.Content))
 			})
 			if err != nil {
 				return err

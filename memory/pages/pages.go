@@ -193,7 +193,7 @@ type Fact struct {
 type Cost struct {
 	Key sessions.Key // empty for a day
 	Day string       // 2006-01-02; empty for a session
-	// Turns are those that a model answered. Older releases did not count them.
+	// Turns are those that a model answered.
 	Turns int
 	sessions.Spending
 }

@@ -1,0 +1,208 @@
+package rows
+
+import (
+	"encoding/json"
+	"time"
+
+	"ebb/memory"
+	"ebb/memory/pages"
+	"ebb/sessions"
+)
+
+// Compaction is an attempt at a compaction.
+type Compaction struct {
+	ID              int64           `json:"id"`
+	SessionKey      sessions.Key    `json:"session_key"`
+	CreatedAt       time.Time       `json:"created_at"`
+	Trigger         string          `json:"trigger"`
+	Outcome         string          `json:"outcome"`
+	Error           string          `json:"error"`
+	Policy          string          `json:"policy"`
+	Mode            string          `json:"mode"`
+	Model           string          `json:"model"`
+	Focus           string          `json:"focus"`
+	TokensBefore    int             `json:"tokens_before"`
+	TokensAfter     int             `json:"tokens_after"`
+	StartSeq        int64           `json:"start_seq"` // the first event that left the context
+	EndSeq          int64           `json:"end_seq"`   // less than StartSeq for none
+	FlushOutcome    string          `json:"flush_outcome"`
+	Audit           json.RawMessage `json:"audit,omitzero"`
+	DurationMS      int64           `json:"duration_ms"`
+	Cost            float64         `json:"cost"` // in llm.currency
+	Usage           Usage           `json:"usage"`
+	RequestedBy     string          `json:"requested_by,omitempty"`
+	RequestedByNick string          `json:"requested_by_nick,omitempty"`
+	UndoneAt        time.Time       `json:"undone_at,omitzero"`
+	ErasedAt        time.Time       `json:"erased_at,omitzero"`  // in place of UndoneAt after an erasure
+	SummaryID       int64           `json:"summary_id,omitzero"` // its newest summary; 0: none, or not read
+
+	// Only for a single attempt.
+	Flushes []Receipt `json:"flushes,omitzero"`
+	Summary string    `json:"summary,omitzero"`
+}
+
+// OfCompaction returns the row of an attempt, without its summary and flushes.
+func OfCompaction(e sessions.LogEntry) Compaction {
+	return Compaction{
+		ID: e.ID, SessionKey: e.Key, CreatedAt: e.CreatedAt, Trigger: e.Trigger, Outcome: e.Outcome, Error: e.Error, Policy: e.Policy,
+		Mode: e.Mode, Model: e.Model, Focus: e.Focus, TokensBefore: e.TokensBefore, TokensAfter: e.TokensAfter, StartSeq: e.StartSeq,
+		EndSeq: e.EndSeq, FlushOutcome: e.FlushOutcome, Audit: raw(e.Audit), DurationMS: e.Duration.Milliseconds(), Cost: e.Cost,
+		Usage: Usage(e.Usage), RequestedBy: e.RequestedBy, UndoneAt: e.Undone,
+	}
+}
+
+// OfAttempt returns the row of an attempt in a list.
+func OfAttempt(r pages.CompactionRow) Compaction {
+	c := OfCompaction(r.LogEntry)
+	c.RequestedByNick = r.RequesterNick
+	return c
+}
+
+// Receipt lists the ids of memories that one flush saved from its events.
+type Receipt struct {
+	StartSeq   int64   `json:"start_seq"`
+	EndSeq     int64   `json:"end_seq"`
+	Trigger    string  `json:"trigger"`
+	Saved      []int64 `json:"saved"`
+	Known      []int64 `json:"known"`
+	Superseded []int64 `json:"superseded"`
+}
+
+// Memory is a fact or a digest.
+type Memory struct {
+	ID            int64           `json:"id"`
+	Scope         memory.Scope    `json:"scope"`
+	ScopeID       string          `json:"scope_id"`
+	Kind          memory.Kind     `json:"kind"`
+	Content       string          `json:"content"`
+	FactKey       string          `json:"fact_key,omitempty"`
+	SubjectID     sessions.UserID `json:"subject_id,omitempty"`
+	SubjectNick   string          `json:"subject_nick,omitempty"` // newest nick in the conversation
+	SaidBy        sessions.UserID `json:"said_by,omitempty"`
+	SaidByNick    string          `json:"said_by_nick,omitempty"`
+	SaidAt        time.Time       `json:"said_at,omitzero"`
+	SourceGroup   string          `json:"source_group,omitempty"`
+	SourceSession sessions.Key    `json:"source_session"`
+	StartSeq      int64           `json:"start_seq"`
+	EndSeq        int64           `json:"end_seq"`
+	SupersededBy  int64           `json:"superseded_by,omitempty"`
+	SupersededAt  time.Time       `json:"superseded_at,omitzero"`
+	ExpiresAt     time.Time       `json:"expires_at,omitzero"`
+	LastSeenAt    time.Time       `json:"last_seen_at"`
+	Seen          int             `json:"seen"` // how often it was said
+	PromotedBy    sessions.UserID `json:"promoted_by,omitempty"`
+	CreatedAt     time.Time       `json:"created_at"`
+	Withheld      []Withheld      `json:"withheld,omitempty"`
+}
+
+// OfMemory returns the row of a memory.
+func OfMemory(m memory.Memory) Memory {
+	return Memory{
+		ID: m.ID, Scope: m.Scope, ScopeID: m.ScopeID, Kind: m.Kind, Content: m.Content, FactKey: m.Key, SubjectID: m.SubjectID,
+		SubjectNick: m.SubjectNick, SaidBy: m.SaidBy, SaidByNick: m.SaidByNick, SaidAt: m.SaidAt, SourceGroup: m.SourceGroup,
+		SourceSession: m.SourceSession, StartSeq: m.StartSeq, EndSeq: m.EndSeq, SupersededBy: m.SupersededBy, SupersededAt: m.SupersededAt,
+		ExpiresAt: m.ExpiresAt, LastSeenAt: m.LastSeenAt, Seen: m.Seen, PromotedBy: m.PromotedBy, CreatedAt: m.CreatedAt,
+		Withheld: withheld(m.Withheld),
+	}
+}
+
+// Restart is the account of a process.
+type Restart struct {
+	Replica   sessions.ReplicaID      `json:"replica"`
+	StartedAt time.Time               `json:"started_at"`
+	StoppedAt time.Time               `json:"stopped_at,omitzero"` // the last heartbeat of a killed process
+	Ending    sessions.Ending         `json:"ending"`              // empty while the process runs
+	Figures   sessions.RestartFigures `json:"figures"`
+}
+
+// OfRestart returns the row of an account.
+func OfRestart(r sessions.Restart) Restart {
+	return Restart{r.Replica, r.StartedAt, r.StoppedAt, r.Ending, r.Figures}
+}
+
+// Cost is the usage of one kind of work, by what the sums are divided. A field of no division is absent.
+type Cost struct {
+	SessionKey sessions.Key    `json:"session_key,omitempty"`
+	Title      string          `json:"title,omitempty"`
+	Month      string          `json:"month,omitempty"` // 2006-01, UTC
+	Day        string          `json:"day,omitempty"`   // 2006-01-02, UTC
+	Model      string          `json:"model,omitempty"`
+	PersonID   sessions.UserID `json:"person_id,omitempty"`
+	PersonNick string          `json:"person_nick,omitempty"`
+	Kind       string          `json:"kind"`
+	Turns      int             `json:"turns"`
+	Prompt     int             `json:"prompt_tokens"`
+	Cached     int             `json:"cached_tokens"`
+	Completion int             `json:"completion_tokens"`
+	Cost       float64         `json:"cost"` // in llm.currency; 0 without a price
+}
+
+// OfUsage returns the row of a sum.
+func OfUsage(u pages.Usage) Cost {
+	return Cost{
+		SessionKey: u.Key, Title: u.Title, Day: u.Day, Model: u.Model, PersonID: u.Person, PersonNick: u.Nick, Kind: string(u.Kind),
+		Turns: u.Turns, Prompt: u.Usage.Prompt, Cached: u.Usage.Cached, Completion: u.Usage.Completion, Cost: u.Cost,
+	}
+}
+
+// OfCost returns the row of a session's or a day's sum.
+func OfCost(c pages.Cost) Cost {
+	return OfUsage(pages.Usage{Key: c.Key, Day: c.Day, Turns: c.Turns, Spending: c.Spending})
+}
+
+// Debt is an owed flush of the events FromSeq+1 to ThroughSeq.
+type Debt struct {
+	SessionKey sessions.Key `json:"session_key"`
+	FromSeq    int64        `json:"from_seq"`
+	ThroughSeq int64        `json:"through_seq"`
+	Failures   int          `json:"failures"`
+	Reason     string       `json:"reason"` // one of a fixed set
+	CreatedAt  time.Time    `json:"created_at"`
+}
+
+// Schedule is a reminder, or a question at set times.
+type Schedule struct {
+	SessionKey    sessions.Key           `json:"session_key"`
+	ID            int64                  `json:"id"`
+	Title         string                 `json:"title"`
+	Private       bool                   `json:"private"`
+	State         sessions.ScheduleState `json:"state"`
+	Kind          sessions.ScheduleKind  `json:"kind"`
+	DueAt         time.Time              `json:"due_at"` // the next time; the last of an ended one
+	Spec          string                 `json:"spec"`   // all times, as they are stored
+	Text          string                 `json:"text"`
+	CreatedBy     sessions.UserID        `json:"created_by"`
+	CreatedByNick string                 `json:"created_by_nick,omitempty"`
+	CreatedAt     time.Time              `json:"created_at"`
+	SettledAt     time.Time              `json:"settled_at,omitzero"`
+}
+
+// OfSchedule returns the row of a schedule.
+func OfSchedule(r pages.ScheduleRow) Schedule {
+	return Schedule{
+		SessionKey: r.Key, ID: r.ID, Title: r.Title, Private: r.Private, State: r.State, Kind: r.Kind, DueAt: r.DueAt, Spec: r.Spec, Text: r.Text,
+		CreatedBy: r.Creator.SenderID, CreatedByNick: r.Creator.SenderNick, CreatedAt: r.CreatedAt, SettledAt: r.SettledAt,
+	}
+}
+
+// PersonFact is a fact in the export of a person's data. Its type keeps it apart from messages.
+type PersonFact struct {
+	Type string `json:"type"` // "fact"
+	Memory
+}
+
+// OfPersonFact returns the row of a fact.
+func OfPersonFact(m memory.Memory) PersonFact { return PersonFact{"fact", OfMemory(m)} }
+
+// PersonMessage is a message in the export of a person's data.
+type PersonMessage struct {
+	Type string `json:"type"` // "message"
+	Event
+	Title   string `json:"conversation_title"`
+	Private bool   `json:"private"`
+}
+
+// OfPersonMessage returns the row of a message.
+func OfPersonMessage(m memory.PersonMessage) PersonMessage {
+	return PersonMessage{"message", OfEvent(m.Event), m.Title, m.Private}
+}
