@@ -2,6 +2,7 @@ package rows
 
 import (
 	"encoding/json"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -79,6 +80,67 @@ func TestUnreadFieldsAreAbsent(t *testing.T) {
 		for _, key := range []string{`"dead":0`, `"flush_owed":false`, `"model":""`, `"waiting":0`} {
 			if strings.Contains(string(text), key) != want {
 				t.Errorf("%s in %s: want %v", key, text, want)
+			}
+		}
+	}
+}
+
+// fill sets every field at any depth. Texts are JSON, so that fields of JSON keep them.
+func fill(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(`{"a":1}`)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(int64(time.Second))
+	case reflect.Float64:
+		v.SetFloat(0.5)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0))
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(key)
+		fill(value)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			v.Set(reflect.ValueOf(time.Unix(1_800_000_000, 0)))
+			return
+		}
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				fill(v.Field(i))
+			}
+		}
+	}
+}
+
+func full[T any]() (source T) {
+	fill(reflect.ValueOf(&source).Elem())
+	return source
+}
+
+// A row takes over every field that its source has. The exceptions are those that a caller reads elsewhere.
+func TestRowsTakeEveryField(t *testing.T) {
+	t.Parallel()
+	elsewhere := map[string]bool{
+		"WithheldEvents": true, "ErasedAt": true, "SummaryID": true, "Flushes": true, "Summary": true, "Month": true,
+	}
+	for _, row := range []any{
+		OfListed(full[pages.SessionRow]()), OfEvent(full[sessions.Event]()), OfAttempt(full[pages.CompactionRow]()), OfMemory(full[memory.Memory]()),
+		OfRestart(full[sessions.Restart]()), OfUsage(full[pages.Usage]()), OfSchedule(full[pages.ScheduleRow]()),
+		OfPersonFact(full[memory.Memory]()), OfPersonMessage(full[memory.PersonMessage]()),
+	} {
+		v := reflect.ValueOf(row)
+		for i := range v.NumField() {
+			if name := v.Type().Field(i).Name; v.Field(i).IsZero() && !elsewhere[name] {
+				t.Errorf("%s.%s is empty", v.Type().Name(), name)
 			}
 		}
 	}
