@@ -40,6 +40,8 @@ func Trace(ctx context.Context, url string) (Lead, error) {
 // Two answers alone prove nothing: another client may use the process that answered last.
 const asks = 20
 
+// trace distinguishes a server from a pooler by process ids. A connection that meets its announced process has nothing between. Two
+// connections that meet the same process, or one that meets several, have a pooler in transaction mode.
 func trace(ctx context.Context, url string) (Lead, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {

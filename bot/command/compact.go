@@ -24,6 +24,8 @@ func (h *Handler) compact(ctx context.Context, t *view.CommandTurn, c Call) stri
 	return h.compactNow(ctx, t, c)
 }
 
+// compactNow says for each end what it means for the asker: a context that is still full needs another answer than one that was
+// small. The view of the turn is read again, since its answer shows the new sizes.
 func (h *Handler) compactNow(ctx context.Context, t *view.CommandTurn, c Call) string {
 	settings, focus, why := h.overrides(ctx, t, c)
 	if why != "" {
@@ -230,6 +232,7 @@ func (h *Handler) undo(ctx context.Context, t *view.CommandTurn, _ Call) string 
 
 const shownLog = 5
 
+// compactLog has one line for each attempt, failed ones too: a group asks for it when something went wrong.
 func (h *Handler) compactLog(ctx context.Context, t *view.CommandTurn, _ Call) string {
 	rows, err := h.store.Compactions(ctx, t.Lease.Key, shownLog)
 	if err != nil {
@@ -274,6 +277,7 @@ func spentWord(e sessions.LogEntry, currency, lang string) string {
 	return "；" + strings.Join(parts, "；")
 }
 
+// outcomeWord names the outcome by its cause as well: an undo and a rewrite are committed attempts, and not compactions to people.
 func outcomeWord(e sessions.LogEntry, lang string) string {
 	words := [][3]string{
 		{upkeep.OutcomeCommitted, "完成", "done"},

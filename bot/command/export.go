@@ -18,6 +18,8 @@ import (
 // exportPageBytes is the size of a few DingTalk messages.
 const exportPageBytes = 36_000
 
+// exportMe answers in the private chat alone, since a page has what the person said anywhere. A page behind the last is refused by
+// its number.
 func (h *Handler) exportMe(ctx context.Context, t *view.CommandTurn, c Call) string {
 	page, ok := pageOf(c.Arg)
 	if !ok {

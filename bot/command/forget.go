@@ -288,6 +288,8 @@ const (
 	forgetLast = "last"
 )
 
+// forgetWords splits a person from a confirmation behind the name. Words of politeness and marks go first: "忘记我 谢谢！" means the same
+// as "忘记我".
 func forgetWords(rest string) (who string, answer answerTo) {
 	words := strings.Fields(rest)
 	trim := func(set []string) bool {
@@ -316,6 +318,8 @@ func forgetWords(rest string) (who string, answer answerTo) {
 	return who, answer
 }
 
+// forgetLast erases without a confirmation: a password that went out by mistake can't wait for one. The answer names time and length
+// and not the words, which it would show once more.
 func (h *Handler) forgetLast(ctx context.Context, t *view.CommandTurn, c Call) string {
 	asked := t.Asked
 	who, answer := forgetWords(c.Rest)

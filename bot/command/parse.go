@@ -125,6 +125,8 @@ func (c *Command) cut(word string) (rest string, ok bool) {
 // writtenName has the words of a use that the name includes.
 type writtenName struct{ text, rest string }
 
+// written yields each spelling by which people can write the command. Names are glued to the words of uses too, as Chinese is written
+// without blanks.
 func (c *Command) written() iter.Seq[writtenName] {
 	return func(yield func(writtenName) bool) {
 		for _, name := range c.names() {

@@ -30,6 +30,8 @@ type statusCommand struct {
 	isAdmin bool
 }
 
+// plain is for members: what they can notice or act on. At most one line says what upkeep does, the present state before the past
+// one.
 func (r statusCommand) plain(ctx context.Context) string {
 	h, t := r.handler, r.t
 	s, set := t.View.Session, h.views.Settings(t.View.Session)
@@ -64,6 +66,7 @@ func (r statusCommand) plain(ctx context.Context) string {
 	return out.String()
 }
 
+// figures is for administrators. A row is there only if its figure says something, so that a healthy conversation has a short list.
 func (r statusCommand) figures(ctx context.Context) string {
 	h, t := r.handler, r.t
 	s, set := t.View.Session, h.views.Settings(t.View.Session)

@@ -189,6 +189,7 @@ func isServer(u *url.URL) bool {
 		(u.Port() == "" || err == nil && port > 0 && port <= 65535)
 }
 
+// check wants credentials only where a command connects to DingTalk, and judges given ones always: doctor and check run without them.
 func (d *DingTalkConfig) check(k checker, need Need) {
 	if need&NeedDingTalk != 0 {
 		k.required("dingtalk.client_id", d.ClientID, "the Client ID (AppKey) of the DingTalk app")
@@ -316,6 +317,8 @@ func (a *AgentConfig) check(k checker) {
 // Most unreadable addresses have an unescaped special character in the password.
 const databaseForm = "postgres://user:password@host:5432/name, with / @ # ? of a password as %2F %40 %23 %3F" //nolint:gosec // an example
 
+// check refuses a pooler in transaction mode without a direct address. Migrations take a lock of a connection, and notifications need
+// one that stays.
 func (d *DatabaseConfig) check(k checker) {
 	address := func(path string, dsn DSN, otherwise string) {
 		if url := dsn.Reveal(); url != "" {
@@ -353,6 +356,8 @@ var pictureHost = regexp.MustCompile(`^(\*\.)?([A-Za-z0-9_-]+\.)*[A-Za-z0-9_-]+$
 
 var replicaIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{0,63}$`)
 
+// checkProcess judges what one process does by itself. The parts of a stop have to fit into shutdown.grace: the supervisor kills a
+// longer one. The error is at the first of the three keys that the file has.
 func (c *Config) checkProcess(k checker) {
 	k.want(c.Cluster.LeaseTTL >= time.Second, "cluster.lease_ttl", durationText(c.Cluster.LeaseTTL), "at least 1s")
 	k.want(replicaIDForm.MatchString(c.Cluster.ReplicaID), "cluster.replica_id", strconv.Quote(c.Cluster.ReplicaID),

@@ -131,6 +131,8 @@ func (c settingsChecker) budget(err error) {
 // overhead.
 const answerMargin = 1024
 
+// fit runs after all checks passed: it lowers values that do not fit together, and warns of those that have no effect. The smallest
+// reserve of any group bounds the answers of all models. A group whose sizes are the common ones gets no second warning of them.
 func (c *Config) fit(src *source) {
 	c.Admin.warn(c, src)
 	comp := &c.Agent.Compaction

@@ -119,6 +119,8 @@ func (s CompactionSettings) Settings(own map[string]compaction.Policy) compactio
 	}
 }
 
+// policy resolves the rules of s on top of its policy. A rule of 0 is the own rule of the policy: no policy needs a 0 that turns one
+// off. Thresholds of offloading count only in its mode.
 func (s CompactionSettings) policy(own map[string]compaction.Policy) compaction.Policy {
 	p := own[s.Policy]
 	for _, rule := range s.ints(&p) {

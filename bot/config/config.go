@@ -223,6 +223,8 @@ func Default() *Config {
 // preset is Default, once: checks compare with it, and change nothing.
 var preset = sync.OnceValue(Default)
 
+// defaults are the values of the reference file: a test compares the two field by field. Variables are expanded here too, so that a
+// file without a section has its secrets from the environment.
 func defaults(src *source) *Config {
 	main := defaultModel()
 	main.Name, main.Model = "main", "qwen-plus"

@@ -25,6 +25,7 @@ func decodeInto(src *source, root hujson.Value, cfg *Config) {
 	decodeGroupCompactions(src, root, cfg)
 }
 
+// decode walks the value and its type together and notes the place of each value, which later checks name in their errors.
 func decode(src *source, path string, v hujson.Value, dst reflect.Value) {
 	src.at[path] = v.StartOffset
 	switch {
@@ -53,6 +54,8 @@ func decode(src *source, path string, v hujson.Value, dst reflect.Value) {
 	}
 }
 
+// decodeObject goes on after each fault, so that one run reports all of them. A key by an older name has the place and the errors of
+// ours, and is shown as it was written.
 func decodeObject(src *source, path string, v hujson.Value, dst reflect.Value) {
 	obj, ok := v.Value.(*hujson.Object)
 	if !ok {
@@ -198,6 +201,8 @@ func decodeList(src *source, path string, v hujson.Value, dst reflect.Value) {
 	dst.Set(out)
 }
 
+// decodeScalar takes a number or a switch in quotes only with a variable in it: the environment has nothing but texts. Errors never
+// repeat a value that came from there.
 func decodeScalar(src *source, path string, v hujson.Value, dst reflect.Value) {
 	lit, _ := v.Value.(hujson.Literal)
 	kind := v.Value.Kind()
@@ -246,6 +251,7 @@ func (s *source) expandScalar(path, text, what string) (string, bool) {
 	return text, !s.failed(path)
 }
 
+// setScalar returns the wanted form of a text that does not fit.
 func setScalar(dst reflect.Value, text string) (want string) {
 	switch dst.Kind() {
 	case reflect.Bool:
@@ -280,6 +286,7 @@ func parseDuration(text string) (time.Duration, error) {
 	return time.ParseDuration(text)
 }
 
+// decodeDuration takes a bare number as seconds, which older bots wrote. A unit is clearer, so it is what errors ask for.
 func decodeDuration(src *source, path string, v hujson.Value, dst reflect.Value) {
 	const want = `want a duration such as "20s", "5m", "30d" or a number of seconds`
 	lit, _ := v.Value.(hujson.Literal)

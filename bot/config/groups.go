@@ -34,6 +34,7 @@ type GroupConfig struct {
 
 func groupPath(id string) string { return join("groups", keyText(id)) }
 
+// checkGroups judges the keys of each group, then the compactions that result from them and the common settings.
 func (c *Config) checkGroups(k checker) {
 	toolNames := tools.Names()
 	for _, id := range slices.Sorted(maps.Keys(c.Groups)) {

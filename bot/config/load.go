@@ -76,6 +76,8 @@ func parseConfig(name string, data []byte, getenv func(string) string, need Need
 	return load(newSource(name, bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), getenv), need, overrides...)
 }
 
+// load decodes, lets flags override, fills in what depends on other values, and checks at the end: a flag or a variable is judged
+// like a value of the file.
 func load(src *source, need Need, overrides ...Override) (*Config, error) {
 	cfg := defaults(src)
 	if src.data != nil {
@@ -106,6 +108,8 @@ func load(src *source, need Need, overrides ...Override) (*Config, error) {
 
 var hujsonPlace = regexp.MustCompile(`^hujson: line (\d+), column (\d+): `)
 
+// parse bounds the file before it is parsed, and places each syntax error. The parser would show the text of a bad string, which may
+// be a secret.
 func (s *source) parse() (hujson.Value, bool) {
 	if len(s.data) > maxSize {
 		s.failAt(0, "", "got a file of %d bytes, want a config of at most %d", len(s.data), maxSize)

@@ -69,6 +69,8 @@ func canonicalKey(t reflect.Type, key string) string {
 // contextWindowKey is an older bot's object for its window's turns, next to agent.compaction.
 const contextWindowKey = "contextWindow"
 
+// decodeContextWindow reads the object in which an older bot had A and B. Its two values are noted at the place of ours, so that one
+// given twice is found, and errors show the older path.
 func decodeContextWindow(src *source, root hujson.Value, cfg *Config) {
 	const at = "agent." + contextWindowKey
 	v := root.Find("/agent/" + contextWindowKey)

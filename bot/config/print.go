@@ -24,6 +24,8 @@ func (c *Config) JSON() ([]byte, error) {
 	return pretty.Bytes(), nil
 }
 
+// writeJSON follows the order of the struct fields, which is that of the reference file: encoding/json would sort keys of groups
+// alone and could not mask secrets by type.
 func writeJSON(w *bytes.Buffer, v reflect.Value) error {
 	switch {
 	case v.Type() == durationType:

@@ -25,6 +25,8 @@ const (
 // apiList reads rows of a page, in JSON, and the cursor of the next ones, empty at the end.
 type apiList func(*request, pages.Page) (rows []any, next string, err error)
 
+// apiLists has each list of the API by its path. The rows come from the restricted lists, so each role sees what the pages show it.
+// Texts of a private chat are read through opened, which leaves a row in the audit.
 func (c *Console) apiLists() map[string]apiList {
 	return map[string]apiList{
 		"sessions": func(r *request, p pages.Page) ([]any, string, error) {

@@ -181,6 +181,8 @@ func readChart(ctx context.Context, lists pages.Lists, s sessions.Session, trigg
 	return c, nil
 }
 
+// newChart scales the moments into the picture. A compaction is a vertical step: two points at one time. The scale leaves room above
+// the trigger, so that its line is visible in a small conversation.
 func newChart(all []moment, trigger, flushAt int) chart {
 	c := chart{
 		Shown: len(all) > 2, Width: chartWidth, Height: chartHeight, Left: chartLeft, Right: chartWidth - chartLeft, Bottom: chartHeight - chartBottom,

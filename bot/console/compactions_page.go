@@ -56,6 +56,8 @@ func (c *Console) attempt(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
+// read shows the events that the attempt took, from its end backwards. Older pages are offered only while they are within the range.
+// Events of a deleted conversation are missing, which is no error of the page.
 func (v *attemptView) read(ctx context.Context, r *request, lists pages.Lists, key sessions.Key, id int64) (err error) {
 	if v.Attempt, err = lists.Attempt(ctx, key, id); err != nil {
 		return err

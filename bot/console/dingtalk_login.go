@@ -81,6 +81,8 @@ func (e *entry) stateCookie(r *http.Request, state string, life time.Duration) *
 	return cookie
 }
 
+// endLogin checks the state before anything is asked of DingTalk: a forged or repeated answer costs one statement. The state is used
+// up even if the login fails later.
 func (e *entry) endLogin(w http.ResponseWriter, r *http.Request) {
 	if e.cfg.Identity == nil {
 		e.fail(w, r, e.pages.language(w, r), pages.Login{}, errNotFound)

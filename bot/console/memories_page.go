@@ -188,6 +188,8 @@ const (
 	searchChars = 400
 )
 
+// search runs the recall of a turn: the reader is that of the conversation, so an administrator sees what the model would get, and
+// nothing more. The query stays out of the audit, which may not have texts.
 func (c *Console) search(w http.ResponseWriter, r *request) error {
 	s, err := r.session()
 	if err != nil {

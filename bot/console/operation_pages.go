@@ -33,6 +33,7 @@ type attentionView struct {
 	Titles map[sessions.Key]string // by group
 }
 
+// attention shows what waits for a person: dead letters and owed flushes. Titles are read for both lists at once.
 func (c *Console) attention(w http.ResponseWriter, r *request) error {
 	var v attentionView
 	var err error
@@ -126,6 +127,8 @@ func (c *Console) audit(w http.ResponseWriter, r *request) error {
 // maxArguments is in characters.
 const maxArguments = 500
 
+// compact leaves a request for the replica that owns the session, since this process may not. A policy of the form becomes a setting
+// in front of the words, as a member would type it.
 func (c *Console) compact(w http.ResponseWriter, r *request) error {
 	s, err := r.session()
 	if err != nil {

@@ -87,6 +87,8 @@ type expiringRow struct {
 
 const maxDays = 36500
 
+// retention shows the rows that will go in the coming days, by the periods in force or by one that an administrator considers. Only
+// the log is listed by session; the other kinds are counted.
 func (c *Console) retention(w http.ResponseWriter, r *request) error {
 	v := retentionView{Periods: c.cfg.Privacy().Retention, Days: strings.TrimSpace(r.FormValue("days")), Horizon: expiryHorizon}
 	v.Period, v.InForce = v.Periods.Events, true

@@ -121,6 +121,8 @@ type renderer struct {
 // each garbage collection would scan them.
 type parsedPage func() (*template.Template, error)
 
+// newRenderer reads all catalogs and prepares each page in each language and variant. A template is parsed at its first use: a test
+// that opens one page does not pay for all.
 func newRenderer(zone *time.Location) (*renderer, error) {
 	r := &renderer{zone: zone, words: map[string]words{}, pages: map[variant]map[string]parsedPage{}, version: staticVersion(), currency: func() string { return "" }}
 	names, err := fs.Glob(templateFiles, "templates/*.html")
@@ -164,6 +166,8 @@ const silentAfter = 15 * time.Second
 // foldedRunes is the length of a message from which on it is folded.
 const foldedRunes = 1200
 
+// funcs are those of one language. Times are in the zone of the installation, since one conversation has readers in several; the
+// attribute for machines is UTC.
 func (r *renderer) funcs(w words) template.FuncMap {
 	return template.FuncMap{
 		"t": w.T, "code": func(kind string, code any) codeView {

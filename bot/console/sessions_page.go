@@ -112,6 +112,8 @@ type cutView struct {
 	Saved int
 }
 
+// session shows one conversation. Texts of a private chat come only through opened, with a row in the audit; settings, work and
+// requests have no texts and are read before.
 func (c *Console) session(w http.ResponseWriter, r *request) error {
 	s, err := r.session()
 	if err != nil {
@@ -142,6 +144,8 @@ func (c *Console) session(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
+// read fills the parts with texts, all from the lists it was given: they mask texts. A place in the conversation (at) becomes a
+// cursor half a page behind it, so that the place is in the middle.
 func (v *sessionView) read(ctx context.Context, r *request, lists pages.Lists, key sessions.Key) (err error) {
 	if v.Session, err = lists.Session(ctx, key); err != nil {
 		return err
@@ -184,6 +188,8 @@ func (v *sessionView) read(ctx context.Context, r *request, lists pages.Lists, k
 	return err
 }
 
+// withCuts puts each compaction behind the last event that it took. An undo has the same range and took nothing, so it has no mark.
+// One attempt is read for each mark: a page has few.
 func withCuts(ctx context.Context, lists pages.Lists, s sessions.Session, events []sessions.Event) ([]line, error) {
 	if len(events) == 0 {
 		return nil, nil

@@ -85,6 +85,8 @@ func costsAfter(rows []pages.Cost, after string, limit int) ([]pages.Cost, strin
 	return rows[:limit], pages.Place{Key: place(rows[limit-1])}.Cursor(pages.ListCosts)
 }
 
+// usage adds up two readings, by day and by session, and not one by both: a year of 10,000 sessions would be millions of rows. Sums
+// by model and person concern all groups, and only roles that see them get them.
 func (c *Console) usage(w http.ResponseWriter, r *request) error {
 	days, since, err := usagePeriod(r)
 	if err != nil {
@@ -215,6 +217,7 @@ func usageDivision(r *request, name string) (pages.UsageBy, error) {
 	return by, nil
 }
 
+// exportUsage streams the rows of a division. Texts that people chose are kept from being formulas of a spreadsheet.
 func (c *Console) exportUsage(w http.ResponseWriter, r *request, v usageView, since time.Time) error {
 	name := r.FormValue("by")
 	if name == "" {

@@ -126,6 +126,8 @@ func classify(a answer) class {
 	return unknown
 }
 
+// failure turns the class of an answer into what the outbox does with the reply: wait, wait for the whole account, try another way,
+// or give it up.
 func (t *Transport) failure(to sessions.Target, a answer, err error) *chat.SendError {
 	switch classify(a) {
 	case limited:

@@ -70,6 +70,8 @@ func (in intake) take(f *payload.DataFrame, bytes int) (store func() *payload.Da
 	}
 }
 
+// store acknowledges within the time that DingTalk waits, counted from the frame. A message that was stored too late is refused: its
+// redelivery is recognized, while an acknowledgement after the deadline might not count.
 func (in intake) store(log zerolog.Logger, m sessions.Message) *payload.DataFrameResponse {
 	ctx, cancel := context.WithDeadline(log.WithContext(in.ctx), m.ReceivedAt.Add(in.t.timing.accept))
 	defer cancel()

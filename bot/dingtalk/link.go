@@ -40,6 +40,7 @@ type link struct {
 	gone  chan struct{} // closed when the connection has ended
 }
 
+// open asks for an endpoint and connects within one bound. Errors are made plain, since the addresses in them hold a ticket.
 func (t *Transport) open(ctx context.Context, in intake) (*link, error) {
 	starting, cancel := context.WithTimeout(ctx, t.timing.open)
 	defer cancel()

@@ -112,6 +112,8 @@ func (t *Transport) RemoveReaction(ctx context.Context, m reaction.Mark) error {
 	return t.callReaction(ctx, calls.ReactionRecall, "/v1.0/robot/emotion/recall", "removing a reaction", m)
 }
 
+// callReaction uses calls that were reserved before. A refusal for lack of a permission is permanent, so that the month's calls are
+// not spent on it.
 func (t *Transport) callReaction(ctx context.Context, api calls.API, path, doing string, m reaction.Mark) error {
 	name := reactionName(m.Lang)
 	body := reactionBody{

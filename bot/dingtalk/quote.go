@@ -30,6 +30,8 @@ func quoteOf(o, body object, bot string) (*sessions.Quote, []sessions.Attachment
 	return nil, nil
 }
 
+// readQuote reads a quoted message and, down to a depth, the one that this quotes. DingTalk names the same field differently in older
+// frames.
 func readQuote(r object, bot string, depth int) (sessions.Quote, []sessions.Attachment) {
 	body := wordsObject(r["content"])
 	if body == nil {

@@ -53,6 +53,8 @@ func (t *Transport) Send(ctx context.Context, o sessions.Outgoing) (chat.Sent, e
 	return chat.Sent{Via: via, Part: arrived, More: arrived < len(parts)}, nil
 }
 
+// sendPart sends through the webhook and falls back to the open API only without a valid one: the API costs a call of the month and
+// has no idempotency key.
 func (t *Transport) sendPart(ctx context.Context, to sessions.Target, m message, uuid string) (string, error) {
 	if wait := t.limits.take(to.ConversationID); wait > 0 {
 		t.counters.limited.Add(1)

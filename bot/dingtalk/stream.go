@@ -50,6 +50,8 @@ func (t *Transport) Run(ctx context.Context, accept chat.Accept) error {
 	return nil
 }
 
+// watch ends with the reason for which a connection is replaced. A connection can be alive and yet receive nothing, so silence counts
+// too.
 func (t *Transport) watch(ctx context.Context, l *link) end {
 	tick := time.NewTicker(t.timing.poll)
 	defer tick.Stop()

@@ -27,6 +27,8 @@ func newTokens(fetch func(context.Context) (string, time.Duration, error)) *toke
 	return &tokens{fetch: fetch, lock: make(chan struct{}, 1)}
 }
 
+// get lets one caller fetch and the others wait. A failure is kept for a moment, so that waiting callers do not repeat it one after
+// another. A token is renewed a while before its end: clocks differ.
 func (k *tokens) get(ctx context.Context) (string, error) {
 	select {
 	case k.lock <- struct{}{}:

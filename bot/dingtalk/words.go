@@ -53,6 +53,7 @@ func render(kind string, body object, at mentions) (string, []sessions.Attachmen
 	return bracket("消息", kind), files
 }
 
+// renderRich joins the parts of a rich text. Mentions before a command are dropped, or "@Ebb @Li /help" would be no command.
 func renderRich(body object, at mentions) (string, []sessions.Attachment) {
 	parts := body.list("richText")
 	if parts == nil {
@@ -101,6 +102,7 @@ func isFilled(part any) bool {
 	return kind != "" && kind != "text" || o.str("downloadCode", "pictureDownloadCode") != "" || strings.TrimSpace(rawWords(o, "text", "content")) != ""
 }
 
+// renderPart returns the words of a part, or its file. The mention of the bot itself says nothing to the model and is left out.
 func renderPart(p any, at mentions, outer bool) (string, *sessions.Attachment) {
 	o := asObject(p)
 	if o == nil {

@@ -130,6 +130,9 @@ type news struct {
 	text, idea string
 }
 
+// add takes one chunk of a stream. Reasoning and the words that models write by mistake are filtered out as they come; a filter that
+// finds later that shown text was reasoning takes it back (undo). Tokens are counted by chunk, for answers whose usage is never
+// reported.
 func (a *answer) add(c chunk) (n news) {
 	a.reported.merge(c.Usage)
 	for _, ch := range c.Choices {

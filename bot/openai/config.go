@@ -140,6 +140,8 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
+// newModel refuses what no request could repair, and fills in times. The breaker waits as long as a first token may take, so that a
+// slow model is no broken one.
 func (c *Client) newModel(mc ModelConfig) (*model, error) {
 	u, err := url.Parse(mc.BaseURL)
 	switch {

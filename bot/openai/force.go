@@ -147,6 +147,9 @@ func schemaOf(tools []llm.ToolSpec, name string) map[string]any {
 	return nil
 }
 
+// force writes the rung of the ladder by which this model is made to call the tool. Each rung asks for less than the one before:
+// providers refuse the forms above it. The two last ones replace the call by an answer in JSON, which the caller reads as the
+// arguments.
 func (cl *call) force(r llm.Request, msgs []message, f forms) {
 	if cl.way == rungNamed {
 		cl.body["tool_choice"] = goopenai.ToolChoice{

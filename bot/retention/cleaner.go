@@ -115,6 +115,8 @@ func (c *Cleaner) Run(ctx context.Context) error {
 	return err
 }
 
+// events goes through the sessions by key, a page at a time. The period is read again for each batch: a reload that lengthens it ends
+// the deletion at once.
 func (c *Cleaner) events(ctx context.Context, deleted map[string]int) error {
 	events := kind{Events, func(r sessions.Retention) time.Duration { return r.Events }}
 	for after := sessions.Key(""); ; {

@@ -54,6 +54,8 @@ type historian struct {
 	loc   *time.Location
 }
 
+// call reads a plain range as a whole, in pages, and searches by anything else: a model that names numbers wants each event, and a
+// search shows beginnings. Each answer says by which call to go on.
 func (h historian) call(ctx context.Context, in chat.ToolInput, a historyArgs) (string, error) {
 	q, err := h.seek(a)
 	if err != nil {
@@ -79,6 +81,8 @@ func (h historian) call(ctx context.Context, in chat.ToolInput, a historyArgs) (
 	return text, err
 }
 
+// seek turns arguments into a query. Models send numbers as texts and dates without times: a day means all of it, a minute all its
+// seconds. Errors name the wanted form, since the model reads them and tries again.
 func (h historian) seek(a historyArgs) (q memory.LogQuery, err error) {
 	q = memory.LogQuery{Words: strings.TrimSpace(a.Query), Limit: a.Limit, Chars: findChars}
 	if q.Limit < 1 || q.Limit > 50 {

@@ -17,6 +17,8 @@ type saver struct {
 	loc   *time.Location
 }
 
+// call saves what it can and says what it could not, with the reason: a model that reads the reason mends the fact in its next call.
+// An error is returned only if nothing was saved.
 func (s saver) call(ctx context.Context, in chat.ToolInput, _ json.RawMessage) (string, error) {
 	save, rejected, err := draft.ParseSave(in.Arguments)
 	if err != nil {

@@ -37,6 +37,7 @@ const (
 	findFrame = 120
 )
 
+// call fits the finds into the room of a result. An answer without finds asks the model to admit it: models invent a fact otherwise.
 func (s searcher) call(ctx context.Context, in chat.ToolInput, a searchArgs) (string, error) {
 	if strings.TrimSpace(a.Query) == "" {
 		return "", errors.New("query is empty: give words to look for")

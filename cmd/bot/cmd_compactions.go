@@ -137,6 +137,7 @@ func (c compactionsShowCmd) show(ctx context.Context, app *App, s *sql.Store, at
 	return showCompaction(app.Stdout, view, at, currency, c.JSON)
 }
 
+// showCompaction lists the figures first and the summary last, since a summary has many lines.
 func showCompaction(out io.Writer, e rows.Compaction, at clock, currency string, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(out).Encode(e)

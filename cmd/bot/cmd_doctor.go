@@ -142,6 +142,8 @@ func checkStreaming(ctx context.Context, cfg *config.Config) (string, error) {
 	return eachModel(ctx, cfg, "streamed an answer", func(ctx context.Context, c *openai.Client, name string) error { return c.CheckStream(ctx, name) })
 }
 
+// eachModel checks all models at once: a dead endpoint takes its whole timeout. Each error has the next step and the keys of its
+// model. Forms that an endpoint was found to refuse stand behind the line.
 func eachModel(ctx context.Context, cfg *config.Config, did string, check func(context.Context, *openai.Client, string) error) (string, error) {
 	client, err := gateway.OpenModel(cfg)
 	if err != nil {

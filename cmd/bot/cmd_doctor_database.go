@@ -11,6 +11,8 @@ import (
 	"ebb/sql/citus"
 )
 
+// checkDatabase asks from the outside in: the way to the server, migrations, a newer schema, the places of a cluster. The first fault
+// hides the others, as they follow from it.
 func checkDatabase(ctx context.Context, cfg *config.Config) (string, error) {
 	url, stop, err := database(ctx, cfg.Database)
 	if err != nil {

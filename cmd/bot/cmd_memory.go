@@ -138,6 +138,7 @@ type flushView struct {
 	CreatedAt  time.Time `json:"created_at"`
 }
 
+// write shows the fact in force, and its former values only where there are any.
 func (v memoryShown) write(out io.Writer, at clock) error {
 	flush := "none: a turn saved it, or it was there before receipts were kept"
 	if f := v.Flush; f != nil {

@@ -101,6 +101,7 @@ func (r *keptReader) broken(data []byte, err error) error {
 	return r.fail(1, "%v", err)
 }
 
+// object reads the form of one JSON object. Each fault has the line of its value in the file, since these files are mended by hand.
 func (r *keptReader) object(root hujson.Value, data []byte) error {
 	line := func(v *hujson.Value) int { return lineAt(data, v.StartOffset) }
 	messages := root.Find("/messages")
@@ -125,6 +126,7 @@ func (r *keptReader) object(root hujson.Value, data []byte) error {
 	return r.head(at, head.Pack())
 }
 
+// lines reads the form of one object in a line. Metadata count only before the messages: a second head would change what was read.
 func (r *keptReader) lines(data []byte) error {
 	n, headLine := 0, 1
 	head := []byte("{}")
@@ -176,6 +178,8 @@ func (r *keptReader) head(at func(key string) int, text []byte) error {
 	return nil
 }
 
+// message refuses what a log of ours can't hold, at its place. An import is all or nothing, so a doubtful message is an error and no
+// gap.
 func (r *keptReader) message(at place, text []byte) error {
 	var m keptLine
 	if err := json.Unmarshal(text, &m); err != nil {

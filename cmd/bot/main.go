@@ -96,6 +96,8 @@ func obey(signals <-chan os.Signal, cancel context.CancelCauseFunc, stderr io.Wr
 	}
 }
 
+// execute parses and runs one command. The library calls for an exit on --help and goes on, which is caught here: deferred work must
+// run.
 func execute(ctx context.Context, args []string, app *App) int {
 	var exited *int // exit code of --help; kong continues after it
 	parser, err := kong.New(&cli{},

@@ -148,6 +148,8 @@ func (src Source) chooseRequired(rank map[string]*rankedIdentifier) []identify.I
 	return src.fitBudget(list)
 }
 
+// fitBudget takes identifiers in their order until a bound is reached: of number, of names, of results of tools, and of tokens in the
+// summary. A small summary can't hold all, and names are the least exact.
 func (src Source) fitBudget(list []*rankedIdentifier) []identify.Identifier {
 	var must []identify.Identifier
 	names, tools, tokens := 0, 0, 0

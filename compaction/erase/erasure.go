@@ -109,6 +109,8 @@ func (e *Erasure) Heal(summary string, tokens int, first, last int64, also func(
 	return text, (tokens*len(text) + len(summary) - 1) / len(summary)
 }
 
+// healLines drops list items as a whole and prose by sentences. The result is empty if more than half went. It is empty too if no
+// line matched and the scripts differ: then the words can't be compared.
 func (e *Erasure) healLines(summary string, first, last int64, also func(line string) bool) string {
 	shared := make([]bool, len(e.pieces))
 	for seq, ids := range e.kept {

@@ -136,6 +136,8 @@ func searchRegions(text []byte) [][2]int {
 // formReach is the number of words of a form around its hint, as in "3rd of May".
 const formReach = 2
 
+// withHints adds the surroundings of words such as "order no.", where an identifier may have no form of its own. Pieces grow while
+// hints follow within reach.
 func withHints(all [][2]int, text []byte, from int) [][2]int {
 	var starts []int // words so far outside of all pieces
 	open := -1       // number of words by which the last piece may still grow; -1: closed
@@ -174,6 +176,8 @@ func hasHint(word []byte) bool {
 	return false
 }
 
+// claimForms runs the expressions over one piece. Cheap tests of letters and digits come first: most pieces hold nothing. A range
+// that was claimed is taken out, so that a longer form wins over the shorter ones in it.
 func (s *textScan) claimForms(begin, end int) {
 	part := s.left[begin:end]
 	low, digits := LowerASCII(part), 0 // taken from the whole piece, which only shrinks

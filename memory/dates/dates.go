@@ -116,6 +116,8 @@ func (g dateGrammar) findMentions(text string, day time.Time, back bool) []dateM
 	return g.readMentions(text, g.findPlaces(text), day, back)
 }
 
+// readMentions resolves each place. A bare weekday is of the coming week, unless the sentence speaks of the past or of a habit; a
+// clause says that for all its days.
 func (g dateGrammar) readMentions(text string, places [][]int, day time.Time, back bool) []dateMention {
 	var found []dateMention
 	var in clause

@@ -64,6 +64,8 @@ func isPersonal(f memory.Fact) bool {
 	return classify.Sensitive(f.Content) || classify.Sensitive(of) || of != "" && classify.Sensitive(of+": "+f.Content)
 }
 
+// draftOf finds the speaker of a fact in the messages, and not in the model's words, and decides who may read it. In doubt the fact
+// stays in its session: a scope that is too narrow loses a find, one that is too wide leaks.
 func draftOf(f memory.Fact, c Chat, ev sourceTexts) (memory.Draft, factSource) {
 	s := ev.findSource(f.Content, c.Roster[f.By])
 	f, style := asAnswerStyle(f, c, s.who)

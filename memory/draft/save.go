@@ -118,6 +118,8 @@ func splitFact(f memory.Fact) []memory.Fact {
 	return out
 }
 
+// readFact judges one fact of a call by itself, so that a bad one does not take the others along. Refusals are written for the model,
+// which reads them and tries again. A scope is no field: the place decides who may read a fact, and never the model.
 func readFact(item json.RawMessage) (memory.Fact, classify.Refusal) {
 	var raw struct {
 		memory.Fact

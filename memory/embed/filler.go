@@ -90,6 +90,8 @@ func (f *Filler) Fill(ctx context.Context) (int, error) {
 	return done, nil
 }
 
+// embedBatch asks once for a text that stands at several places, and takes over vectors that another place has. Vectors that arrived
+// are stored even if a later request of the batch failed.
 func (f *Filler) embedBatch(ctx context.Context, texts []memory.Unembedded) (int, error) {
 	var known []memory.Unembedded
 	var vectors [][]float32

@@ -28,6 +28,8 @@ const (
 	maxStale = 4
 )
 
+// readRange reads parts until the range is done. A part that the model can't answer is halved, down to one event, which is then left
+// out: one refused message must not keep the facts of all others. A fault of the model itself ends the run, and the rest stays owed.
 func (r *flushRun) readRange(ctx context.Context) error {
 	for {
 		if len(r.queue) == 0 {
@@ -78,6 +80,8 @@ func ownFault(err error) bool {
 	return errors.Is(err, draft.ErrNotSaved) || errors.Is(err, ErrUnusable) || known && fault.RequestFault()
 }
 
+// fillQueue reads the next page of events, with some before it: a command and its answer, or a question and its message, may stand on
+// two pages.
 func (r *flushRun) fillQueue(ctx context.Context) (more bool, err error) {
 	if r.end >= r.due.Through {
 		return false, nil
@@ -146,6 +150,8 @@ func (r *flushRun) dropEvents(n int) {
 
 func (r *flushRun) limitParts(n int) { r.span, r.left = n/2, n }
 
+// storePart saves the facts of a part. An answer with the maximum of facts may lack some, so its events are read again, as long as
+// that brings new ones. The cursor moves only when a part is finished: after a crash the rest is read again.
 func (r *flushRun) storePart(ctx context.Context, p flushPart, s draft.Save, model string) error {
 	r.markProved()
 	drafts := r.routeFacts(p.events, s)
@@ -257,6 +263,8 @@ func (r *flushRun) finishRange(ctx context.Context) error {
 	return nil
 }
 
+// commitFacts stores facts, receipt and cursor in one transaction. Only the last part closes the cycle, so that a run cut off in the
+// middle is due again. Usage is charged with the first commit behind it.
 func (r *flushRun) commitFacts(ctx context.Context, through int64, drafts []memory.Draft, model string) error {
 	last := through >= r.due.Through
 	epoch := r.due.Epoch

@@ -26,6 +26,9 @@ func (p *Pool) expandQuery() {
 	}
 }
 
+// expansionTerms takes rare words of the best finds as further words of the query (pseudo relevance feedback): an answer seldom has
+// the words of its question. Frequencies are counted in a second pass over all keys, behind a filter, since nearly no key is a
+// candidate.
 func (p *Pool) expansionTerms() map[uint32]float64 {
 	best := make([]int, 0, feedbackDocs+1) // kept in order: a whole sort of a large pool takes longer than the rest
 	for i := range p.docs {

@@ -159,6 +159,8 @@ func (p *Pool) scoreSittings(events []int) []float64 {
 	return scores
 }
 
+// scoreNeighbours adds shares of the events next to one, within the same sitting: what follows a question is often its answer, and
+// shares no word with it.
 func (p *Pool) scoreNeighbours(events []int, at int) float64 {
 	d, sum := &p.docs[events[at]], 0.0
 	for k := max(0, at-reach); k <= min(len(events)-1, at+reach); k++ {

@@ -97,6 +97,8 @@ func (f *Filter) Finish() string {
 	return f.out.String()[from:]
 }
 
+// add takes one byte. Bytes that may begin a tag are held until they are one or can't be; then the first of them is text, and the
+// rest is judged again.
 func (f *Filter) add(c byte) {
 	if len(f.tag) == 0 && c != '<' {
 		f.text(c)
@@ -187,6 +189,8 @@ func (f *Filter) opens(inCode bool) bool {
 	return false
 }
 
+// closes decides what an end tag means. It ends reasoning, or is the second half of a quoted pair. In an answer that opened none it
+// shows that all text so far was reasoning. It returns whether the tag is dropped.
 func (f *Filter) closes(inCode bool) bool {
 	switch {
 	case f.state == thinking && !inCode:

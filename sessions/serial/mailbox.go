@@ -101,6 +101,8 @@ func (m *Mailboxes) Wait(ctx context.Context) error {
 // second after an outage.
 var pausesAfterError = retry.Pauses{First: 56250 * time.Microsecond, Max: 900 * time.Millisecond, Jitter: 1.0 / 9}
 
+// run repeats the work of a session until there is no more. A lease that another replica holds, or a session that is gone, ends it
+// without a pause: the owner does the work.
 func (m *Mailboxes) run(key sessions.Key, b *box) {
 	defer m.wg.Done()
 	pauses, failed := pausesAfterError.Start(), 0

@@ -64,6 +64,8 @@ var marks = append([]mark{
 	{open: "[tool_call]", close: []string{"[/tool_call]"}},
 }, turnMarks()...)
 
+// turnMarks are the tokens by which chat templates separate turns. Servers with a wrong template leave them in the text. Those of an
+// end are cut where they stand last; those of a beginning end the answer, since an invented turn follows.
 func turnMarks() (all []mark) {
 	for place, opens := range map[place][]string{
 		atEnd: {

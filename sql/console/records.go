@@ -156,6 +156,7 @@ func (s *Store) UsageList(ctx context.Context, since time.Time, by pages.UsageBy
 	return s.usageList(ctx, since, by, p, nicks{})
 }
 
+// usageList goes on behind a row, which the cursor holds as a whole: sums have no id of their own.
 func (s *Store) usageList(ctx context.Context, since time.Time, by pages.UsageBy, p pages.Page, known nicks) ([]pages.Usage, string, error) {
 	place, err := pages.ParseCursor(pages.ListUsage, p.Cursor, pages.Place{})
 	if err != nil {

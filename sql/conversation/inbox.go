@@ -85,6 +85,8 @@ func (s *Store) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(
 	return fmt.Errorf("listening for other replicas: %w", err)
 }
 
+// listen uses a connection of its own, since a pooler in transaction mode loses notifications. It wakes all sessions at its
+// beginning: notifications before it are lost.
 func (s *Store) listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
 	conn, err := pgx.ConnectConfig(ctx, s.db.ListenConfig)
 	if err != nil {

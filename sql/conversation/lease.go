@@ -121,6 +121,8 @@ func (s *Store) Rest(ctx context.Context, owner sessions.ReplicaID, keys []sessi
 	return gone, err // those that rested before an error are free
 }
 
+// restLeases releases each idle session by itself, and waits neither for a lock nor for the disk. A session that is locked is no
+// longer idle, and a release that a crash loses is repeated.
 func restLeases(ctx context.Context, s *Store, owner sessions.ReplicaID, keys []sessions.Key, rest, unflushed time.Duration) ([]sessions.Key, error) {
 	rows, err := s.db.Q.LeasesIdle(ctx, s.db.Pool, &dbsqlc.LeasesIdleParams{
 		SessionKeys: textsOf(keys), Owner: string(owner), RestSeconds: rest.Seconds(), UnflushedSeconds: unflushed.Seconds(),

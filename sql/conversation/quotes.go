@@ -30,6 +30,8 @@ func (s *Store) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) 
 	return e, nil
 }
 
+// quoted finds the original of a quote: a card by its number, a message by its id. DingTalk gives no id of an answer, so that is
+// found by its time. Two answers at one time are none.
 func (s *Store) quoted(ctx context.Context, key sessions.Key, q sessions.Quote) (sessions.Event, error) {
 	if q.Card != "" {
 		if e, err := quotedCard(ctx, s, key, q.Card); !errors.Is(err, pgx.ErrNoRows) {

@@ -29,6 +29,8 @@ func (s *Scopes) PlaceOf(ctx context.Context, q sessions.PlaceQuery) (place sess
 	return place, nil
 }
 
+// placeOf reads which scope was chosen for the group, and which of the possible sessions knows the message. A change of the scope
+// must not answer a repeated delivery in another session.
 func (s *Scopes) placeOf(ctx context.Context, q sessions.PlaceQuery) (sessions.Place, error) {
 	id := pg.Clean(string(q.ID))
 	params := make([]*dbsqlc.MessagePlaceParams, len(q.Keys))

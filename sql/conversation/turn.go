@@ -133,6 +133,8 @@ func addPending(v *sessions.View, rows []dbsqlc.TurnMarkRow) error {
 	return nil
 }
 
+// addTail takes the raw events of the view. The text of a message stands once in the row, as its content, and is put back into the
+// message here.
 func addTail(v *sessions.View, tail *dbsqlc.TurnTailBatchResults) error {
 	rows, err := pg.All(tail.Query)
 	if err != nil {

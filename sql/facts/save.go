@@ -64,6 +64,8 @@ func (k *keeper) keep(ctx context.Context, drafts []memory.Draft) (memory.Receip
 	return k.receipt, nil
 }
 
+// read fetches in one statement what may concern the drafts: rows with the same text, the same key or a named id, in all their
+// scopes.
 func (k *keeper) read(ctx context.Context, drafts []memory.Draft) error {
 	// A nil slice would be NULL, which equals nothing. That suits all but places, which is never empty.
 	p := &dbsqlc.MemoriesKnownParams{MaxRows: maxCompared, RobotSessions: pg.SessionPrefix(k.robot), SourceGroups: []string{}}
@@ -112,6 +114,8 @@ func (k *keeper) shared(d memory.Draft) bool {
 
 func (k *keeper) team() place { return place{memory.ScopeTeam, string(k.robot)} }
 
+// one stores a draft, or notes that it is known. A group's draft is compared with the team's facts too, since a promoted fact may be
+// repeated or corrected in its group.
 func (k *keeper) one(ctx context.Context, d memory.Draft) error {
 	l, team := k.ledgers[place{d.Scope, d.ScopeID}], new(reconcile.Ledger)
 	inTeam := d

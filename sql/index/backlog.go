@@ -134,6 +134,8 @@ func (s *Logs) indexDue(ctx context.Context, limit int) (int, error) {
 	return n, errors.Join(failures...)
 }
 
+// indexSession indexes whole batches and leaves the rest for later: searches read the newest events unindexed. A session that was cut
+// is indexed to its end.
 func (s *Logs) indexSession(ctx context.Context, key sessions.Key, limit int) (int, error) {
 	s.mu.Lock()
 	u := s.due[key]

@@ -41,6 +41,8 @@ func (w window) stops(person sessions.UserID) bool {
 	return w.reached.Person == "" || w.reached.Person == person
 }
 
+// windows lists the counters that these askers touch, one for each limit in force. A person's tokens are counted for the shares of
+// the installation even without a limit of their own.
 func (k dayKey) windows(limits sessions.Limits, a sessions.Askers) []window {
 	var all []window
 	add := func(limit sessions.Limit, id string, bound int, person sessions.UserID) {
@@ -151,6 +153,8 @@ func (s *Store) used(ctx context.Context, all []window) (map[string]dbsqlc.Limit
 	return running, nil
 }
 
+// reached compares the counters with their limits. The share of a person depends on others, so it is computed only where it can
+// matter.
 func (s *Store) reached(ctx context.Context, k dayKey, all []window, limits sessions.Limits, a sessions.Askers) ([]sessions.Reached, error) {
 	rows, err := s.used(ctx, all)
 	if err != nil {

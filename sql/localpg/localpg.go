@@ -72,6 +72,8 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	return p, nil
 }
 
+// start takes the lock of the data before it touches anything in them: two processes must not start servers on one folder. From there
+// on a failure stops what was started.
 func (p *Server) start(ctx context.Context, dir string) (err error) {
 	if p.user, err = serverAccount(); err != nil {
 		return err

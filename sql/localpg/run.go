@@ -46,6 +46,7 @@ func (p *Server) keep(ctx context.Context, failed chan<- error) {
 	}
 }
 
+// run starts the server and waits for its end. A stop that came first wins: the check and the start share a lock.
 func (p *Server) run() error {
 	args := []string{
 		"-D", p.dir, "-k", p.sockets, "-p", portName,

@@ -64,6 +64,8 @@ func (g *Batcher[T]) next() {
 	go g.run(all)
 }
 
+// run does the work of all that still wait, under a context of its own: the first caller may give up while others need the result. A
+// panic is the error of each of them.
 func (g *Batcher[T]) run(all []*joiner[T]) {
 	defer g.next()
 	var here []*joiner[T]

@@ -59,6 +59,8 @@ func (s *Store) AddSchedule(ctx context.Context, l sessions.Lease, add sessions.
 	return convert.Schedule(&row), nil
 }
 
+// count refuses a further schedule by the bounds of the conversation and of the person. The last fifth of a conversation is for
+// people with fewer, so that one person can't use up what all share.
 func (s *Store) count(ctx context.Context, tx pgx.Tx, session *dbsqlc.Session, by sessions.UserID) error {
 	list, err := s.db.Q.SchedulesOfConversation(ctx, tx, &dbsqlc.SchedulesOfConversationParams{
 		SessionKey: string(session.SessionKey), RobotCode: session.RobotCode, ConversationID: session.ConversationID,

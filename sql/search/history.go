@@ -37,6 +37,8 @@ func (s *Store) History(ctx context.Context, key sessions.Key, q memory.LogQuery
 	return finds, nil
 }
 
+// history first reads the newest window, bounded in rows and bytes, which costs the same in a log of any length. Only if that has too few
+// finds it asks the index for older ones.
 func (s *Store) history(ctx context.Context, key sessions.Key, q memory.LogQuery) (memory.LogMatches, error) {
 	terms := termsOf(q.Words)
 	p := dbsqlc.EventsHistoryParams{

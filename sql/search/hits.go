@@ -13,6 +13,8 @@ import (
 	"ebb/sql/pg"
 )
 
+// hits reads texts only for the finds that are shown, in one statement for events and one for nicks. An event that is gone by then
+// was erased meanwhile.
 func (x *searching) hits(ctx context.Context, finds []rank.Match) ([]memory.Hit, error) {
 	finds = x.dropRepeats(finds)
 	finds = finds[:min(x.limit, len(finds))]

@@ -192,6 +192,7 @@ func (s *Store) nearMemories(ctx context.Context, r memory.Reader, v []float32, 
 
 const whyMeaning = "similar meaning"
 
+// nearEvents compares hashes after the texts are read: a vector whose text was erased or edited since must not bring it back.
 func (s *Store) nearEvents(ctx context.Context, key sessions.Key, v []float32, floor float64, limit int) ([]memory.Hit, error) {
 	found, err := s.comparer.Nearest(ctx, vectors.Place{Scopes: []string{string(key)}, Events: true}, s.meaning.embedder.Model(), v, limit)
 	if err != nil {

@@ -58,6 +58,8 @@ func (s *Store) Search(ctx context.Context, r memory.Reader, q memory.Query) ([]
 	return fuse(hits), nil
 }
 
+// byWords reads how far the log reaches, its recent speakers and the clock first: words of the question such as a name or "yesterday" are
+// understood by them.
 func (s *Store) byWords(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
 	scope, err := s.db.Q.SearchScope(ctx, s.db.Pool, &dbsqlc.SearchScopeParams{SessionKey: r.Key, Version: index.TermsVersion})
 	if err != nil {
@@ -90,6 +92,8 @@ func (s *Store) byWords(ctx context.Context, r memory.Reader, q memory.Query) ([
 	return x.hits(ctx, finds)
 }
 
+// rank reads the neighbours of the best finds and ranks once more with them. It returns more than the limit, since finds with the
+// same content fall out later.
 func (x *searching) rank(ctx context.Context) ([]rank.Match, error) {
 	if err := x.markOutdated(ctx); err != nil {
 		return nil, err
@@ -136,6 +140,8 @@ func (x *searching) events(ctx context.Context) error {
 	return nil
 }
 
+// unindexed reads what turns stored since the last indexing, within bounds: an event must be found in the turn after it. A backlog
+// over the bounds is noted for the indexer.
 func (x *searching) unindexed(ctx context.Context) error {
 	if x.scope.IndexedSeq >= x.last && len(x.scope.Again) == 0 {
 		return nil
@@ -178,6 +184,8 @@ func (s *Store) keysOf(content string) []int64 {
 	return keys
 }
 
+// said adds events by time or speaker alone, for questions such as "what did Li Na write on Monday", which share no word with their
+// answer.
 func (x *searching) said(ctx context.Context) error {
 	from, to, dated := x.query.Span()
 	if !dated {

@@ -74,6 +74,7 @@ func (x *searching) recently(f *index.Found, g *gathering, common []int, size in
 	}
 }
 
+// read takes events that are not indexed yet from memory, and the others by their stored terms: texts are not read for a ranking.
 func (x *searching) read(ctx context.Context, seqs []int64) error {
 	var stored []int64
 	for _, seq := range seqs {

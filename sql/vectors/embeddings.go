@@ -63,6 +63,8 @@ func (s *Store) Unembedded(ctx context.Context, model string, limit int) ([]memo
 	return texts, nil
 }
 
+// memoriesUnembedded goes on behind the rows that are known to be complete, so that a run over a filled table reads nothing. Rows may
+// be committed out of order: the cursor stops before one that is new or has no vector.
 func (s *Store) memoriesUnembedded(ctx context.Context, model string, limit int) ([]memory.Unembedded, error) {
 	s.embedMu.Lock()
 	after := s.embedded[model]
@@ -122,6 +124,8 @@ func (s *Store) eventsUnembedded(ctx context.Context, model string, limit int) (
 	return texts, nil
 }
 
+// sessionUnembedded moves the cursor of a session over pages without work, so that they are read once. A page with texts moves it
+// when their vectors are stored.
 func (s *Store) sessionUnembedded(
 	ctx context.Context, model string, r dbsqlc.SessionsUnembeddedRow, limit int,
 ) ([]memory.Unembedded, error) {

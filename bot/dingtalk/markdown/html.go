@@ -40,6 +40,8 @@ const (
 	maxAnchorTag = 20
 )
 
+// tag decides about one "<": links and pictures become Markdown with allowed addresses, formats stay, other elements become text. A
+// tag that is not complete in a growing text is held back (-1), since its end decides.
 func (s *sanitizer) tag(rest string, depth int) (string, int) {
 	if m := autolinked.FindStringSubmatch(rest); m != nil {
 		if mayOpen(m[1]) {

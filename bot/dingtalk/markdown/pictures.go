@@ -30,6 +30,7 @@ func (p Pictures) SafeOpen(text string) string { return p.safe(text, true) }
 
 var suspicious = regexp.MustCompile(`(?i)!\[|<[a-z/!]|\]\(|\]:|dingtalk`)
 
+// safe goes through the text outside of code blocks. Definitions are collected first: a reference may stand before its definition.
 func (p Pictures) safe(text string, open bool) string {
 	if !suspicious.MatchString(text) {
 		return text
@@ -103,6 +104,8 @@ const (
 	maxData   = 128 << 10
 )
 
+// inline copies the text up to the next mark that may begin a picture, a link or an element, and lets a function decide about it. A
+// bare "!" before a link that was rewritten would make it a picture, so it becomes a full-width one.
 func (s *sanitizer) inline(text string, depth int) string {
 	var b []byte
 	bare, line := 0, 0 // ticks before the first are text; the second begins the line
@@ -213,6 +216,8 @@ func codeSpan(rest string) (string, int) {
 	return rest[:ticks], ticks
 }
 
+// picture reads "![label]" with its target or reference. A host that is not allowed turns it into a link that shows its address:
+// DingTalk would load the picture from there, and so report who reads it.
 func (s *sanitizer) picture(rest string, depth int) (string, int) {
 	end := closingBracket(rest[1:])
 	if end < 0 {

@@ -86,6 +86,8 @@ func (r *Reactions) Acknowledge(ctx context.Context, l sessions.Lease, e session
 	go guard.Run(ctx, guard.Reaction, func() { r.set(ctx, l, e) })
 }
 
+// set reserves the call of the removal with that of the mark: a mark that can't be removed would stay. The row is stored before the
+// call, so that another replica removes it after a crash.
 func (r *Reactions) set(ctx context.Context, l sessions.Lease, e sessions.Event) {
 	log := zerolog.Ctx(ctx)
 	ctx, stop := context.WithTimeout(ctx, setTime)

@@ -38,6 +38,7 @@ func (r *Reactions) Task(sets bool) periodic.Task {
 	return periodic.Task{Interval: interval, AtOnce: true, Timeout: claimTime, Do: r.removeAnswered, Failure: "Failed to remove reactions"}
 }
 
+// removeAnswered claims marks of all sessions in small lots. It ends at once while DingTalk is down: claimed marks would only wait.
 func (r *Reactions) removeAnswered(ctx context.Context) error {
 	for range claimLimit {
 		if r.breaker.Down() {

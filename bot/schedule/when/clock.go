@@ -70,6 +70,8 @@ func (p *parser) measures(half, number string) bool {
 // groupsOfClock has the number of groups of the lists with several rules.
 var groupsOfClock = map[string]int{"clockDot": 3, "clockSpelled": 3, "clockEnglish": 2}
 
+// clockOf reads the groups of the rule that matched, which is named by its list. A time such as 8:30 may mean the evening; exact is
+// set where its form or its size rules that out.
 func clockOf(list string, m []string) (c clockTime, ok bool) {
 	number := func(words ...string) int {
 		n, known := count(strings.Join(words, ""))

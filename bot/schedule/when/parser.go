@@ -76,6 +76,8 @@ type parser struct {
 	now     time.Time // on the wall clock
 }
 
+// newParser folds the phrase character by character and keeps the place of each byte in the original, since answers quote what was
+// not understood. It stops at maxPhrase: a pasted text is no time.
 func newParser(original string, now time.Time) *parser {
 	p := &parser{bad: -1, now: wallClock(now)}
 	var b strings.Builder

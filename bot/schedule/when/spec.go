@@ -113,6 +113,8 @@ func Read(stored string) (Spec, error) {
 	return s, nil
 }
 
+// read accepts the three forms that String writes, and nothing else: a row that was changed by hand is an error, and no reminder at a
+// wrong time.
 func read(stored string) (Spec, error) {
 	if rest, ok := strings.CutPrefix(stored, "CRON_TZ="); ok {
 		zone, expr, _ := strings.Cut(rest, " ")

@@ -69,6 +69,7 @@ func (w language) once(t time.Time) string {
 	return t.Format("Monday, 2 January 2006") + w.at + clockWords(t)
 }
 
+// interval says a repetition by the calendar with its day and time, and one by hours without: those are counted from the first time.
 func (w language) interval(s Spec) string {
 	t := s.first()
 	var words string
@@ -162,6 +163,7 @@ func (w language) choose(chinese, english string) string {
 	return english
 }
 
+// daysOfWeek returns false for a combination that no short phrase says; the caller then shows the expression itself.
 func (w language) daysOfWeek(c cron) (string, bool) {
 	var nth []string
 	for day, set := range c.weekday.nth {

@@ -39,6 +39,8 @@ func policyOf(inForce func() *config.Config) func(sessions.Session) compaction.S
 	}
 }
 
+// openConsole gives pages and actions different stores: pages read through connections of their own, so that a slow page never takes
+// one from a turn. Values that a reload may change are functions.
 func (g *gateway) openConsole() (http.Handler, error) {
 	lists, reads, policy := g.store.Pages(), g.store.ForPages(), policyOf(g.inForce.Load)
 	cfg := console.Config{

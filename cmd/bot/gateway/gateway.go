@@ -127,6 +127,8 @@ func buildInfo(version string) prometheus.Collector {
 	return info
 }
 
+// open builds the parts in the order in which they need each other. A failure closes those that are open: a private PostgreSQL must
+// not stay behind.
 func open(ctx context.Context, cfg *config.Config, registry *prometheus.Registry, address string, o Options) (*gateway, error) {
 	loc, err := time.LoadLocation(cfg.Agent.Timezone)
 	if err != nil {
@@ -245,6 +247,8 @@ func (g *gateway) openDingTalk() (*dingtalk.Transport, error) {
 	return dingtalk.New(c)
 }
 
+// openBot is the one place that knows all parts. A transport of the options is a terminal: it has no DingTalk, no robot, no limits
+// and no access rules.
 func (g *gateway) openBot(o Options) error {
 	var err error
 	var background []periodic.Task

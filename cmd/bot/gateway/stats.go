@@ -6,6 +6,7 @@ import (
 	"ebb/bot/dingtalk"
 )
 
+// registerStats reads the counters of the transport at each scrape: the transport knows nothing of Prometheus.
 func registerStats(r prometheus.Registerer, t *dingtalk.Transport) {
 	count := func(name, help string, f func(dingtalk.Stats) int64) {
 		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "ebb", Subsystem: "dingtalk", Name: name, Help: help},
