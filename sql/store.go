@@ -64,16 +64,29 @@ type Options struct {
 }
 
 type (
+	inboxes       = conversation.Inbox
+	turns         = conversation.Turns
+	states        = conversation.Sessions
+	outboxes      = conversation.Outbox
+	leases        = conversation.Leases
+	replicas      = conversation.Replicas
+	accounts      = conversation.Restarts
+	marks         = conversation.Withheld
+	replyCards    = conversation.Cards
+	groupScopes   = conversation.Scopes
+	compactionLog = compactions.Store
+	jobs          = compactions.Jobs
+	requests      = compactions.Requests
 	costs         = spend.Store
 	callCounts    = calls.Store
 	limitCounts   = limits.Store
 	expiries      = retention.Store
-	conversations = conversation.Store
-	replyCards    = conversation.Cards
 	timetable     = schedules.Store
-	groupScopes   = conversation.Scopes
-	compactionLog = compactions.Store
 	factStores    = facts.Store
+	flushes       = facts.Flushes
+	digests       = facts.Digests
+	factUpkeep    = facts.Upkeep
+	factRights    = facts.Rights
 	vectorStores  = vectors.Store
 	indexes       = index.Store
 	searches      = search.Store
@@ -86,16 +99,29 @@ type Store struct {
 	db    *pg.DB
 	pages *Store // over the connections of the console; nil there
 
+	*inboxes
+	*turns
+	*states
+	*outboxes
+	*leases
+	*replicas
+	*accounts
+	*marks
+	*replyCards
+	*groupScopes
+	*compactionLog
+	*jobs
+	*requests
 	*costs
 	*callCounts
 	*limitCounts
 	*expiries
-	*conversations
-	*replyCards
 	*timetable
-	*groupScopes
-	*compactionLog
 	*factStores
+	*flushes
+	*digests
+	*factUpkeep
+	*factRights
 	*vectorStores
 	*indexes
 	*searches
@@ -123,11 +149,17 @@ func compose(db *pg.DB, logs *index.Logs, o Options) *Store {
 	location := cmp.Or(o.Location, time.UTC)
 	people, compare := identity.New(db), vectors.NewComparer(db)
 	reader := facts.NewReader(db, people, location)
-	talks := conversation.New(db, people, logs)
+	inbox, kept := conversation.NewInbox(db, people), facts.New(db, people, reader)
 	return &Store{
-		db: db, costs: spend.New(db), callCounts: calls.New(db), limitCounts: limits.New(db), expiries: retention.New(db, people, logs), conversations: talks,
-		timetable: schedules.New(db, talks), replyCards: conversation.NewCards(db), groupScopes: conversation.NewScopes(db),
-		compactionLog: compactions.New(db), factStores: facts.New(db, people, reader),
+		db:      db,
+		inboxes: inbox, turns: conversation.NewTurns(db, logs), states: conversation.NewSessions(db), outboxes: conversation.NewOutbox(db),
+		leases: conversation.NewLeases(db), replicas: conversation.NewReplicas(db), accounts: conversation.NewRestarts(db),
+		marks: conversation.NewWithheld(db), replyCards: conversation.NewCards(db), groupScopes: conversation.NewScopes(db),
+		compactionLog: compactions.New(db), jobs: compactions.NewJobs(db), requests: compactions.NewRequests(db),
+		costs: spend.New(db), callCounts: calls.New(db), limitCounts: limits.New(db), expiries: retention.New(db, people, logs),
+		timetable:  schedules.New(db, inbox),
+		factStores: kept, flushes: facts.NewFlushes(db), digests: facts.NewDigests(db), factUpkeep: facts.NewUpkeep(db),
+		factRights:   facts.NewRights(db, people, kept),
 		vectorStores: vectors.New(db), indexes: index.New(db, logs),
 		searches: search.New(db, people, reader, compare, logs, search.Options{
 			Location: location, Embedder: o.Embedder, EmbedWeight: o.EmbedWeight,
@@ -155,12 +187,14 @@ func (s *Store) SweepEvery() time.Duration {
 func (s *Store) ForPages() *Store { return s.pages }
 
 // Pages returns the paged lists, logins and audit of the console, over its connections.
-func (s *Store) Pages() *console.Store {
-	return console.New(s.pages.db, identity.New(s.pages.db), s.pages)
-}
+func (s *Store) Pages() *console.Store { return s.pages.Audit() }
 
 // Audit returns the record of actions in chats and on the command line. They wait for no page of the console.
-func (s *Store) Audit() *console.Store { return console.New(s.db, identity.New(s.db), s) }
+func (s *Store) Audit() *console.Store {
+	return console.New(s.db, identity.New(s.db), console.Sources{
+		Sessions: s.states, Compactions: s.compactionLog, Flushes: s.flushes, Facts: s.factStores, Rights: s.factRights, Costs: s.costs, Lists: s.lists,
+	})
+}
 
 // Close waits for connections in use.
 func (s *Store) Close() { s.db.Close() }

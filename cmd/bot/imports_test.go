@@ -85,7 +85,7 @@ var importRules = []struct {
 	{"bot/schedule", []string{"bot/schedule/when", "bot/wording", "sessions", "sessions/*"}},
 	{"bot/tools/mcp", []string{"bot/llm", "bot/chat", "sessions", "sessions/*"}},
 	{"bot/tools", []string{"bot/llm", "bot/chat", "bot/schedule", "bot/schedule/when", "memory", "memory/*", "sessions", "sessions/*"}},
-	{"sql/console", []string{"sessions", "memory", "memory/pages", "sql/admin", "sql/convert", "sql/dbsqlc", "sql/facts", "sql/identity", "sql/pg", "sql/spend"}},
+	{"sql/console", []string{"sessions", "memory", "memory/pages", "sql/admin", "sql/compactions", "sql/conversation", "sql/convert", "sql/dbsqlc", "sql/facts", "sql/identity", "sql/pg", "sql/spend"}},
 	{"sql", []string{"memory/pages", "sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "sql/*"}},
 	{"sql/dbsqlc", []string{"sessions", "memory"}},
 	{"sql/localpg", nil},
@@ -113,7 +113,7 @@ var importRules = []struct {
 	{"cmd/lab/rig", nil},
 	{"cmd/lab/local", []string{"bot", "bot/chat", "sql", "sql/localpg"}},
 	{"cmd/lab/*", []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "bot", "bot/*", "sql", "sql/*", "cmd/bot/gateway", "cmd/lab/local", "cmd/lab/rig", "cmd/lab/replay"}},
-	{"cmd/bot", []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "bot", "bot/*", "bot/dingtalk/calls", "sql", "sql/admin", "sql/citus", "sql/facts", "sql/pg", "sql/spend", "sql/localpg", "cmd/bot/*"}},
+	{"cmd/bot", []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "bot", "bot/*", "bot/dingtalk/calls", "sql", "sql/admin", "sql/citus", "sql/compactions", "sql/facts", "sql/pg", "sql/spend", "sql/localpg", "cmd/bot/*"}},
 }
 
 // owners maps a third-party package, and those below it, to the packages that alone may import it.

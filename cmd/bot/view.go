@@ -13,7 +13,7 @@ import (
 
 	"ebb/bot/rows"
 	"ebb/sessions"
-	"ebb/sql/admin"
+	"ebb/sql/compactions"
 	"ebb/sql/facts"
 )
 
@@ -53,7 +53,7 @@ func receiptLine(r rows.Receipt) string {
 	return out.String()
 }
 
-func viewCompaction(e sessions.LogEntry, end admin.CompactionEnd) rows.Compaction {
+func viewCompaction(e sessions.LogEntry, end compactions.End) rows.Compaction {
 	v := rows.OfCompaction(e)
 	if v.SummaryID = end.SummaryID; end.Erased {
 		v.UndoneAt, v.ErasedAt = time.Time{}, v.UndoneAt

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ebb/sessions"
-	"ebb/sql/admin"
+	"ebb/sql/compactions"
 )
 
 // attempt is a row of the compaction log with something to say in every place.
@@ -26,7 +26,7 @@ func TestShowCompaction(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	at := clock{time.FixedZone("Asia/Shanghai", 8*3600)}
-	if err := showCompaction(&out, viewCompaction(attempt(), admin.CompactionEnd{}), at, "CNY", false); err != nil {
+	if err := showCompaction(&out, viewCompaction(attempt(), compactions.End{}), at, "CNY", false); err != nil {
 		t.Fatal(err)
 	}
 	rows := map[string]string{}
@@ -47,7 +47,7 @@ func TestShowCompaction(t *testing.T) {
 	if _, there := rows["mended without a model"]; there {
 		t.Errorf("what did not happen is shown:\n%s", out.String())
 	}
-	if got := outcomeOf(viewCompaction(attempt(), admin.CompactionEnd{})); got != "committed, undone" {
+	if got := outcomeOf(viewCompaction(attempt(), compactions.End{})); got != "committed, undone" {
 		t.Errorf("a list says %q of one that was undone", got)
 	}
 	if rows := auditRows("not JSON"); len(rows) != 1 || rows[0][1] != "not JSON" {
@@ -60,7 +60,7 @@ func TestShowCompactionEnds(t *testing.T) {
 	t.Parallel()
 	e := attempt()
 	e.TokensBefore, e.TokensAfter = 4000, 9000
-	view := viewCompaction(e, admin.CompactionEnd{SummaryID: 12, Erased: true})
+	view := viewCompaction(e, compactions.End{SummaryID: 12, Erased: true})
 	view.Summary = "第一行\n第二行"
 	var out bytes.Buffer
 	if err := showCompaction(&out, view, clock{time.UTC}, "CNY", false); err != nil {

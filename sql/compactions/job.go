@@ -15,8 +15,14 @@ import (
 	"ebb/sql/spend"
 )
 
+// Jobs keeps running compactions, so that a crash does not lose their cost.
+type Jobs struct{ db *pg.DB }
+
+// NewJobs returns the jobs of a database.
+func NewJobs(db *pg.DB) *Jobs { return &Jobs{db} }
+
 // OpenJob implements sessions.Store.
-func (s *Store) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (sessions.Source, error) {
+func (s *Jobs) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (sessions.Source, error) {
 	var src sessions.Source
 	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
 		if err := within(row, j.Gen, j.From, j.Through); err != nil {
@@ -48,7 +54,7 @@ func (s *Store) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (
 
 // source reads a job's events as they were said. Their hash covers the log's own bodies, independent of later changes
 // to others.
-func (s *Store) source(ctx context.Context, tx pgx.Tx, key sessions.Key, j sessions.Job) (sessions.Source, error) {
+func (s *Jobs) source(ctx context.Context, tx pgx.Tx, key sessions.Key, j sessions.Job) (sessions.Source, error) {
 	var src sessions.Source
 	rows, err := s.db.Q.EventsSource(ctx, tx, &dbsqlc.EventsSourceParams{SessionKey: key, AfterSeq: j.From, ThroughSeq: j.Through})
 	if err != nil {
@@ -79,7 +85,7 @@ func (s *Store) source(ctx context.Context, tx pgx.Tx, key sessions.Key, j sessi
 }
 
 // StageJob implements sessions.Store.
-func (s *Store) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte, paid sessions.Spending) error {
+func (s *Jobs) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte, paid sessions.Spending) error {
 	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) error {
 		n, err := s.db.Q.JobStage(ctx, tx, &dbsqlc.JobStageParams{
 			SessionKey: l.Key, Gen: j.Gen, FromSeq: j.From, ThroughSeq: j.Through, Version: pg.Clean(j.Version), Staged: staged,
@@ -96,7 +102,7 @@ func (s *Store) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, 
 }
 
 // MarkUpkeep implements sessions.Store.
-func (s *Store) MarkUpkeep(ctx context.Context, l sessions.Lease, limit time.Duration) error {
+func (s *Jobs) MarkUpkeep(ctx context.Context, l sessions.Lease, limit time.Duration) error {
 	n, err := s.db.Q.UpkeepMark(ctx, s.db.Pool, &dbsqlc.UpkeepMarkParams{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, LimitSeconds: limit.Seconds(),
 	})
@@ -107,7 +113,7 @@ func (s *Store) MarkUpkeep(ctx context.Context, l sessions.Lease, limit time.Dur
 }
 
 // Job implements sessions.Store.
-func (s *Store) Job(ctx context.Context, key sessions.Key) (sessions.Job, error) {
+func (s *Jobs) Job(ctx context.Context, key sessions.Key) (sessions.Job, error) {
 	row, err := s.db.Q.JobFind(ctx, s.db.Pool, key)
 	if err != nil {
 		return sessions.Job{}, fmt.Errorf("reading the compaction under way: %w", pg.AsNotFound(err))

@@ -12,8 +12,14 @@ import (
 	"ebb/sql/pg"
 )
 
+// Requests keeps compactions that operators requested.
+type Requests struct{ db *pg.DB }
+
+// NewRequests returns the requests of a database.
+func NewRequests(db *pg.DB) *Requests { return &Requests{db} }
+
 // RequestCompaction returns [sessions.ErrConflict] while a request waits or runs.
-func (s *Store) RequestCompaction(ctx context.Context, r sessions.CompactionRequest) error {
+func (s *Requests) RequestCompaction(ctx context.Context, r sessions.CompactionRequest) error {
 	n, err := s.db.Q.CompactionRequest(ctx, s.db.Pool, &dbsqlc.CompactionRequestParams{SessionKey: r.Key, Settings: pg.Clean(r.Settings), Focus: pg.Clean(r.Focus), RequestedBy: pg.Clean(r.RequestedBy)})
 	if err := pg.Require(n, err, sessions.ErrConflict); err != nil {
 		return fmt.Errorf("requesting a compaction: %w", err)
@@ -22,7 +28,7 @@ func (s *Store) RequestCompaction(ctx context.Context, r sessions.CompactionRequ
 }
 
 // CompactionRequested returns the request of a session that waits or runs.
-func (s *Store) CompactionRequested(ctx context.Context, key sessions.Key) (r sessions.CompactionRequest, ok bool, err error) {
+func (s *Requests) CompactionRequested(ctx context.Context, key sessions.Key) (r sessions.CompactionRequest, ok bool, err error) {
 	row, err := s.db.Q.CompactionRequestFind(ctx, s.db.Pool, key)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return r, false, nil
@@ -34,7 +40,7 @@ func (s *Store) CompactionRequested(ctx context.Context, key sessions.Key) (r se
 }
 
 // CompactionRequests implements sessions.CompactionRequests.
-func (s *Store) CompactionRequests(ctx context.Context, owner sessions.ReplicaID, limit int) ([]sessions.CompactionRequest, error) {
+func (s *Requests) CompactionRequests(ctx context.Context, owner sessions.ReplicaID, limit int) ([]sessions.CompactionRequest, error) {
 	rows, err := s.db.Q.CompactionRequestsDue(ctx, s.db.Pool, &dbsqlc.CompactionRequestsDueParams{
 		Owner: string(owner), TtlSeconds: s.db.TTL.Seconds(), MaxRows: pg.Clamp(limit),
 	})
@@ -49,7 +55,7 @@ func (s *Store) CompactionRequests(ctx context.Context, owner sessions.ReplicaID
 }
 
 // StartRequest implements sessions.CompactionRequests.
-func (s *Store) StartRequest(ctx context.Context, l sessions.Lease) (int, error) {
+func (s *Requests) StartRequest(ctx context.Context, l sessions.Lease) (int, error) {
 	n, err := s.db.Q.CompactionRequestStart(ctx, s.db.Pool, &dbsqlc.CompactionRequestStartParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term})
 	if errors.Is(err, pgx.ErrNoRows) {
 		if _, err = s.db.Q.CompactionRequestFind(ctx, s.db.Pool, l.Key); err == nil {
@@ -63,7 +69,7 @@ func (s *Store) StartRequest(ctx context.Context, l sessions.Lease) (int, error)
 }
 
 // ReturnRequest implements sessions.CompactionRequests.
-func (s *Store) ReturnRequest(ctx context.Context, l sessions.Lease, attempt int) error {
+func (s *Requests) ReturnRequest(ctx context.Context, l sessions.Lease, attempt int) error {
 	if err := s.db.Q.CompactionRequestReturn(ctx, s.db.Pool, &dbsqlc.CompactionRequestReturnParams{
 		SessionKey: l.Key, Owner: string(l.Owner), Attempt: pg.Clamp(attempt),
 	}); err != nil {
@@ -73,21 +79,11 @@ func (s *Store) ReturnRequest(ctx context.Context, l sessions.Lease, attempt int
 }
 
 // EndRequest implements sessions.CompactionRequests.
-func (s *Store) EndRequest(ctx context.Context, l sessions.Lease, attempt int) error {
+func (s *Requests) EndRequest(ctx context.Context, l sessions.Lease, attempt int) error {
 	if err := s.db.Q.CompactionRequestEnd(ctx, s.db.Pool, &dbsqlc.CompactionRequestEndParams{
 		SessionKey: l.Key, Owner: string(l.Owner), Attempt: pg.Clamp(attempt),
 	}); err != nil {
 		return fmt.Errorf("ending the requested compaction: %w", err)
-	}
-	return nil
-}
-
-// RetryDebt ends the pause of an owed flush: the background repeats it at its next check. It returns
-// [sessions.ErrNotFound] for a session that owes none.
-func (s *Store) RetryDebt(ctx context.Context, key sessions.Key) error {
-	n, err := s.db.Q.DebtRetry(ctx, s.db.Pool, key)
-	if err := pg.Require(n, err, sessions.ErrNotFound); err != nil {
-		return fmt.Errorf("retrying the owed flush: %w", err)
 	}
 	return nil
 }

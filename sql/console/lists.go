@@ -10,10 +10,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"ebb/memory"
 	"ebb/memory/pages"
 	"ebb/sessions"
 	"ebb/sql/admin"
+	"ebb/sql/compactions"
+	"ebb/sql/conversation"
 	"ebb/sql/convert"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/facts"
@@ -28,29 +29,26 @@ var (
 	_ pages.Audit  = (*Store)(nil)
 )
 
-// Lists are the stores whose rows the pages show.
-type Lists interface {
-	Compaction(ctx context.Context, id int64) (sessions.LogEntry, error)
-	CompactionEnds(ctx context.Context, ids []int64) (map[int64]admin.CompactionEnd, error)
-	CompactionFlushes(ctx context.Context, key sessions.Key, id int64) ([]facts.FlushReceipt, error)
-	Costs(ctx context.Context, only []sessions.Key, since time.Time, by spend.CostsBy) ([]spend.Cost, error)
-	DeadLetters(ctx context.Context, only []sessions.Key, limit int) ([]sessions.Event, error)
-	Debts(ctx context.Context, only []sessions.Key, limit int) ([]admin.Debt, error)
-	MemoryByID(ctx context.Context, id int64) (m memory.Memory, chain []memory.Memory, err error)
-	People(ctx context.Context, robot sessions.RobotCode, group sessions.Key, name string) ([]memory.Person, error)
-	Session(ctx context.Context, key sessions.Key) (sessions.Session, error)
-	Summary(ctx context.Context, key sessions.Key, id int64) (sessions.Summary, error)
+// Sources are the stores whose rows the pages show.
+type Sources struct {
+	Sessions    *conversation.Sessions
+	Compactions *compactions.Store
+	Flushes     *facts.Flushes
+	Facts       *facts.Store
+	Rights      *facts.Rights
+	Costs       *spend.Store
+	Lists       *admin.Store
 }
 
 // Store implements the ports of package pages.
 type Store struct {
 	db    *pg.DB
 	names *identity.Store
-	lists Lists
+	from  Sources
 }
 
 // New returns the pages of a database.
-func New(db *pg.DB, names *identity.Store, lists Lists) *Store { return &Store{db, names, lists} }
+func New(db *pg.DB, names *identity.Store, from Sources) *Store { return &Store{db, names, from} }
 
 // newest is the place before the first row of a list.
 var newest = pages.Place{At: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), Key: "\U0010FFFF", ID: math.MaxInt64}

@@ -293,7 +293,7 @@ func (s *Store) peopleLike(ctx context.Context, part string, p pages.Page) ([]pa
 		}
 	}
 	if p.Cursor == "" {
-		found, err := s.lists.People(ctx, "", "", pg.Clean(part))
+		found, err := s.from.Rights.People(ctx, "", "", pg.Clean(part))
 		if err != nil {
 			return nil, "", err
 		}

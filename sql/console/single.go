@@ -21,7 +21,7 @@ import (
 
 // Attempt implements pages.Lists.
 func (s *Store) Attempt(ctx context.Context, key sessions.Key, id int64) (pages.Attempt, error) {
-	entry, err := s.lists.Compaction(ctx, id)
+	entry, err := s.from.Compactions.Compaction(ctx, id)
 	if err == nil && entry.Key != key {
 		err = fmt.Errorf("reading compaction %d: %w", id, sessions.ErrNotFound)
 	}
@@ -29,18 +29,18 @@ func (s *Store) Attempt(ctx context.Context, key sessions.Key, id int64) (pages.
 		return pages.Attempt{}, err
 	}
 	a := pages.Attempt{CompactionRow: pages.CompactionRow{LogEntry: entry}}
-	session, err := s.lists.Session(ctx, key)
+	session, err := s.from.Sessions.Session(ctx, key)
 	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
 		return pages.Attempt{}, err
 	}
 	a.Title, a.Private = session.Title, session.ConversationType != sessions.Group
-	ends, err := s.lists.CompactionEnds(ctx, []int64{id})
+	ends, err := s.from.Compactions.CompactionEnds(ctx, []int64{id})
 	if err != nil {
 		return pages.Attempt{}, err
 	}
 	a.SummaryID, a.Erased = ends[id].SummaryID, ends[id].Erased
 	if a.SummaryID > 0 {
-		summary, err := s.lists.Summary(ctx, key, a.SummaryID)
+		summary, err := s.from.Compactions.Summary(ctx, key, a.SummaryID)
 		if err != nil && !errors.Is(err, sessions.ErrNotFound) {
 			return pages.Attempt{}, err
 		}
@@ -51,7 +51,7 @@ func (s *Store) Attempt(ctx context.Context, key sessions.Key, id int64) (pages.
 		return pages.Attempt{}, err
 	}
 	a.CompactionRow = named[0]
-	receipts, err := s.lists.CompactionFlushes(ctx, key, id)
+	receipts, err := s.from.Flushes.CompactionFlushes(ctx, key, id)
 	if err != nil {
 		return pages.Attempt{}, err
 	}
@@ -138,12 +138,12 @@ func (s *Store) Memories(ctx context.Context, f pages.MemoryFilter, p pages.Page
 
 // Memory implements pages.Lists.
 func (s *Store) Memory(ctx context.Context, id int64) (memory.Memory, []memory.Memory, error) {
-	return s.lists.MemoryByID(ctx, id)
+	return s.from.Facts.MemoryByID(ctx, id)
 }
 
 // Session implements pages.Lists.
 func (s *Store) Session(ctx context.Context, key sessions.Key) (sessions.Session, error) {
-	return s.lists.Session(ctx, key)
+	return s.from.Sessions.Session(ctx, key)
 }
 
 // Work implements pages.Lists.
@@ -180,7 +180,7 @@ func (s *Store) Work(ctx context.Context, key sessions.Key) (pages.Work, error) 
 
 // Costs implements pages.Lists.
 func (s *Store) Costs(ctx context.Context, only []sessions.Key, since time.Time, bySession bool) ([]pages.Cost, error) {
-	rows, err := s.lists.Costs(ctx, only, since, spend.CostsBy{Session: bySession, Day: !bySession})
+	rows, err := s.from.Costs.Costs(ctx, only, since, spend.CostsBy{Session: bySession, Day: !bySession})
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func (s *Store) Costs(ctx context.Context, only []sessions.Key, since time.Time,
 
 // Debts implements pages.Lists.
 func (s *Store) Debts(ctx context.Context, only []sessions.Key, limit int) ([]pages.Debt, error) {
-	rows, err := s.lists.Debts(ctx, only, limit)
+	rows, err := s.from.Lists.Debts(ctx, only, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ func (s *Store) Debts(ctx context.Context, only []sessions.Key, limit int) ([]pa
 
 // DeadLetters implements pages.Lists.
 func (s *Store) DeadLetters(ctx context.Context, only []sessions.Key, limit int) ([]sessions.Event, error) {
-	return s.lists.DeadLetters(ctx, only, limit)
+	return s.from.Lists.DeadLetters(ctx, only, limit)
 }
 
 // Restarts implements pages.Lists.

@@ -17,18 +17,18 @@ import (
 )
 
 // Accept implements sessions.Inbox.
-func (s *Store) Accept(ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message) (sessions.Accepted, error) {
+func (s *Inbox) Accept(ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message) (sessions.Accepted, error) {
 	return s.AcceptHere(ctx, owner, key, m, sessions.PlaceQuery{})
 }
 
 // AcceptHere implements sessions.Inbox, repeated by [pg.DB.RetryWhileDown]. A message that an earlier try stored counts as
 // new when the answer to that try was lost, since its caller received nothing.
-func (s *Store) AcceptHere(
+func (s *Inbox) AcceptHere(
 	ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message, q sessions.PlaceQuery,
 ) (a sessions.Accepted, err error) {
 	lost := false
 	err = s.db.RetryWhileDown(ctx, func() (err error) {
-		one, err := newAcceptance(s, owner, key, m)
+		one, err := newAcceptance(s.db, owner, key, m)
 		if err != nil {
 			return err
 		}
@@ -45,11 +45,11 @@ func (s *Store) AcceptHere(
 	return a, nil
 }
 
-// AcceptIn is one try of [Store.Accept], in a transaction of the caller.
-func (s *Store) AcceptIn(
+// AcceptIn is one try of [Inbox.Accept], in a transaction of the caller.
+func (s *Inbox) AcceptIn(
 	ctx context.Context, tx pgx.Tx, owner sessions.ReplicaID, key sessions.Key, m sessions.Message,
 ) (a sessions.Accepted, err error) {
-	one, err := newAcceptance(s, owner, key, m)
+	one, err := newAcceptance(s.db, owner, key, m)
 	if err != nil {
 		return sessions.Accepted{}, err
 	}
@@ -63,7 +63,7 @@ func (s *Store) AcceptIn(
 
 // acceptance is a try to store a message.
 type acceptance struct {
-	*Store
+	db    *pg.DB
 	tx    pgx.Tx // nil: it has transactions of its own
 	owner sessions.ReplicaID
 	key   sessions.Key
@@ -75,7 +75,7 @@ type acceptance struct {
 	stored  bool                       // by this try
 }
 
-func newAcceptance(s *Store, owner sessions.ReplicaID, key sessions.Key, m sessions.Message) (*acceptance, error) {
+func newAcceptance(db *pg.DB, owner sessions.ReplicaID, key sessions.Key, m sessions.Message) (*acceptance, error) {
 	id := pg.Clean(string(m.ID))
 	if id == "" {
 		return nil, fmt.Errorf("it has no id to know it by: %w", sessions.ErrRefused)
@@ -86,10 +86,10 @@ func newAcceptance(s *Store, owner sessions.ReplicaID, key sessions.Key, m sessi
 	}
 	robot := sessions.RobotCode(pg.Clean(string(m.RobotCode)))
 	return &acceptance{
-		Store: s, owner: owner, key: key,
+		db: db, owner: owner, key: key,
 		message: &dbsqlc.MessageAddParams{
 			SessionKey: key, MsgID: id, Content: pg.Clean(m.Text), Message: message,
-			SenderID: sessions.UserID(pg.Clean(string(m.SenderID))), SenderNick: pg.Clean(m.SenderNick), SentAt: sentAt(m, s.db.Clock.Now()),
+			SenderID: sessions.UserID(pg.Clean(string(m.SenderID))), SenderNick: pg.Clean(m.SenderNick), SentAt: sentAt(m, db.Clock.Now()),
 		},
 		session: &dbsqlc.SessionAddParams{
 			SessionKey: key, RobotCode: robot, ConversationID: sessions.ConversationID(pg.Clean(string(m.ConversationID))),
@@ -277,7 +277,7 @@ func (a *acceptance) complete(
 		}
 		next, clashes, err := a.add(ctx, event, m)
 		if m.session && pg.IsCode(err, pg.DivisionByZero) { // an outsider deleted the session's row
-			if _, err := a.Revive(ctx, nil); err != nil {
+			if _, err := revive(ctx, a.db, nil); err != nil {
 				return nil, false, err
 			}
 			m.session = false

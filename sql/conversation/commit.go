@@ -18,7 +18,7 @@ import (
 
 // Commit implements sessions.Store. After an error other than sessions.ErrLeaseLost and ErrConflict the turn may be
 // committed and only the answer lost. A repeated commit then returns ErrConflict.
-func (s *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
+func (s *Turns) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
 	c, err := s.commit(ctx, l, t)
 	if err != nil {
 		return sessions.Committed{}, fmt.Errorf("committing a turn: %w", pg.AsRefused(err))
@@ -26,7 +26,7 @@ func (s *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 	return c, nil
 }
 
-func (s *Store) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
+func (s *Turns) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
 	w, err := writesOf(l, t)
 	if err != nil {
 		return sessions.Committed{}, err
@@ -45,7 +45,7 @@ func (s *Store) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 			c, err = w.send(ctx, s.db)
 		}
 	case errors.Is(err, pgx.ErrNoRows): // another owner, or an outsider deleted the session's row
-		if _, err = s.Revive(ctx, []sessions.Lease{l}); err == nil {
+		if _, err = revive(ctx, s.db, []sessions.Lease{l}); err == nil {
 			c, err = w.send(ctx, s.db)
 		}
 	}

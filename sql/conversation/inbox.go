@@ -14,20 +14,34 @@ import (
 	"ebb/sessions"
 	"ebb/sql/convert"
 	"ebb/sql/dbsqlc"
+	"ebb/sql/identity"
 	"ebb/sql/pg"
 )
 
+// Inbox makes messages durable.
+type Inbox struct {
+	db         *pg.DB
+	identities *identity.Store
+}
+
+// NewInbox returns the inbox of a database.
+func NewInbox(db *pg.DB, identities *identity.Store) *Inbox { return &Inbox{db, identities} }
+
 // Revive implements sessions.Inbox. Each session has a transaction of its own.
-func (s *Store) Revive(ctx context.Context, under []sessions.Lease) ([]sessions.Key, error) {
-	turns, err := revive(ctx, s, under)
+func (s *Inbox) Revive(ctx context.Context, under []sessions.Lease) ([]sessions.Key, error) {
+	return revive(ctx, s.db, under)
+}
+
+func revive(ctx context.Context, db *pg.DB, under []sessions.Lease) ([]sessions.Key, error) {
+	turns, err := reviveEach(ctx, db, under)
 	if err != nil {
 		return nil, fmt.Errorf("reviving deleted sessions: %w", err)
 	}
 	return turns, nil
 }
 
-func revive(ctx context.Context, s *Store, under []sessions.Lease) ([]sessions.Key, error) {
-	rows, err := s.db.Q.SessionsMissing(ctx, s.db.Pool)
+func reviveEach(ctx context.Context, db *pg.DB, under []sessions.Lease) ([]sessions.Key, error) {
+	rows, err := db.Q.SessionsMissing(ctx, db.Pool)
 	if err != nil {
 		return nil, err
 	}
@@ -48,8 +62,8 @@ func revive(ctx context.Context, s *Store, under []sessions.Lease) ([]sessions.K
 				r.Owner, r.Term = string(under[i].Owner), row.Term
 			}
 		}
-		p := s.db.Pool.Pipeline()
-		s.db.ReviveUnder(ctx, p, r)
+		p := db.Pool.Pipeline()
+		db.ReviveUnder(ctx, p, r)
 		if err := p.Send(ctx); err != nil {
 			return nil, err
 		}
@@ -59,7 +73,7 @@ func revive(ctx context.Context, s *Store, under []sessions.Lease) ([]sessions.K
 
 // Waiting implements sessions.Inbox. Each replica calls it all the time, so it also ends stalled transactions, which messages may wait
 // for. Without that look the sweep goes on.
-func (s *Store) Waiting(ctx context.Context, owner sessions.ReplicaID, limit int) ([]sessions.Key, error) {
+func (s *Inbox) Waiting(ctx context.Context, owner sessions.ReplicaID, limit int) ([]sessions.Key, error) {
 	if err := s.db.EndStalled(ctx); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Looking for stalled transactions failed")
 	}
@@ -77,7 +91,7 @@ const listenCheck = 15 * time.Second
 
 // Listen implements sessions.Inbox. It calls wake with the empty key once it listens, since earlier notifications were
 // missed.
-func (s *Store) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
+func (s *Inbox) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
 	err := s.listen(ctx, owner, wake)
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // ctx ended it
@@ -87,7 +101,7 @@ func (s *Store) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(
 
 // listen uses a connection of its own, since a pooler in transaction mode loses notifications. It wakes all sessions at its
 // beginning: notifications before it are lost.
-func (s *Store) listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
+func (s *Inbox) listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
 	conn, err := pgx.ConnectConfig(ctx, s.db.ListenConfig)
 	if err != nil {
 		return err
@@ -135,7 +149,7 @@ func nextNotification(ctx context.Context, q *dbsqlc.Queries, conn *pgx.Conn) (*
 }
 
 // LearnIDs implements sessions.Inbox, repeated by [pg.DB.RetryWhileDown].
-func (s *Store) LearnIDs(ctx context.Context, m sessions.Message) error {
+func (s *Inbox) LearnIDs(ctx context.Context, m sessions.Message) error {
 	if m.EncryptedID == "" || m.StaffID == "" {
 		return nil
 	}
@@ -147,7 +161,7 @@ func (s *Store) LearnIDs(ctx context.Context, m sessions.Message) error {
 }
 
 // LinkedIDs implements sessions.Inbox, repeated by [pg.DB.RetryWhileDown].
-func (s *Store) LinkedIDs(ctx context.Context, robot sessions.RobotCode, id sessions.UserID) (linked []sessions.UserID, err error) {
+func (s *Inbox) LinkedIDs(ctx context.Context, robot sessions.RobotCode, id sessions.UserID) (linked []sessions.UserID, err error) {
 	err = s.db.RetryWhileDown(ctx, func() (err error) {
 		linked, err = s.identities.Linked(ctx, robot, id)
 		return err
@@ -159,7 +173,7 @@ func (s *Store) LinkedIDs(ctx context.Context, robot sessions.RobotCode, id sess
 }
 
 // Pending implements sessions.Inbox.
-func (s *Store) Pending(ctx context.Context, key sessions.Key, limit int) ([]sessions.Event, error) {
+func (s *Inbox) Pending(ctx context.Context, key sessions.Key, limit int) ([]sessions.Event, error) {
 	rows, err := s.db.Q.MessagesPending(ctx, s.db.Pool, &dbsqlc.MessagesPendingParams{
 		SessionKey: key, MaxChars: sessions.MaxPeek, MaxMessages: pg.Clamp(limit),
 	})

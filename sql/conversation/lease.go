@@ -3,12 +3,10 @@ package conversation
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/rs/zerolog"
 
 	"ebb/sessions"
@@ -16,8 +14,14 @@ import (
 	"ebb/sql/pg"
 )
 
+// Leases are the rights of replicas to write sessions, with their heartbeats.
+type Leases struct{ db *pg.DB }
+
+// NewLeases returns the leases of a database.
+func NewLeases(db *pg.DB) *Leases { return &Leases{db} }
+
 // Beat implements sessions.Leaser.
-func (s *Store) Beat(ctx context.Context, owner sessions.ReplicaID) (time.Time, error) {
+func (s *Leases) Beat(ctx context.Context, owner sessions.ReplicaID) (time.Time, error) {
 	sent := time.Now()
 	p := s.db.Pool.Heartbeats.Pipeline()
 	s.db.Q.CommitUnsynced(ctx, p, []string{"off"})
@@ -40,41 +44,11 @@ func wake(ctx context.Context, q *dbsqlc.Queries, on dbsqlc.DBTX, payload string
 	}
 }
 
-// Mark implements sessions.Elector. It notifies every other replica of a change.
-func (s *Store) Mark(ctx context.Context, owner sessions.ReplicaID, st sessions.ReplicaStatus) error {
-	n, err := s.db.Q.ReplicaMark(ctx, s.db.Pool.Heartbeats, &dbsqlc.ReplicaMarkParams{Owner: owner, Connected: st.Connected, Draining: st.Draining})
-	if err != nil {
-		return fmt.Errorf("noting how replica %s stands: %w", owner, err)
-	}
-	if n > 0 {
-		wake(ctx, s.db.Q, s.db.Pool.Heartbeats, toAll)
-	}
-	return nil
-}
-
 // toAll is a notification to every replica about every session.
 const toAll = "|"
 
-// Leader implements sessions.Elector.
-func (s *Store) Leader(ctx context.Context) (sessions.Leader, error) {
-	row, err := s.db.Q.ReplicaLeads(ctx, s.db.Pool.Heartbeats, s.db.TTL.Seconds())
-	if errors.Is(err, pgx.ErrNoRows) {
-		return sessions.Leader{}, nil
-	}
-	if err != nil {
-		return sessions.Leader{}, fmt.Errorf("asking which replica leads: %w", err)
-	}
-	return sessions.Leader{Replica: row.ID, Connected: row.Connected}, nil
-}
-
-// IsLeader reports whether a replica is the leader. Around a takeover two replicas may see themselves as leader.
-func (s *Store) IsLeader(ctx context.Context, replica sessions.ReplicaID) (bool, error) {
-	l, err := s.Leader(ctx)
-	return err == nil && l.Replica == replica, err
-}
-
 // Acquire implements sessions.Leaser.
-func (s *Store) Acquire(
+func (s *Leases) Acquire(
 	ctx context.Context, key sessions.Key, owner sessions.ReplicaID,
 ) (sessions.Lease, error) {
 	p := s.db.Pool.Pipeline()
@@ -92,7 +66,7 @@ func (s *Store) Acquire(
 }
 
 // Release implements sessions.Leaser. It notifies every other replica when messages wait.
-func (s *Store) Release(ctx context.Context, l sessions.Lease) error {
+func (s *Leases) Release(ctx context.Context, l sessions.Lease) error {
 	p := s.db.Pool.Pipeline()
 	freed := s.db.Q.LeaseFree(ctx, p, []*dbsqlc.LeaseFreeParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}})
 	left := s.db.Q.LeaseWaits(ctx, p, []sessions.Key{l.Key})
@@ -113,8 +87,8 @@ func (s *Store) Release(ctx context.Context, l sessions.Lease) error {
 
 // Rest implements sessions.Leaser. A session whose row is locked is in use. Each lease has a transaction of its own, so that none waits
 // for another session's row; a rest that a crash of the server loses comes again.
-func (s *Store) Rest(ctx context.Context, owner sessions.ReplicaID, keys []sessions.Key, rest, unflushed time.Duration) ([]sessions.Key, error) {
-	gone, err := restLeases(ctx, s, owner, keys, rest, unflushed)
+func (s *Leases) Rest(ctx context.Context, owner sessions.ReplicaID, keys []sessions.Key, rest, unflushed time.Duration) ([]sessions.Key, error) {
+	gone, err := restLeases(ctx, s.db, owner, keys, rest, unflushed)
 	if err != nil {
 		err = fmt.Errorf("releasing the idle leases of replica %s: %w", owner, err)
 	}
@@ -123,8 +97,8 @@ func (s *Store) Rest(ctx context.Context, owner sessions.ReplicaID, keys []sessi
 
 // restLeases releases each idle session by itself, and waits neither for a lock nor for the disk. A session that is locked is no
 // longer idle, and a release that a crash loses is repeated.
-func restLeases(ctx context.Context, s *Store, owner sessions.ReplicaID, keys []sessions.Key, rest, unflushed time.Duration) ([]sessions.Key, error) {
-	rows, err := s.db.Q.LeasesIdle(ctx, s.db.Pool, &dbsqlc.LeasesIdleParams{
+func restLeases(ctx context.Context, db *pg.DB, owner sessions.ReplicaID, keys []sessions.Key, rest, unflushed time.Duration) ([]sessions.Key, error) {
+	rows, err := db.Q.LeasesIdle(ctx, db.Pool, &dbsqlc.LeasesIdleParams{
 		SessionKeys: textsOf(keys), Owner: string(owner), RestSeconds: rest.Seconds(), UnflushedSeconds: unflushed.Seconds(),
 	})
 	if err != nil {
@@ -138,10 +112,10 @@ func restLeases(ctx context.Context, s *Store, owner sessions.ReplicaID, keys []
 		if !row.Rests {
 			continue
 		}
-		p := s.db.Pool.Pipeline()
-		s.db.Q.CommitUnsynced(ctx, p, []string{"off"})
-		seized := s.db.Q.LeaseSeize(ctx, p, []sessions.Key{row.SessionKey})
-		freed := s.db.Q.LeaseRest(ctx, p, []*dbsqlc.LeaseRestParams{{
+		p := db.Pool.Pipeline()
+		db.Q.CommitUnsynced(ctx, p, []string{"off"})
+		seized := db.Q.LeaseSeize(ctx, p, []sessions.Key{row.SessionKey})
+		freed := db.Q.LeaseRest(ctx, p, []*dbsqlc.LeaseRestParams{{
 			SessionKey: row.SessionKey, Owner: string(owner), Term: row.Term, RestSeconds: rest.Seconds(),
 		}})
 		err = p.Send(ctx)
@@ -163,7 +137,7 @@ func restLeases(ctx context.Context, s *Store, owner sessions.ReplicaID, keys []
 
 // Resign implements sessions.Leaser. It notifies every other replica. A replica that dies between the statements has a heartbeat for the
 // rest of its time to live, and no lease.
-func (s *Store) Resign(ctx context.Context, owner sessions.ReplicaID) (int, error) {
+func (s *Leases) Resign(ctx context.Context, owner sessions.ReplicaID) (int, error) {
 	n, err := s.db.Q.LeasesFree(ctx, s.db.Pool, string(owner))
 	if err == nil {
 		err = s.db.Q.ReplicaDelete(ctx, s.db.Pool, string(owner))

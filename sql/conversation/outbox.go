@@ -22,8 +22,21 @@ const (
 	failed = "failed"
 )
 
+// Outbox holds replies between the commit of their turn and DingTalk's confirmation.
+type Outbox struct {
+	db      *pg.DB
+	settles pg.Batcher[*sessions.Settled]
+}
+
+// NewOutbox returns the outbox of a database.
+func NewOutbox(db *pg.DB) *Outbox {
+	s := &Outbox{db: db}
+	s.settles.Do = s.settleAll
+	return s
+}
+
 // Unsent implements sessions.Outbox. It claims due rows, which have no NextAt, for the lease's owner.
-func (s *Store) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoing, error) {
+func (s *Outbox) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoing, error) {
 	open, err := s.db.Q.OutboxIsOpen(ctx, s.db.Pool, &dbsqlc.OutboxIsOpenParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term})
 	if err != nil {
 		return nil, fmt.Errorf("looking for unsent replies: %w", pg.AsLost(err))
@@ -71,7 +84,7 @@ func sendHeld(ctx context.Context, p *pg.Pipeline, held *dbsqlc.LeaseHoldBatchRe
 }
 
 // Announce implements sessions.Outbox.
-func (s *Store) Announce(ctx context.Context, l sessions.Lease, r sessions.Reply) ([]sessions.Outgoing, error) {
+func (s *Outbox) Announce(ctx context.Context, l sessions.Lease, r sessions.Reply) ([]sessions.Outgoing, error) {
 	target, err := pg.CleanJSON(r.Target)
 	if err != nil {
 		return nil, err
@@ -100,7 +113,7 @@ func (s *Store) Announce(ctx context.Context, l sessions.Lease, r sessions.Reply
 }
 
 // Claim implements sessions.Outbox.
-func (s *Store) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]sessions.Outgoing, error) {
+func (s *Outbox) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]sessions.Outgoing, error) {
 	p := s.db.Pool.Pipeline()
 	held := holdLease(ctx, s.db.Q, p, l)
 	taken := s.db.Q.OutboxClaim(ctx, p, []*dbsqlc.OutboxClaimParams{{
@@ -140,7 +153,7 @@ func outgoing[R any](l sessions.Lease, rows []R, err error, read func(R) (sessio
 }
 
 // Settle implements sessions.Outbox. It is not fenced: a sent reply stays sent after the session changes hands.
-func (s *Store) Settle(ctx context.Context, t sessions.Settled) error {
+func (s *Outbox) Settle(ctx context.Context, t sessions.Settled) error {
 	if err := s.settles.Submit(ctx, &t); err != nil {
 		return fmt.Errorf("settling reply %d: %w", t.ID, pg.AsRefused(err))
 	}
@@ -148,7 +161,7 @@ func (s *Store) Settle(ctx context.Context, t sessions.Settled) error {
 }
 
 // PutDown implements sessions.Outbox.
-func (s *Store) PutDown(ctx context.Context, owner sessions.ReplicaID) error {
+func (s *Outbox) PutDown(ctx context.Context, owner sessions.ReplicaID) error {
 	p := s.db.Pool.Pipeline()
 	s.db.Q.OutboxPutDown(ctx, p, []string{string(owner)})
 	s.db.Q.OutboxLeave(ctx, p, []string{string(owner)})
@@ -159,7 +172,7 @@ func (s *Store) PutDown(ctx context.Context, owner sessions.ReplicaID) error {
 }
 
 // settleAll stores results in one transaction, or each in its own when the server refuses that.
-func (s *Store) settleAll(ctx context.Context, all []*sessions.Settled) []error {
+func (s *Outbox) settleAll(ctx context.Context, all []*sessions.Settled) []error {
 	p, results := s.db.Pool.Pipeline(), make([]func(func(int, int64, error)), len(all))
 	for i, t := range all {
 		results[i] = settle(ctx, s.db.Q, p, s.db.Clock.Now(), t)

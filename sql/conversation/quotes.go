@@ -22,7 +22,7 @@ const quoteSkew = 2 * time.Second
 const replyLife = 25 * time.Hour
 
 // Quoted implements sessions.Store.
-func (s *Store) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) (sessions.Event, error) {
+func (s *Turns) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) (sessions.Event, error) {
 	e, err := s.quoted(ctx, key, q)
 	if err != nil {
 		return e, fmt.Errorf("looking for a quoted message: %w", pg.AsNotFound(err))
@@ -32,7 +32,7 @@ func (s *Store) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) 
 
 // quoted finds the original of a quote: a card by its number, a message by its id. DingTalk gives no id of an answer, so that is
 // found by its time. Two answers at one time are none.
-func (s *Store) quoted(ctx context.Context, key sessions.Key, q sessions.Quote) (sessions.Event, error) {
+func (s *Turns) quoted(ctx context.Context, key sessions.Key, q sessions.Quote) (sessions.Event, error) {
 	if q.Card != "" {
 		if e, err := quotedCard(ctx, s, key, q.Card); !errors.Is(err, pgx.ErrNoRows) {
 			return e, err
@@ -63,7 +63,7 @@ func (s *Store) quoted(ctx context.Context, key sessions.Key, q sessions.Quote) 
 }
 
 // quotedCard finds the answer on a card of the bot by the key of the card's message.
-func quotedCard(ctx context.Context, s *Store, key sessions.Key, carrier string) (sessions.Event, error) {
+func quotedCard(ctx context.Context, s *Turns, key sessions.Key, carrier string) (sessions.Event, error) {
 	asked, err := s.db.Q.QuotedCard(ctx, s.db.Pool, &dbsqlc.QuotedCardParams{SessionKey: key, Carrier: pg.Clean(carrier)})
 	if err != nil {
 		return sessions.Event{}, err
@@ -76,7 +76,7 @@ func quotedCard(ctx context.Context, s *Store, key sessions.Key, carrier string)
 }
 
 // Requote implements sessions.Store.
-func (s *Store) Requote(ctx context.Context, l sessions.Lease, event int64, content string, q sessions.Quote) error {
+func (s *Turns) Requote(ctx context.Context, l sessions.Lease, event int64, content string, q sessions.Quote) error {
 	quote, err := pg.CleanJSON(q)
 	if err == nil {
 		var n int64

@@ -8,10 +8,17 @@ import (
 	"ebb/sessions"
 	"ebb/sql/convert"
 	"ebb/sql/dbsqlc"
+	"ebb/sql/pg"
 )
 
+// Restarts keeps the accounts of processes.
+type Restarts struct{ db *pg.DB }
+
+// NewRestarts returns the accounts of a database.
+func NewRestarts(db *pg.DB) *Restarts { return &Restarts{db} }
+
 // OpenRestart implements sessions.Reporter.
-func (s *Store) OpenRestart(ctx context.Context, owner sessions.ReplicaID) error {
+func (s *Restarts) OpenRestart(ctx context.Context, owner sessions.ReplicaID) error {
 	if err := s.db.Q.RestartOpen(ctx, s.db.Pool, string(owner)); err != nil {
 		return fmt.Errorf("beginning the account of replica %s: %w", owner, err)
 	}
@@ -19,7 +26,7 @@ func (s *Store) OpenRestart(ctx context.Context, owner sessions.ReplicaID) error
 }
 
 // KeepRestart implements sessions.Reporter.
-func (s *Store) KeepRestart(ctx context.Context, owner sessions.ReplicaID, ending sessions.Ending, f sessions.RestartFigures) error {
+func (s *Restarts) KeepRestart(ctx context.Context, owner sessions.ReplicaID, ending sessions.Ending, f sessions.RestartFigures) error {
 	err := s.db.Q.RestartKeep(ctx, s.db.Pool, &dbsqlc.RestartKeepParams{
 		Replica: string(owner), Ending: string(ending), Answered: f.Answered, Drained: f.Drained, Flushed: f.Flushed, Debt: f.Debt,
 		Resumed: f.Resumed, Redelivered: f.Redelivered, Doubled: f.Doubled, Lost: f.Lost,
@@ -31,7 +38,7 @@ func (s *Store) KeepRestart(ctx context.Context, owner sessions.ReplicaID, endin
 }
 
 // EndedRestarts implements sessions.Reporter.
-func (s *Store) EndedRestarts(ctx context.Context) ([]sessions.Restart, error) {
+func (s *Restarts) EndedRestarts(ctx context.Context) ([]sessions.Restart, error) {
 	replicas, err := s.db.Q.ReplicasBeats(ctx, s.db.Pool, s.db.TTL.Seconds())
 	if err != nil {
 		return nil, fmt.Errorf("reading the heartbeats of replicas: %w", err)
@@ -55,7 +62,7 @@ func (s *Store) EndedRestarts(ctx context.Context) ([]sessions.Restart, error) {
 }
 
 // Gone implements sessions.Reporter.
-func (s *Store) Gone(ctx context.Context, stored []sessions.Stored) (int64, error) {
+func (s *Restarts) Gone(ctx context.Context, stored []sessions.Stored) (int64, error) {
 	p := &dbsqlc.EventsGoneParams{Keys: []string{}, Ids: []int64{}, Ages: []float64{}}
 	for _, m := range stored {
 		p.Keys, p.Ids, p.Ages = append(p.Keys, string(m.Key)), append(p.Ids, m.EventID), append(p.Ages, m.Age.Seconds())

@@ -7,30 +7,28 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"ebb/sessions"
+	"ebb/sql/convert"
 	"ebb/sql/dbsqlc"
-	"ebb/sql/identity"
-	"ebb/sql/index"
 	"ebb/sql/pg"
 )
 
-// Store keeps conversations.
-type Store struct {
-	db         *pg.DB
-	identities *identity.Store
-	logs       *index.Logs
-	settles    pg.Batcher[*sessions.Settled]
-	speakers   *speakers
-}
+// Sessions keeps the state of sessions.
+type Sessions struct{ db *pg.DB }
 
-// New returns the conversations of a database. The index learns of the turns that are committed.
-func New(db *pg.DB, identities *identity.Store, logs *index.Logs) *Store {
-	s := &Store{db: db, identities: identities, logs: logs, speakers: newSpeakers()}
-	s.settles.Do = s.settleAll
-	return s
+// NewSessions returns the sessions of a database.
+func NewSessions(db *pg.DB) *Sessions { return &Sessions{db} }
+
+// Session returns one session, or sessions.ErrNotFound.
+func (s *Sessions) Session(ctx context.Context, key sessions.Key) (sessions.Session, error) {
+	row, err := s.db.Q.SessionFind(ctx, s.db.Pool, key)
+	if err != nil {
+		return sessions.Session{}, fmt.Errorf("reading a session: %w", pg.AsNotFound(err))
+	}
+	return convert.Session(&row.Session, row.SpentToday), nil
 }
 
 // Renew implements sessions.Store.
-func (s *Store) Renew(ctx context.Context, l sessions.Lease) error {
+func (s *Sessions) Renew(ctx context.Context, l sessions.Lease) error {
 	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
 		if err := s.db.Q.SummariesClose(ctx, tx, l.Key); err != nil {
 			return err
@@ -55,7 +53,7 @@ func (s *Store) Renew(ctx context.Context, l sessions.Lease) error {
 }
 
 // Configure implements sessions.Store.
-func (s *Store) Configure(ctx context.Context, l sessions.Lease, settings string) error {
+func (s *Sessions) Configure(ctx context.Context, l sessions.Lease, settings string) error {
 	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) error {
 		return s.db.Q.SessionConfigured(ctx, tx, &dbsqlc.SessionConfiguredParams{SessionKey: l.Key, Settings: settings})
 	})

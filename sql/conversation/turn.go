@@ -11,21 +11,32 @@ import (
 	"ebb/sessions"
 	"ebb/sql/convert"
 	"ebb/sql/dbsqlc"
+	"ebb/sql/index"
 	"ebb/sql/pg"
 )
 
+// Turns takes waiting messages and stores the results of turns.
+type Turns struct {
+	db       *pg.DB
+	logs     *index.Logs
+	speakers *speakers
+}
+
+// NewTurns returns the turns of a database. The index learns of those that are committed.
+func NewTurns(db *pg.DB, logs *index.Logs) *Turns { return &Turns{db, logs, newSpeakers()} }
+
 // Begin implements sessions.Store.
-func (s *Store) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
+func (s *Turns) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
 	return s.begin(ctx, l, limit, nil)
 }
 
 // BeginAlone implements sessions.Store.
-func (s *Store) BeginAlone(ctx context.Context, l sessions.Lease, limit int, a sessions.Alone) (sessions.View, error) {
+func (s *Turns) BeginAlone(ctx context.Context, l sessions.Lease, limit int, a sessions.Alone) (sessions.View, error) {
 	return s.begin(ctx, l, limit, &a)
 }
 
 // Suspects implements sessions.Store.
-func (s *Store) Suspects(ctx context.Context) (int, error) {
+func (s *Turns) Suspects(ctx context.Context) (int, error) {
 	n, err := s.db.Q.SuspectSessions(ctx, s.db.Pool, s.db.TTL.Seconds())
 	if err != nil {
 		return 0, fmt.Errorf("counting suspects: %w", err)
@@ -33,7 +44,7 @@ func (s *Store) Suspects(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-func (s *Store) begin(ctx context.Context, l sessions.Lease, limit int, alone *sessions.Alone) (sessions.View, error) {
+func (s *Turns) begin(ctx context.Context, l sessions.Lease, limit int, alone *sessions.Alone) (sessions.View, error) {
 	for tries := 1; ; tries++ {
 		v, err := s.view(ctx, l, pg.Clamp(limit), alone)
 		switch {
@@ -49,7 +60,7 @@ const maxBegins = 3
 
 // view marks the messages in the pipeline that reads all, when none of them was counted. Others are marked by a second one, after a
 // look at their marks.
-func (s *Store) view(ctx context.Context, l sessions.Lease, limit int, alone *sessions.Alone) (sessions.View, error) {
+func (s *Turns) view(ctx context.Context, l sessions.Lease, limit int, alone *sessions.Alone) (sessions.View, error) {
 	var v sessions.View
 	p := s.db.Pool.Pipeline()
 	defer p.Close()
@@ -107,7 +118,7 @@ func (s *Store) view(ctx context.Context, l sessions.Lease, limit int, alone *se
 }
 
 // holds returns sessions.ErrLeaseLost if the lease is not the current one.
-func (s *Store) holds(ctx context.Context, l sessions.Lease) error {
+func (s *Turns) holds(ctx context.Context, l sessions.Lease) error {
 	p := s.db.Pool.Pipeline()
 	held := s.db.Q.TurnHold(ctx, p, []*dbsqlc.TurnHoldParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}})
 	if err := p.Send(ctx); err != nil {
@@ -184,7 +195,7 @@ func addRuns(ctx context.Context, s *pg.DB, v *sessions.View) error {
 }
 
 // Abandon implements sessions.Store.
-func (s *Store) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) error {
+func (s *Turns) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) error {
 	err := s.db.Q.TurnAbandon(ctx, s.db.Pool, &dbsqlc.TurnAbandonParams{
 		SessionKey: l.Key, Term: &l.Term, Blamed: append([]int64{}, blamed...),
 	})
@@ -195,7 +206,7 @@ func (s *Store) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) e
 }
 
 // RecordRun implements sessions.Store.
-func (s *Store) RecordRun(ctx context.Context, l sessions.Lease, r sessions.ToolRun) error {
+func (s *Turns) RecordRun(ctx context.Context, l sessions.Lease, r sessions.ToolRun) error {
 	p := &dbsqlc.ToolRunRecordParams{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term,
 		EventID: r.EventID, CallID: pg.Clean(r.Call.ID), Name: pg.Clean(r.Call.Name), Arguments: pg.Clean(r.Call.Arguments),
@@ -203,7 +214,7 @@ func (s *Store) RecordRun(ctx context.Context, l sessions.Lease, r sessions.Tool
 	}
 	n, err := s.db.Q.ToolRunRecord(ctx, s.db.Pool, p)
 	if n == 0 && err == nil { // as in commit
-		if _, err = s.Revive(ctx, []sessions.Lease{l}); err == nil {
+		if _, err = revive(ctx, s.db, []sessions.Lease{l}); err == nil {
 			n, err = s.db.Q.ToolRunRecord(ctx, s.db.Pool, p)
 		}
 	}

@@ -94,28 +94,39 @@ func runTurns(t *testing.T, turns int) *pg.DB {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	s, scopes := conversation.New(db, identity.New(db), index.NewLogs(db)), conversation.NewScopes(db)
+	w := turnStores{
+		scopes: conversation.NewScopes(db), inbox: conversation.NewInbox(db, identity.New(db)),
+		turns: conversation.NewTurns(db, index.NewLogs(db)), outbox: conversation.NewOutbox(db),
+	}
 	for n := range turns {
-		runTurn(t, s, scopes, n)
+		w.run(t, n)
 	}
 	return db
 }
 
-// runTurn stores a message, answers it and marks the reply as sent.
-func runTurn(t *testing.T, s *conversation.Store, scopes *conversation.Scopes, n int) {
+// turnStores are those on the way of a message.
+type turnStores struct {
+	scopes *conversation.Scopes
+	inbox  *conversation.Inbox
+	turns  *conversation.Turns
+	outbox *conversation.Outbox
+}
+
+// run stores a message, answers it and marks the reply as sent.
+func (w turnStores) run(t *testing.T, n int) {
 	t.Helper()
 	ctx, key := t.Context(), sessions.NewKey("robot", "cid", "")
 	m := sessions.Message{RobotCode: "robot", ConversationID: "cid", ConversationType: sessions.Group, ID: sessions.MessageID(fmt.Sprint(n)), SenderID: "a", Text: "a question"}
 	q := sessions.PlaceQuery{Group: key, Keys: []sessions.Key{key}, Senders: []sessions.UserID{"a"}, ID: m.ID}
-	storetest.Must[sessions.Place](t)(scopes.PlaceOf(ctx, q))
-	a := storetest.Must[sessions.Accepted](t)(s.AcceptHere(ctx, "replica", key, m, q))
-	v := storetest.Must[sessions.View](t)(s.Begin(ctx, a.Lease, 20))
-	c := storetest.Must[sessions.Committed](t)(s.Commit(ctx, a.Lease, sessions.Turn{
+	storetest.Must[sessions.Place](t)(w.scopes.PlaceOf(ctx, q))
+	a := storetest.Must[sessions.Accepted](t)(w.inbox.AcceptHere(ctx, "replica", key, m, q))
+	v := storetest.Must[sessions.View](t)(w.turns.Begin(ctx, a.Lease, 20))
+	c := storetest.Must[sessions.Committed](t)(w.turns.Commit(ctx, a.Lease, sessions.Turn{
 		Taken: []int64{a.EventID}, TakenTokens: []int{3}, ViewVersion: v.Session.ViewVersion,
 		Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "an answer", Tokens: 3}},
 		Reply:  &sessions.Reply{Text: "an answer"}, Usage: sessions.Usage{Prompt: 100, Completion: 3}, Model: "main",
 	}))
-	if err := s.Settle(ctx, sessions.Settled{Key: key, ID: c.Replies[0].ID, Sent: true, Attempt: 1}); err != nil {
+	if err := w.outbox.Settle(ctx, sessions.Settled{Key: key, ID: c.Replies[0].ID, Sent: true, Attempt: 1}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -14,8 +14,14 @@ import (
 	"ebb/sql/pg"
 )
 
+// Withheld marks rows that models refuse.
+type Withheld struct{ db *pg.DB }
+
+// NewWithheld returns the marks of a database.
+func NewWithheld(db *pg.DB) *Withheld { return &Withheld{db} }
+
 // Withhold implements sessions.Withholder.
-func (s *Store) Withhold(ctx context.Context, l sessions.Lease, w sessions.Withholding) error {
+func (s *Withheld) Withhold(ctx context.Context, l sessions.Lease, w sessions.Withholding) error {
 	p := &dbsqlc.WithholdParams{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Erased: sessions.ErasedText, Pin: len(w.Facts) > 0,
 		Summaries: append([]int64{}, w.Summaries...), Seqs: []int64{}, Marks: []string{},
@@ -55,7 +61,7 @@ func (s *Store) Withhold(ctx context.Context, l sessions.Lease, w sessions.Withh
 }
 
 // CountWithheld implements sessions.Withholder.
-func (s *Store) CountWithheld(ctx context.Context, key sessions.Key, model sessions.ModelID) (sessions.WithheldCount, error) {
+func (s *Withheld) CountWithheld(ctx context.Context, key sessions.Key, model sessions.ModelID) (sessions.WithheldCount, error) {
 	row, err := s.db.Q.EventsWithheld(ctx, s.db.Pool, &dbsqlc.EventsWithheldParams{SessionKey: key, Model: string(model)})
 	if err != nil {
 		return sessions.WithheldCount{}, fmt.Errorf("counting events that a model refuses: %w", err)

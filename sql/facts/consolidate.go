@@ -25,10 +25,16 @@ const maxSenderIDs = 10
 // The buttons of a settled card work for this time.
 const cardsKept = 30 * 24 * time.Hour
 
+// Upkeep consolidates facts, and deletes those that expired.
+type Upkeep struct{ db *pg.DB }
+
+// NewUpkeep returns the upkeep of a database's facts.
+func NewUpkeep(db *pg.DB) *Upkeep { return &Upkeep{db} }
+
 // DeleteExpired deletes and counts long expired memories. It also deletes old cards, day-old marks of deleted messages, the
 // heartbeats of replicas that are dead for a day, surplus encrypted ids without rows, and ended windows of limits. Usage of people
 // without messages loses their names.
-func (s *Store) DeleteExpired(ctx context.Context) (int, error) {
+func (s *Upkeep) DeleteExpired(ctx context.Context) (int, error) {
 	n := 0
 	if err := s.db.InTx(ctx, func(tx pgx.Tx) error {
 		rows, err := s.db.Q.MemoriesExpire(ctx, tx, expiredRest.Seconds())
@@ -81,7 +87,7 @@ func (s *Store) DeleteExpired(ctx context.Context) (int, error) {
 const maxOverfull = 200
 
 // OverfullScopes implements memory.ConsolidationStore.
-func (s *Store) OverfullScopes(ctx context.Context, limit int, after memory.OverfullScope) ([]memory.OverfullScope, error) {
+func (s *Upkeep) OverfullScopes(ctx context.Context, limit int, after memory.OverfullScope) ([]memory.OverfullScope, error) {
 	if after == (memory.OverfullScope{}) {
 		after.Held = math.MaxInt
 	}
@@ -99,7 +105,7 @@ func (s *Store) OverfullScopes(ctx context.Context, limit int, after memory.Over
 }
 
 // FactGroups implements memory.ConsolidationStore.
-func (s *Store) FactGroups(ctx context.Context, c memory.OverfullScope) ([]memory.FactGroup, error) {
+func (s *Upkeep) FactGroups(ctx context.Context, c memory.OverfullScope) ([]memory.FactGroup, error) {
 	rows, err := s.db.Q.MemoriesPiles(ctx, s.db.Pool, &dbsqlc.MemoriesPilesParams{Scope: c.Scope, ScopeID: c.ScopeID})
 	if err != nil {
 		return nil, fmt.Errorf("listing what the memories of %s %s come from: %w", c.Scope, c.ScopeID, err)
@@ -115,7 +121,7 @@ func (s *Store) FactGroups(ctx context.Context, c memory.OverfullScope) ([]memor
 }
 
 // Oldest implements memory.ConsolidationStore.
-func (s *Store) Oldest(ctx context.Context, p memory.FactGroup, limit int) ([]memory.Memory, error) {
+func (s *Upkeep) Oldest(ctx context.Context, p memory.FactGroup, limit int) ([]memory.Memory, error) {
 	rows, err := s.db.Q.MemoriesOldest(ctx, s.db.Pool, &dbsqlc.MemoriesOldestParams{
 		Scope: p.Scope, ScopeID: p.ScopeID, SourceSession: p.Session, SourceGroup: p.Group, SubjectID: p.Subject,
 		SaidBy: p.Speaker, MaxRows: pg.Clamp(limit), Model: string(p.Reads),
@@ -135,7 +141,7 @@ func (s *Store) Oldest(ctx context.Context, p memory.FactGroup, limit int) ([]me
 }
 
 // WithholdFacts implements memory.ConsolidationStore.
-func (s *Store) WithholdFacts(ctx context.Context, w sessions.Withholding) error {
+func (s *Upkeep) WithholdFacts(ctx context.Context, w sessions.Withholding) error {
 	mark, err := pg.CleanJSON(sessions.Withheld{w.Model: w.Mark(sessions.WithheldBody)})
 	if err != nil {
 		return err
@@ -148,7 +154,7 @@ func (s *Store) WithholdFacts(ctx context.Context, w sessions.Withholding) error
 
 // Consolidate implements memory.ConsolidationStore. The old memories name the first new row as their successor, since
 // the model did not map old facts to new ones.
-func (s *Store) Consolidate(ctx context.Context, old []memory.Memory, drafts []memory.Draft) (memory.Receipt, error) {
+func (s *Upkeep) Consolidate(ctx context.Context, old []memory.Memory, drafts []memory.Draft) (memory.Receipt, error) {
 	if len(old) == 0 || len(drafts) == 0 {
 		return memory.Receipt{}, nil
 	}

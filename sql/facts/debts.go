@@ -7,7 +7,6 @@ import (
 
 	"ebb/memory"
 	"ebb/sessions"
-	"ebb/sql/convert"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/pg"
 )
@@ -20,7 +19,7 @@ const (
 )
 
 // Owed implements memory.Store.
-func (s *Store) Owed(ctx context.Context, key sessions.Key) (memory.Debt, error) {
+func (s *Flushes) Owed(ctx context.Context, key sessions.Key) (memory.Debt, error) {
 	row, err := s.db.Q.DebtFind(ctx, s.db.Pool, key)
 	if err != nil {
 		return memory.Debt{}, fmt.Errorf("reading what a session owes: %w", pg.AsNotFound(err))
@@ -29,7 +28,7 @@ func (s *Store) Owed(ctx context.Context, key sessions.Key) (memory.Debt, error)
 }
 
 // DebtsDue implements memory.Store.
-func (s *Store) DebtsDue(
+func (s *Flushes) DebtsDue(
 	ctx context.Context, owner sessions.ReplicaID, after memory.FlushCandidate, limit int,
 ) ([]memory.OwedFlush, error) {
 	rows, err := s.db.Q.DebtsDue(ctx, s.db.Pool, &dbsqlc.DebtsDueParams{
@@ -56,7 +55,7 @@ const cutOff = "the process stopped"
 const unownedRecent = 35 * time.Minute
 
 // OweUnflushed implements memory.Store.
-func (s *Store) OweUnflushed(ctx context.Context, owner sessions.ReplicaID, key sessions.Key) (int, error) {
+func (s *Flushes) OweUnflushed(ctx context.Context, owner sessions.ReplicaID, key sessions.Key) (int, error) {
 	n, err := s.db.Q.DebtsOwe(ctx, s.db.Pool, &dbsqlc.DebtsOweParams{
 		Owner: string(owner), SessionKey: string(key), Reason: cutOff, RecentSeconds: unownedRecent.Seconds(), TtlSeconds: s.db.TTL.Seconds(),
 	})
@@ -67,7 +66,7 @@ func (s *Store) OweUnflushed(ctx context.Context, owner sessions.ReplicaID, key 
 }
 
 // Idle implements memory.Store.
-func (s *Store) Idle(
+func (s *Flushes) Idle(
 	ctx context.Context, owner sessions.ReplicaID, rest time.Duration, after memory.FlushCandidate, limit int,
 ) ([]memory.FlushCandidate, error) {
 	rows, err := s.db.Q.SessionsIdle(ctx, s.db.Pool, &dbsqlc.SessionsIdleParams{
@@ -86,34 +85,12 @@ func (s *Store) Idle(
 	return idle, nil
 }
 
-// Values implements memory.Store.
-func (s *Store) Values(ctx context.Context, r memory.Reader, id int64) ([]memory.Memory, error) {
-	users, err := s.identities.IDs(ctx, s.db.Pool, r.Robot, r.Users...)
-	if err != nil {
-		return nil, fmt.Errorf("reading the values of memory %d: %w", id, err)
+// RetryDebt ends the pause of an owed flush: the background repeats it at its next check. It returns
+// [sessions.ErrNotFound] for a session that owes none.
+func (s *Flushes) RetryDebt(ctx context.Context, key sessions.Key) error {
+	n, err := s.db.Q.DebtRetry(ctx, s.db.Pool, key)
+	if err := pg.Require(n, err, sessions.ErrNotFound); err != nil {
+		return fmt.Errorf("retrying the owed flush: %w", err)
 	}
-	rows, err := s.db.Q.MemoryValues(ctx, s.db.Pool, &dbsqlc.MemoryValuesParams{
-		TeamID: string(r.Robot), GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key), UserIds: users,
-		Private: r.Private, RobotSessions: pg.SessionPrefix(r.Robot), ID: id, Model: string(r.Reads),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reading the values of memory %d: %w", id, err)
-	}
-	values := make([]memory.Memory, 0, len(rows))
-	for _, row := range rows {
-		if row.CorrectedElsewhere {
-			row.SupersededBy, row.SupersededAt = nil, nil
-		}
-		values = append(values, convert.Memory(&dbsqlc.MemoriesReadableRow{
-			ID: row.ID, Scope: row.Scope, ScopeID: row.ScopeID, Kind: row.Kind, Content: row.Content, FactKey: row.FactKey,
-			SubjectID: row.SubjectID, SaidBy: row.SaidBy, SaidAt: row.SaidAt, SourceGroup: row.SourceGroup,
-			SourceSession: row.SourceSession, StartSeq: row.StartSeq, EndSeq: row.EndSeq, SupersededBy: row.SupersededBy,
-			SupersededAt: row.SupersededAt, ExpiresAt: row.ExpiresAt, LastSeenAt: row.LastSeenAt, Seen: row.Seen,
-			PromotedBy: row.PromotedBy, CreatedAt: row.CreatedAt,
-		}))
-	}
-	if err := s.identities.NameIn(ctx, r.Key, values); err != nil {
-		return nil, fmt.Errorf("reading the nicks of memory %d: %w", id, err)
-	}
-	return values, nil
+	return nil
 }

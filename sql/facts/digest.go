@@ -22,8 +22,14 @@ import (
 // digestPortion is the number of days of one statement. Finding that many takes as long as reading a thousand.
 const digestPortion = 1000
 
+// Digests keeps the daily digests.
+type Digests struct{ db *pg.DB }
+
+// NewDigests returns the digests of a database.
+func NewDigests(db *pg.DB) *Digests { return &Digests{db} }
+
 // DigestsDue implements memory.Digests. It returns all due days of one portion, so that none is counted twice.
-func (s *Store) DigestsDue(
+func (s *Digests) DigestsDue(
 	ctx context.Context, owner sessions.ReplicaID, days []memory.Day, after memory.DigestDue,
 ) ([]memory.DigestDue, error) {
 	p := &dbsqlc.DigestsDueParams{
@@ -67,7 +73,7 @@ func (s *Store) DigestsDue(
 }
 
 // busyDays settles the days with few messages, and returns all others.
-func (s *Store) busyDays(ctx context.Context, rows []dbsqlc.DigestsDueRow, of map[string]memory.Day) ([]memory.DigestDue, error) {
+func (s *Digests) busyDays(ctx context.Context, rows []dbsqlc.DigestsDueRow, of map[string]memory.Day) ([]memory.DigestDue, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
@@ -109,7 +115,7 @@ func dateOf(date string) (pgtype.Date, error) {
 }
 
 // DigestEvents implements memory.Digests.
-func (s *Store) DigestEvents(
+func (s *Digests) DigestEvents(
 	ctx context.Context, d memory.DigestDue, after int64, limit int,
 ) ([]sessions.Event, error) {
 	rows, err := s.db.Q.DigestEvents(ctx, s.db.Pool, &dbsqlc.DigestEventsParams{
@@ -135,7 +141,7 @@ func (s *Store) DigestEvents(
 
 // StoreDigest implements memory.Digests. The day's row decides under the session's lock: the second of two concurrent
 // writers finds the day settled and changes nothing.
-func (s *Store) StoreDigest(ctx context.Context, l sessions.Lease, d memory.Digest) (int64, error) {
+func (s *Digests) StoreDigest(ctx context.Context, l sessions.Lease, d memory.Digest) (int64, error) {
 	var id int64
 	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
 		done := &dbsqlc.DigestDoneParams{SessionKey: l.Key}
@@ -173,7 +179,7 @@ func (s *Store) StoreDigest(ctx context.Context, l sessions.Lease, d memory.Dige
 }
 
 // PutOffDigest implements memory.Digests.
-func (s *Store) PutOffDigest(ctx context.Context, l sessions.Lease, f memory.DigestFailure) error {
+func (s *Digests) PutOffDigest(ctx context.Context, l sessions.Lease, f memory.DigestFailure) error {
 	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) error {
 		p := &dbsqlc.DigestPutOffParams{SessionKey: l.Key, Error: pg.Clean(f.Reason)}
 		if f.Counts {
@@ -197,7 +203,7 @@ func (s *Store) PutOffDigest(ctx context.Context, l sessions.Lease, f memory.Dig
 const maxDigests = 100
 
 // DigestsOf implements memory.Digests.
-func (s *Store) DigestsOf(ctx context.Context, r memory.Reader, from, to time.Time) ([]memory.Memory, error) {
+func (s *Digests) DigestsOf(ctx context.Context, r memory.Reader, from, to time.Time) ([]memory.Memory, error) {
 	rows, err := s.db.Q.DigestsReadable(ctx, s.db.Pool, &dbsqlc.DigestsReadableParams{
 		GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key), StartsAt: from, EndsAt: to, MaxRows: maxDigests, Model: string(r.Reads),
 	})

@@ -8,53 +8,19 @@ import (
 
 	"ebb/memory"
 	"ebb/sessions"
-	"ebb/sql/convert"
 	"ebb/sql/dbsqlc"
-	"ebb/sql/identity"
 	"ebb/sql/pg"
 	"ebb/sql/spend"
 )
 
-// Store keeps facts, digests and owed flushes.
-type Store struct {
-	db         *pg.DB
-	identities *identity.Store
-	reader     *Reader
-}
+// Flushes stores flushes with their receipts, and those that are owed.
+type Flushes struct{ db *pg.DB }
 
-// New returns the facts of a database.
-func New(db *pg.DB, identities *identity.Store, reader *Reader) *Store {
-	return &Store{db: db, identities: identities, reader: reader}
-}
-
-// Save implements memory.Store.
-func (s *Store) Save(ctx context.Context, l sessions.Lease, drafts []memory.Draft) (memory.Receipt, error) {
-	var receipt memory.Receipt
-	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
-		k := keeper{db: s.db, tx: tx, source: l.Key, robot: row.RobotCode, strict: true, turn: row.LastTurn + 1}
-		receipt, err = k.keep(ctx, drafts)
-		return err
-	})
-	if err != nil {
-		return memory.Receipt{}, fmt.Errorf("saving %d facts: %w", len(drafts), pg.AsRefused(err))
-	}
-	return receipt, nil
-}
-
-// Pass implements memory.Store. The stops of a turn have a turn of their own behind it.
-func (s *Store) Pass(ctx context.Context, l sessions.Lease, people []sessions.UserID) error {
-	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
-		from, to := row.LastTurn+1, row.LastTurn+3
-		return s.db.Q.MemoriesPass(ctx, tx, &dbsqlc.MemoriesPassParams{SourceSession: l.Key, People: pg.Texts(people), FromTurn: &from, ToTurn: &to})
-	})
-	if err != nil {
-		return fmt.Errorf("passing facts of %d people on: %w", len(people), err)
-	}
-	return nil
-}
+// NewFlushes returns the flushes of a database.
+func NewFlushes(db *pg.DB) *Flushes { return &Flushes{db} }
 
 // Flush implements memory.Store.
-func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (memory.Receipt, error) {
+func (s *Flushes) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (memory.Receipt, error) {
 	var receipt memory.Receipt
 	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
 		if row.FlushedSeq != f.From || f.Through < f.From || f.Through > row.LastSeq {
@@ -83,7 +49,7 @@ func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (me
 	return receipt, nil
 }
 
-func (s *Store) settleDebt(ctx context.Context, tx pgx.Tx, key sessions.Key, through int64) error {
+func (s *Flushes) settleDebt(ctx context.Context, tx pgx.Tx, key sessions.Key, through int64) error {
 	err := s.db.Q.DebtDelete(ctx, tx, &dbsqlc.DebtDeleteParams{SessionKey: key, ThroughSeq: through})
 	if err != nil {
 		return err
@@ -92,7 +58,7 @@ func (s *Store) settleDebt(ctx context.Context, tx pgx.Tx, key sessions.Key, thr
 }
 
 // Owe implements memory.Store.
-func (s *Store) Owe(ctx context.Context, l sessions.Lease, d memory.Debt) error {
+func (s *Flushes) Owe(ctx context.Context, l sessions.Lease, d memory.Debt) error {
 	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
 		if d.Through > row.LastSeq {
 			return sessions.ErrConflict
@@ -115,21 +81,8 @@ func (s *Store) Owe(ctx context.Context, l sessions.Lease, d memory.Debt) error 
 	return nil
 }
 
-// Range implements memory.Store.
-func (s *Store) Range(
-	ctx context.Context, key sessions.Key, from, through int64, limit int,
-) ([]sessions.Event, error) {
-	rows, err := s.db.Q.EventsRange(ctx, s.db.Pool, &dbsqlc.EventsRangeParams{
-		SessionKey: key, AfterSeq: from, ThroughSeq: through, MaxRows: pg.Clamp(limit),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reading events %d to %d: %w", from+1, through, err)
-	}
-	return convert.RangeEvents(rows)
-}
-
 // Unflushed implements memory.Store.
-func (s *Store) Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]memory.UnflushedSession, error) {
+func (s *Flushes) Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]memory.UnflushedSession, error) {
 	rows, err := s.db.Q.SessionsUnflushed(ctx, s.db.Pool, &dbsqlc.SessionsUnflushedParams{
 		Owner: string(owner), RecentSeconds: unownedRecent.Seconds(), TtlSeconds: s.db.TTL.Seconds(),
 	})

@@ -30,7 +30,7 @@ type FlushReceipt struct {
 }
 
 // The row is the session before the flush.
-func (s *Store) receipt(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, f memory.Flush, r memory.Receipt) error {
+func (s *Flushes) receipt(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, f memory.Flush, r memory.Receipt) error {
 	return s.db.Q.FlushInsert(ctx, tx, &dbsqlc.FlushInsertParams{
 		SessionKey: row.SessionKey, Trigger: pg.Clean(f.Trigger), Gen: f.Gen, Epoch: row.CompactionCount, FromSeq: f.From,
 		ThroughSeq: f.Through, Saved: append([]int64{}, r.Saved...), Duplicate: append([]int64{}, r.Duplicate...),
@@ -41,7 +41,7 @@ func (s *Store) receipt(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, f m
 
 // CompactionFlushes lists, in order, the receipts of the flushes before a compaction, which hold the facts of the
 // summarized events.
-func (s *Store) CompactionFlushes(ctx context.Context, key sessions.Key, id int64) ([]FlushReceipt, error) {
+func (s *Flushes) CompactionFlushes(ctx context.Context, key sessions.Key, id int64) ([]FlushReceipt, error) {
 	rows, err := s.db.Q.CompactionFlushes(ctx, s.db.Pool, &dbsqlc.CompactionFlushesParams{SessionKey: key, ID: id})
 	if err != nil {
 		return nil, fmt.Errorf("listing flushes before compaction %d: %w", id, err)

@@ -13,11 +13,24 @@ import (
 	"ebb/sessions"
 	"ebb/sql/convert"
 	"ebb/sql/dbsqlc"
+	"ebb/sql/identity"
 	"ebb/sql/pg"
 )
 
+// Rights has what people may ask about the data kept of them.
+type Rights struct {
+	db         *pg.DB
+	identities *identity.Store
+	facts      *Store
+}
+
+// NewRights returns the rights of a database's people.
+func NewRights(db *pg.DB, identities *identity.Store, facts *Store) *Rights {
+	return &Rights{db, identities, facts}
+}
+
 // Known implements memory.Rights.
-func (s *Store) Known(ctx context.Context, a memory.Asker, skip, limit int) ([]memory.Known, int, error) {
+func (s *Rights) Known(ctx context.Context, a memory.Asker, skip, limit int) ([]memory.Known, int, error) {
 	list, total, err := s.known(ctx, a, 0, skip, limit)
 	if err != nil {
 		return nil, 0, fmt.Errorf("listing the memories: %w", err)
@@ -26,7 +39,7 @@ func (s *Store) Known(ctx context.Context, a memory.Asker, skip, limit int) ([]m
 }
 
 // KnownByID implements memory.Rights.
-func (s *Store) KnownByID(ctx context.Context, a memory.Asker, id int64) (memory.Known, error) {
+func (s *Rights) KnownByID(ctx context.Context, a memory.Asker, id int64) (memory.Known, error) {
 	list, _, err := s.known(ctx, a, id, 0, 1)
 	if err == nil && (id <= 0 || len(list) == 0) {
 		err = sessions.ErrNotFound
@@ -37,13 +50,13 @@ func (s *Store) KnownByID(ctx context.Context, a memory.Asker, id int64) (memory
 	return list[0], nil
 }
 
-func (s *Store) known(ctx context.Context, a memory.Asker, id int64, skip, limit int) ([]memory.Known, int, error) {
+func (s *Rights) known(ctx context.Context, a memory.Asker, id int64, skip, limit int) ([]memory.Known, int, error) {
 	r := a.Reader
 	ids, err := s.identities.IDs(ctx, s.db.Pool, r.Robot, a.Person)
 	if err != nil {
 		return nil, 0, err
 	}
-	memories, total, err := s.find(ctx, &dbsqlc.MemoriesFindParams{
+	memories, total, err := find(ctx, s.db, &dbsqlc.MemoriesFindParams{
 		ID: id, Asking: true, Asker: ids, Private: r.Private, TeamID: string(r.Robot),
 		GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key), Admin: a.Admin, RobotSessions: pg.SessionPrefix(r.Robot),
 		Skip: pg.Clamp(skip), MaxRows: pg.Clamp(limit),
@@ -56,9 +69,9 @@ func (s *Store) known(ctx context.Context, a memory.Asker, id int64, skip, limit
 	return list, total, err
 }
 
-func (s *Store) find(ctx context.Context, p *dbsqlc.MemoriesFindParams) ([]memory.Memory, int, error) {
+func find(ctx context.Context, db *pg.DB, p *dbsqlc.MemoriesFindParams) ([]memory.Memory, int, error) {
 	p.People, p.Asker = append([]string{}, p.People...), append([]string{}, p.Asker...)
-	rows, err := s.db.Q.MemoriesFind(ctx, s.db.Pool, p)
+	rows, err := db.Q.MemoriesFind(ctx, db.Pool, p)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -89,7 +102,7 @@ func (s *Store) Memories(ctx context.Context, f MemoryFilter, limit int) ([]memo
 	if err != nil {
 		return nil, 0, fmt.Errorf("listing memories: %w", err)
 	}
-	list, total, err := s.find(ctx, &dbsqlc.MemoriesFindParams{
+	list, total, err := find(ctx, s.db, &dbsqlc.MemoriesFindParams{
 		InScope: string(f.Scope), InSession: string(f.Session), People: ids, Every: f.Every,
 		MaxRows: pg.Clamp(limit),
 	})
@@ -114,7 +127,7 @@ func (s *Store) MemoryByID(ctx context.Context, id int64) (m memory.Memory, chai
 			break
 		}
 		var one []memory.Memory
-		one, _, err = s.find(ctx, &dbsqlc.MemoriesFindParams{ID: v, Every: true, MaxRows: 1})
+		one, _, err = find(ctx, s.db, &dbsqlc.MemoriesFindParams{ID: v, Every: true, MaxRows: 1})
 		chain = append(chain, one...)
 	}
 	if err == nil {
@@ -152,7 +165,7 @@ func (s *Store) ReceiptOf(ctx context.Context, m memory.Memory) (Receipt, error)
 }
 
 // Promote implements memory.Rights.
-func (s *Store) Promote(ctx context.Context, id int64, by sessions.UserID) (memory.Memory, error) {
+func (s *Rights) Promote(ctx context.Context, id int64, by sessions.UserID) (memory.Memory, error) {
 	var promoted int64
 	source, err := s.db.Q.MemorySource(ctx, s.db.Pool, id)
 	if err == nil {
@@ -164,13 +177,13 @@ func (s *Store) Promote(ctx context.Context, id int64, by sessions.UserID) (memo
 	if err != nil {
 		return memory.Memory{}, fmt.Errorf("promoting memory %d: %w", id, pg.AsNotFound(err))
 	}
-	m, _, err := s.MemoryByID(ctx, promoted)
+	m, _, err := s.facts.MemoryByID(ctx, promoted)
 	return m, err
 }
 
 // promote corrects the team's memories from that group, as the group did. A fact that the team has already, in the same
 // or nearly the same words, is reused.
-func (s *Store) promote(ctx context.Context, tx pgx.Tx, robot sessions.RobotCode, id int64, by sessions.UserID) (int64, error) {
+func (s *Rights) promote(ctx context.Context, tx pgx.Tx, robot sessions.RobotCode, id int64, by sessions.UserID) (int64, error) {
 	m, err := s.db.Q.MemoryPromotable(ctx, tx, id)
 	if err != nil {
 		return 0, err
@@ -210,7 +223,7 @@ func (s *Store) promote(ctx context.Context, tx pgx.Tx, robot sessions.RobotCode
 }
 
 // People implements memory.Rights.
-func (s *Store) People(ctx context.Context, robot sessions.RobotCode, group sessions.Key, name string) ([]memory.Person, error) {
+func (s *Rights) People(ctx context.Context, robot sessions.RobotCode, group sessions.Key, name string) ([]memory.Person, error) {
 	rows, err := s.db.Q.PeopleNamed(ctx, s.db.Pool, &dbsqlc.PeopleNamedParams{
 		RobotSessions: pg.RobotSessions(robot), GroupKey: string(group), Name: pg.Clean(name),
 	})
@@ -239,7 +252,7 @@ func (s *Store) People(ctx context.Context, robot sessions.RobotCode, group sess
 }
 
 // FactsOf implements memory.Rights.
-func (s *Store) FactsOf(
+func (s *Rights) FactsOf(
 	ctx context.Context, robot sessions.RobotCode, person sessions.UserID, after int64, limit int,
 ) ([]memory.Memory, error) {
 	if person == "" {
@@ -249,7 +262,7 @@ func (s *Store) FactsOf(
 	if err != nil {
 		return nil, fmt.Errorf("listing the memories of a person: %w", err)
 	}
-	list, _, err := s.find(ctx, &dbsqlc.MemoriesFindParams{
+	list, _, err := find(ctx, s.db, &dbsqlc.MemoriesFindParams{
 		People: ids, AfterID: after, Every: true, OldestFirst: true, RobotSessions: pg.RobotSessions(robot), MaxRows: pg.Clamp(limit),
 	})
 	if err != nil {
@@ -259,7 +272,7 @@ func (s *Store) FactsOf(
 }
 
 // MessagesOf implements memory.Rights.
-func (s *Store) MessagesOf(
+func (s *Rights) MessagesOf(
 	ctx context.Context, robot sessions.RobotCode, person sessions.UserID, after int64, limit int,
 ) ([]memory.PersonMessage, error) {
 	if person == "" {
@@ -297,7 +310,7 @@ func (s *Store) MessagesOf(
 }
 
 // RecordsOf implements memory.Rights.
-func (s *Store) RecordsOf(ctx context.Context, robot sessions.RobotCode, person sessions.UserID) ([]memory.Record, error) {
+func (s *Rights) RecordsOf(ctx context.Context, robot sessions.RobotCode, person sessions.UserID) ([]memory.Record, error) {
 	if person == "" {
 		return nil, nil
 	}

@@ -7,7 +7,7 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-func (s *Store) tidyConsole(ctx context.Context) error {
+func (s *Upkeep) tidyConsole(ctx context.Context) error {
 	if err := s.db.Q.LoginsExpire(ctx, s.db.Pool); err != nil {
 		return err
 	}
@@ -23,7 +23,7 @@ func (s *Store) tidyConsole(ctx context.Context) error {
 	})
 }
 
-func (s *Store) tidySenderIDs(ctx context.Context) error {
+func (s *Upkeep) tidySenderIDs(ctx context.Context) error {
 	over, err := s.db.Q.SenderIDsOver(ctx, s.db.Pool, maxSenderIDs)
 	if err != nil || len(over) == 0 {
 		return err
@@ -65,7 +65,7 @@ func without(all, some []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(one string) bool { return slices.Contains(some, one) })
 }
 
-func (s *Store) tidyUsage(ctx context.Context) error {
+func (s *Upkeep) tidyUsage(ctx context.Context) error {
 	return inPages(func(after string) ([]string, error) {
 		return s.db.Q.UsagePeople(ctx, s.db.Pool, &dbsqlc.UsagePeopleParams{AfterPerson: after, MaxRows: tidyPage})
 	}, func(people []string) error {

@@ -18,11 +18,11 @@ import (
 // Store keeps schedules.
 type Store struct {
 	db    *pg.DB
-	inbox *conversation.Store
+	inbox *conversation.Inbox
 }
 
 // New returns the schedules of a database.
-func New(db *pg.DB, inbox *conversation.Store) *Store { return &Store{db, inbox} }
+func New(db *pg.DB, inbox *conversation.Inbox) *Store { return &Store{db, inbox} }
 
 // AddSchedule implements sessions.Schedules. A refused schedule gives its number back.
 func (s *Store) AddSchedule(ctx context.Context, l sessions.Lease, add sessions.Schedule) (sessions.Schedule, error) {

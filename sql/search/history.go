@@ -12,6 +12,7 @@ import (
 	"ebb/memory/rank"
 	"ebb/memory/text"
 	"ebb/sessions"
+	"ebb/sql/convert"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/index"
 	"ebb/sql/pg"
@@ -163,4 +164,17 @@ func piece(text string, place int) string {
 		return "…" + text
 	}
 	return text
+}
+
+// Range implements memory.Store.
+func (s *Store) Range(
+	ctx context.Context, key sessions.Key, from, through int64, limit int,
+) ([]sessions.Event, error) {
+	rows, err := s.db.Q.EventsRange(ctx, s.db.Pool, &dbsqlc.EventsRangeParams{
+		SessionKey: key, AfterSeq: from, ThroughSeq: through, MaxRows: pg.Clamp(limit),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading events %d to %d: %w", from+1, through, err)
+	}
+	return convert.RangeEvents(rows)
 }
