@@ -8,7 +8,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/chat"
-	"ebb/bot/command"
 	"ebb/bot/wording"
 	"ebb/sessions"
 )
@@ -94,7 +93,7 @@ func (b *Bot) stopByClick(ctx context.Context, card sessions.Clicked, by session
 	if err != nil {
 		return b.clickFailed(ctx, err, say)
 	}
-	may, ends := command.MayStop(b.handler, sessions.Event{SenderID: by, Message: &m}, card.Asked, card.Shared)
+	may, ends := b.handler.MayStop(sessions.Event{SenderID: by, Message: &m}, card.Asked, card.Shared)
 	if !served || !may {
 		return say(wording.ButtonNotYours), clickRefused
 	}

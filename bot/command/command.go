@@ -1,153 +1,107 @@
+// Package command executes slash commands and words their answers. Parser, help, usage, suggestions and the check of
+// rights come from the table in table.go: each row has its names, its right, and a command of a few parts. Changes of what the bot
+// keeps go through package manage.
 package command
 
 import (
 	"context"
-	"slices"
 
 	"ebb/bot/manage"
 	"ebb/bot/parts"
-	"ebb/bot/schedule"
 	"ebb/bot/upkeep"
 	"ebb/bot/view"
 	"ebb/bot/wording"
 	"ebb/memory"
-	"ebb/memory/pages"
 	"ebb/sessions"
 	"ebb/sessions/serial"
 )
 
-// Options are the parts of a [Handler] that may be missing.
-type Options struct {
-	Rights     memory.Rights      // nil: /memory, /forget and /export answer that they are unavailable
-	CallBudget func() CallBudget  // nil: no calls are counted
-	Schedules  sessions.Schedules // nil: there are none
-	Planner    *schedule.Planner  // nil: /remind answers that reminders are off
-	Audit      pages.Audit        // see [manage.Config]
-}
-
-// CallBudget is the state of the month's counted calls to the chat platform.
-type CallBudget struct {
-	Calls, Quota int64 // Quota 0: no bound
-	Level        int   // 0 streamed cards, 1 unstreamed cards, 2 webhooks and calls without an alternative, 3 webhooks
-}
-
 // Handler executes commands and words their answers.
-type Handler struct {
-	shared   *parts.Shared
-	views    *view.Builder
-	store    sessions.Store
-	memory   memory.Store
-	worker   *upkeep.Worker
-	scope    func(sessions.ConversationID) sessions.Scope
-	opts     Options
-	commands Table
-	manage   *manage.Manager
-
-	upkeep *serial.Mailboxes
-	stats  Stats
-}
-
-// Stats counts compactions that commands caused.
-type Stats interface{ Compacted(e sessions.LogEntry) }
+type Handler struct{ env env }
 
 // New returns a Handler, usable after [Handler.Connect]. scope is the configured scope of a group.
 func New(
 	p *parts.Shared, views *view.Builder, store sessions.Store, facts memory.Store, worker *upkeep.Worker, scope func(sessions.ConversationID) sessions.Scope, o Options,
 ) *Handler {
-	return &Handler{
-		shared: p, views: views, store: store, memory: facts, worker: worker, scope: scope, opts: o, commands: Commands,
+	return &Handler{env{
+		shared: p, views: views, store: store, memory: facts, worker: worker, scope: scope, opts: o, table: Commands,
 		manage: manage.New(manage.Config{
 			Rights: o.Rights, Turns: store, Upkeep: worker, Schedules: o.Schedules, Audit: o.Audit, FlushDeadline: p.InlineDeadline,
 			Settings: views.Settings, Resolve: views.Resolve,
 		}),
-	}
+	}}
 }
 
 // Connect sets the mailboxes of upkeep and the receiver of counts, before the first command.
 func (h *Handler) Connect(upkeep *serial.Mailboxes, stats Stats) {
-	h.upkeep, h.stats = upkeep, stats
+	h.env.upkeep, h.env.stats = upkeep, stats
 }
 
 // Command executes the turn's command and returns the answer.
 func (h *Handler) Command(ctx context.Context, t *view.CommandTurn) string {
-	asked := t.Asked
+	asked, table, roles := t.Asked, h.env.table, h.env.roles()
 	if outcomeOf(asked) == sessions.ErasedAll { // the turn was interrupted after the erasure
 		return erasedBefore(asked, t.Lang)
 	}
-	c := h.commands.Parse(h.views.OwnWords(asked))
+	c := table.Parse(h.env.views.OwnWords(asked))
 	switch {
 	case c.Command == nil:
-		return h.commands.unknown(c.Name, t.Lang)
+		return table.unknown(c.Name, t.Lang)
 	case c.Use == nil:
 		return c.Command.usage(t.Lang)
-	case !h.may(asked, h.right(c.Command, c.Use)):
-		return wording.Say(c.Use.denied(c.Arg, h.isAdmin(asked)), t.Lang)
+	case !roles.may(asked, roles.right(c.Command, c.Use)):
+		return wording.Say(c.Use.denied(c.Arg, roles.isAdmin(asked)), t.Lang)
 	case !c.Use.takes(c.Arg):
 		return c.Command.usage(t.Lang) // so that nothing is done by mistake
 	}
-	return c.Use.Run(h, ctx, t, c)
+	return c.Use.Run(&h.env, ctx, t, c)
 }
 
 // Work implements turn.Commands.
 func (h *Handler) Work(e sessions.Event) sessions.Work {
-	c := h.commands.Parse(h.views.OwnWords(e))
-	if c.Use == nil || !h.may(e, h.right(c.Command, c.Use)) || !c.Use.takes(c.Arg) {
+	c, roles := h.env.table.Parse(h.env.views.OwnWords(e)), h.env.roles()
+	if c.Use == nil || !roles.may(e, roles.right(c.Command, c.Use)) || !c.Use.takes(c.Arg) {
 		return ""
 	}
 	return c.Use.Work
 }
 
-// denied is the answer to a sender without the right. A use that an administrator of the group lacks is for those of the installation.
-func (u *Use) denied(arg string, admin bool) wording.Phrase {
-	switch {
-	case admin:
-		return wording.NotInstallation
-	case u.Denied == nil:
-		return wording.NotAdmin
-	}
-	return u.Denied(arg)
+// Stops implements turn.Commands: the conversation's owner may end a turn, and each asker their own messages of it. The bare name of the
+// command is enough: people in a hurry leave out the slash.
+func (h *Handler) Stops(e sessions.Event, asked []sessions.Event) []sessions.Event {
+	return stopOf(&h.env).ends(e, asked)
 }
 
-func (t Table) unknown(name, lang string) string {
-	if near := t.Near(name); near != "" {
-		return wording.Say(wording.NoCommandNear, lang, near)
-	}
-	return wording.Say(wording.NoCommand, lang)
+// MayStop reports whether the sender of a /stop may stop a turn, and whether it ends then. asked is set if the turn answers the sender,
+// shared if it answers others.
+func (h *Handler) MayStop(e sessions.Event, asked, shared bool) (may, ends bool) {
+	return stopOf(&h.env).may(e, asked, shared)
 }
 
-// may treats a sender without a staff id as outside the organization, and as no administrator.
-func (h *Handler) may(e sessions.Event, right Right) bool {
-	switch right {
-	case Owner:
-		return e.Message != nil && e.Message.ConversationType == sessions.Private || h.isAdmin(e)
-	case Admin:
-		return h.isAdmin(e)
-	case Installation:
-		return h.role(e) == manage.Admin
-	}
-	return true
+// Stopped implements turn.Commands. A card has its question above it.
+func (h *Handler) Stopped(ctx context.Context, s view.Stopped) string {
+	return stopOf(&h.env).receipt(ctx, s)
 }
 
-func (h *Handler) actor(t *view.CommandTurn) manage.Actor {
-	asked := t.Asked
-	return manage.Actor{
-		Role: h.role(asked), Person: asked.SenderID, Reader: t.Reader(),
-		Asking: memory.Asking{Lease: t.Lease, Event: asked.ID, Language: t.Lang},
-	}
+// Confirmations rewrites a bare yes or no behind a preview or a partial erasure into the command. It reads the log, so
+// that it works on every replica and after a restart.
+func (h *Handler) Confirmations(ctx context.Context, v *sessions.View) {
+	confirmationsOf(&h.env).rewrite(ctx, v)
 }
 
-// isAdmin reports whether a message's sender administers its group, or the installation.
-func (h *Handler) isAdmin(e sessions.Event) bool { return h.role(e) >= manage.GroupAdmin }
-
-// role follows from the message. The platform's mark of an administrator counts in the group of the message alone.
-func (h *Handler) role(e sessions.Event) manage.Role {
-	switch m := e.Message; {
-	case m == nil || m.StaffID == "" || m.External:
-		return manage.Member
-	case slices.Contains(h.shared.Current.Get().Admins, m.StaffID):
-		return manage.Admin
-	case m.Admin && m.ConversationType == sessions.Group:
-		return manage.GroupAdmin
+// May reports whether a message's sender has the right to a command, by its English name. Uses for administrators alone are not
+// considered.
+func (h *Handler) May(e sessions.Event, command string) bool {
+	roles := h.env.roles()
+	for i := range h.env.table {
+		if c := &h.env.table[i]; c.EN[0] == command {
+			return roles.may(e, roles.right(c, &Use{}))
+		}
 	}
-	return manage.Member
+	return false
+}
+
+// RefuseSchedule ends a schedule whose message is refused.
+func (h *Handler) RefuseSchedule(ctx context.Context, s sessions.Schedule) error {
+	return h.env.manage.RefuseSchedule(ctx, s)
 }

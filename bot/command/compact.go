@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rs/zerolog"
 
+	"ebb/bot/manage"
+	"ebb/bot/reload"
 	"ebb/bot/upkeep"
 	"ebb/bot/view"
 	"ebb/bot/wording"
@@ -16,23 +19,45 @@ import (
 	"ebb/sessions"
 )
 
-// compact compacts nothing for a text that is nearly the word of another use.
-func (h *Handler) compact(ctx context.Context, t *view.CommandTurn, c Call) string {
-	if meant := c.Command.Near(c.Arg); meant != "" {
-		return wording.Say(wording.DidYouMean, t.Lang, meant, c.Arg)
+// compactCommand is /compact.
+type compactCommand struct {
+	manage   *manage.Manager
+	roles    roles
+	views    *view.Builder
+	current  *reload.Current
+	location *time.Location
+	refresh  refresher
+	wake     func(sessions.Key) // the upkeep of a session
+	stats    Stats
+	log      interface {
+		Compactions(ctx context.Context, key sessions.Key, limit int) ([]sessions.LogEntry, error)
 	}
-	return h.compactNow(ctx, t, c)
 }
 
-// compactNow says for each end what it means for the asker: a context that is still full needs another answer than one that was
+func compactOf(e *env) compactCommand {
+	return compactCommand{
+		manage: e.manage, roles: e.roles(), views: e.views, current: e.shared.Current, location: e.shared.Location, refresh: e.refresh(), wake: e.upkeep.Wake,
+		stats: e.stats, log: e.store,
+	}
+}
+
+// begin compacts nothing for a text that is nearly the word of another use.
+func (c compactCommand) begin(ctx context.Context, t *view.CommandTurn, call Call) string {
+	if meant := call.Command.Near(call.Arg); meant != "" {
+		return wording.Say(wording.DidYouMean, t.Lang, meant, call.Arg)
+	}
+	return c.now(ctx, t, call)
+}
+
+// now says for each end what it means for the asker: a context that is still full needs another answer than one that was
 // small. The view of the turn is read again, since its answer shows the new sizes.
-func (h *Handler) compactNow(ctx context.Context, t *view.CommandTurn, c Call) string {
-	settings, focus, why := h.overrides(ctx, t, c)
+func (c compactCommand) now(ctx context.Context, t *view.CommandTurn, call Call) string {
+	settings, focus, why := c.overrides(ctx, t, call)
 	if why != "" {
 		return why
 	}
-	done, err := h.manage.Compact(ctx, h.actor(t), t.View.Session, focus, settings)
-	trigger := h.views.Settings(t.View.Session).Window.Trigger()
+	done, err := c.manage.Compact(ctx, c.roles.actor(t), t.View.Session, focus, settings)
+	trigger := c.views.Settings(t.View.Session).Window.Trigger()
 	full, size := done.TokensBefore >= trigger, []any{wording.Thousands(done.TokensBefore), wording.Thousands(trigger), done.TokensBefore * 100 / trigger}
 	switch {
 	case upkeep.NothingToCompact(err) && full:
@@ -47,19 +72,19 @@ func (h *Handler) compactNow(ctx context.Context, t *view.CommandTurn, c Call) s
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Manual compaction failed")
 		return wording.Say(wording.CompactFailed, t.Lang, upkeep.CompactReason(err, t.Lang))
 	}
-	h.reload(ctx, t)
-	h.upkeep.Wake(t.Lease.Key) // the background continues with a backlog
+	c.refresh.reload(ctx, t)
+	c.wake(t.Lease.Key) // the background continues with a backlog
 	left := ""
-	if tokens, parts := h.backlog(t.View); parts > 0 {
-		left = wording.Say(wording.BacklogLeft, t.Lang, wording.Thousands(tokens), parts, backlogWord(h.views.Settings(t.View.Session), t.View.Session, t.Lang))
+	if tokens, parts := backlogOf(c.views, t.View); parts > 0 {
+		left = wording.Say(wording.BacklogLeft, t.Lang, wording.Thousands(tokens), parts, backlogWord(c.views.Settings(t.View.Session), t.View.Session, t.Lang))
 	}
 	return compactReceipt(done, t.Lang) + left
 }
 
-// backlog returns the tokens that a compaction may still remove, and roughly the attempts; 0 if one attempt is enough.
-func (h *Handler) backlog(v sessions.View) (tokens, parts int) {
-	set, size := h.views.Settings(v.Session), h.views.ContextSize(v)
-	tokens, parts = set.Policy.Backlog(set.Window.Counted(v.Session.CalibrationFactor), h.views.State(v, size))
+// backlogOf returns the tokens that a compaction may still remove, and roughly the attempts; 0 if one attempt is enough.
+func backlogOf(views *view.Builder, v sessions.View) (tokens, parts int) {
+	set, size := views.Settings(v.Session), views.ContextSize(v)
+	tokens, parts = set.Policy.Backlog(set.Window.Counted(v.Session.CalibrationFactor), views.State(v, size))
 	if size < set.Window.Trigger() && (set.Policy.Segment == 0 || parts < 2) {
 		return 0, 0
 	}
@@ -74,17 +99,6 @@ func backlogWord(set compaction.Settings, s sessions.Session, lang string) strin
 		return wording.Say(wording.NextDay, lang)
 	}
 	return wording.Say(wording.OnTheWay, lang)
-}
-
-func (h *Handler) reload(ctx context.Context, t *view.CommandTurn) {
-	v, err := h.store.Begin(ctx, t.Lease, 0)
-	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to reload the view")
-		return
-	}
-	v.Pending = t.View.Pending
-	h.views.Show(&v)
-	t.View = v
 }
 
 const shownFacts = 5
@@ -209,8 +223,8 @@ func nothingWord(err error, lang string) string {
 	return words[0]
 }
 
-func (h *Handler) undo(ctx context.Context, t *view.CommandTurn, _ Call) string {
-	e, err := h.manage.Undo(ctx, h.actor(t), t.View.Session)
+func (c compactCommand) undo(ctx context.Context, t *view.CommandTurn, _ Call) string {
+	e, err := c.manage.Undo(ctx, c.roles.actor(t), t.View.Session)
 	switch {
 	case errors.Is(err, sessions.ErrNotFound):
 		return wording.Say(wording.NothingToUndo, t.Lang)
@@ -220,11 +234,11 @@ func (h *Handler) undo(ctx context.Context, t *view.CommandTurn, _ Call) string 
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to undo the compaction")
 		return wording.Say(wording.UndoFailed, t.Lang)
 	}
-	h.stats.Compacted(e)
-	h.reload(ctx, t)
+	c.stats.Compacted(e)
+	c.refresh.reload(ctx, t)
 	// The row of a repeated request has the sizes of its time, so the view's are stated.
-	size, rest := h.views.ContextSize(t.View), ""
-	if grown := h.views.Settings(t.View.Session).RestsUntil(t.View.Session, size); grown > 0 {
+	size, rest := c.views.ContextSize(t.View), ""
+	if grown := c.views.Settings(t.View.Session).RestsUntil(t.View.Session, size); grown > 0 {
 		rest = wording.Say(wording.UndoneRests, t.Lang, wording.Thousands(grown))
 	}
 	return wording.Say(wording.Undone, t.Lang, e.StartSeq, e.EndSeq, wording.Thousands(size)) + rest
@@ -232,9 +246,9 @@ func (h *Handler) undo(ctx context.Context, t *view.CommandTurn, _ Call) string 
 
 const shownLog = 5
 
-// compactLog has one line for each attempt, failed ones too: a group asks for it when something went wrong.
-func (h *Handler) compactLog(ctx context.Context, t *view.CommandTurn, _ Call) string {
-	rows, err := h.store.Compactions(ctx, t.Lease.Key, shownLog)
+// list has one line for each attempt, failed ones too: a group asks for it when something went wrong.
+func (c compactCommand) list(ctx context.Context, t *view.CommandTurn, _ Call) string {
+	rows, err := c.log.Compactions(ctx, t.Lease.Key, shownLog)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read the compaction log")
 		return wording.Say(wording.LogUnreadable, t.Lang)
@@ -244,14 +258,14 @@ func (h *Handler) compactLog(ctx context.Context, t *view.CommandTurn, _ Call) s
 	}
 	var out strings.Builder
 	for _, e := range rows {
-		fmt.Fprintf(&out, "- #%d %s %s/%s %s", e.ID, e.CreatedAt.In(h.shared.Location).Format("01-02 15:04"), e.Policy, e.Trigger, outcomeWord(e, t.Lang))
+		fmt.Fprintf(&out, "- #%d %s %s/%s %s", e.ID, e.CreatedAt.In(c.location).Format("01-02 15:04"), e.Policy, e.Trigger, outcomeWord(e, t.Lang))
 		if e.Outcome == upkeep.OutcomeCommitted {
 			out.WriteString(wording.Count(" %s → %s token{|s}", wording.Thousands(e.TokensBefore), wording.Thousands(e.TokensAfter)))
 		}
 		if e.EndSeq >= e.StartSeq {
 			fmt.Fprintf(&out, " (%d–%d)", e.StartSeq, e.EndSeq)
 		}
-		out.WriteString(spentWord(e, h.shared.Current.Get().Currency, t.Lang) + "\n")
+		out.WriteString(spentWord(e, c.current.Get().Currency, t.Lang) + "\n")
 	}
 	return out.String()
 }
@@ -311,13 +325,22 @@ func outcomeWord(e sessions.LogEntry, lang string) string {
 	return word + "，已撤销"
 }
 
-func (h *Handler) renew(ctx context.Context, t *view.CommandTurn, _ Call) string {
-	owed, err := h.manage.NewContext(ctx, h.actor(t), t.View.Session)
+// newCommand is /new.
+type newCommand struct {
+	manage  *manage.Manager
+	roles   roles
+	refresh refresher
+}
+
+func newOf(e *env) newCommand { return newCommand{e.manage, e.roles(), e.refresh()} }
+
+func (n newCommand) begin(ctx context.Context, t *view.CommandTurn, _ Call) string {
+	owed, err := n.manage.NewContext(ctx, n.roles.actor(t), t.View.Session)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to start a new conversation")
 		return wording.Say(wording.NotRenewed, t.Lang)
 	}
-	h.reload(ctx, t)
+	n.refresh.reload(ctx, t)
 	if owed {
 		return wording.Say(wording.RenewedOwed, t.Lang)
 	}

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/rs/zerolog"
@@ -18,21 +19,35 @@ import (
 // exportPageBytes is the size of a few DingTalk messages.
 const exportPageBytes = 36_000
 
-// exportMe answers in the private chat alone, since a page has what the person said anywhere. A page behind the last is refused by
+// exportCommand is /export.
+type exportCommand struct {
+	manage   *manage.Manager
+	roles    roles
+	views    *view.Builder
+	table    Table
+	location *time.Location
+	kept     bool // there is a memory
+}
+
+func exportOf(e *env) exportCommand {
+	return exportCommand{e.manage, e.roles(), e.views, e.table, e.shared.Location, e.opts.Rights != nil}
+}
+
+// page answers in the private chat alone, since a page has what the person said anywhere. A page behind the last is refused by
 // its number.
-func (h *Handler) exportMe(ctx context.Context, t *view.CommandTurn, c Call) string {
+func (x exportCommand) page(ctx context.Context, t *view.CommandTurn, c Call) string {
 	page, ok := pageOf(c.Arg)
 	if !ok {
 		return c.Command.usage(t.Lang)
 	}
-	a := h.actor(t)
-	if h.opts.Rights == nil || a.Person == "" {
+	a := x.roles.actor(t)
+	if !x.kept || a.Person == "" {
 		return wording.Say(wording.NoRights, t.Lang)
 	}
 	if !a.Reader.Private {
 		return wording.Say(wording.ExportPrivate, t.Lang)
 	}
-	p, err := h.exportPage(ctx, a, t.Lang, page)
+	p, err := x.read(ctx, a, t.Lang, page)
 	switch {
 	case err != nil:
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Export of a person's data failed")
@@ -50,24 +65,24 @@ func (h *Handler) exportMe(ctx context.Context, t *view.CommandTurn, c Call) str
 	return p.out.String()
 }
 
-// exportPage reads all data, because the answer has the number of pages.
-func (h *Handler) exportPage(ctx context.Context, a manage.Actor, lang string, page int) (*exportPager, error) {
+// read reads all data, because the answer has the number of pages.
+func (x exportCommand) read(ctx context.Context, a manage.Actor, lang string, page int) (*exportPager, error) {
 	p := &exportPager{want: page}
 	heads := show.ExportHeads(lang)
-	err := h.manage.Export(ctx, a, a.Person, manage.Reader{
+	err := x.manage.Export(ctx, a, a.Person, manage.Reader{
 		Fact: func(m memory.Memory) error {
-			p.add(heads.Facts, show.ExportFact(m, h.shared.Location, lang))
+			p.add(heads.Facts, show.ExportFact(m, x.location, lang))
 			return nil
 		},
 		Message: func(s memory.PersonMessage) error {
-			if !h.isCommand(s.Event) {
-				p.add(heads.Messages, show.ExportSaid(s, h.shared.Location, lang))
+			if !isCommand(x.table, x.views, s.Event) {
+				p.add(heads.Messages, show.ExportSaid(s, x.location, lang))
 			}
 			return nil
 		},
 		Record: func(r memory.Record) error {
 			r.Spec = schedule.StoredTimes(r.Spec, lang)
-			p.add(heads.Records, show.ExportRecord(r, h.shared.Location, lang))
+			p.add(heads.Records, show.ExportRecord(r, x.location, lang))
 			return nil
 		},
 	})

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,28 +18,6 @@ import (
 	"ebb/sessions"
 )
 
-// An irreversible command needs a confirmation within confirmWithin. The preview is looked up among the last
-// confirmEvents of the sender, or confirmDirect if no other message may come between.
-const (
-	confirmWithin = 10 * time.Minute
-	confirmEvents = 500
-	confirmDirect = 10
-)
-
-var (
-	yesWords = []string{"yes", "y", "sure", "ok", "confirm", "确认", "确定", "是", "是的"}
-	noWords  = []string{"no", "n", "not", "cancel", "stop", "不", "不要", "不用", "取消", "算了"}
-	please   = []string{"please", "pls", "请", "吧", "！", "!"}
-)
-
-type answerTo int
-
-const (
-	answerNone answerTo = iota
-	answerYes
-	answerNo
-)
-
 func erasedBefore(asked sessions.Event, lang string) string {
 	if asked.SenderID == "" {
 		return wording.Say(wording.ForgotBefore, lang)
@@ -48,7 +25,23 @@ func erasedBefore(asked sessions.Event, lang string) string {
 	return wording.Say(wording.ForgotLastBefore, lang)
 }
 
-func (h *Handler) forgetMe(ctx context.Context, t *view.CommandTurn, c Call) string {
+// forgetCommand is /forget, and /memory forget.
+type forgetCommand struct {
+	manage   *manage.Manager
+	roles    roles
+	views    *view.Builder
+	table    Table
+	location *time.Location
+	asked    confirmations
+	refresh  refresher
+	kept     bool // there is a memory
+}
+
+func forgetOf(e *env) forgetCommand {
+	return forgetCommand{e.manage, e.roles(), e.views, e.table, e.shared.Location, confirmationsOf(e), e.refresh(), e.opts.Rights != nil}
+}
+
+func (f forgetCommand) me(ctx context.Context, t *view.CommandTurn, c Call) string {
 	who, answer := forgetWords(c.Rest)
 	switch {
 	case answer == answerNo:
@@ -56,22 +49,22 @@ func (h *Handler) forgetMe(ctx context.Context, t *view.CommandTurn, c Call) str
 	case who != forgetMe:
 		return c.Command.usage(t.Lang)
 	}
-	return h.forgetSomeone(ctx, t, who, answer, func() (memory.Person, string) { return memory.Person{ID: t.Asked.SenderID}, "" })
+	return f.someone(ctx, t, who, answer, func() (memory.Person, string) { return memory.Person{ID: t.Asked.SenderID}, "" })
 }
 
-// forgetNumber is /forget #N. A number without the sign may be the staff id of a person.
-func (h *Handler) forgetNumber(ctx context.Context, t *view.CommandTurn, c Call) string {
+// number is /forget #N. A number without the sign may be the staff id of a person.
+func (f forgetCommand) number(ctx context.Context, t *view.CommandTurn, c Call) string {
 	who, answer := forgetWords(c.Rest)
 	id := memoryID(who)
 	switch {
 	case answer == answerNo:
 		return wording.Say(wording.ForgetNothing, t.Lang)
 	case strings.HasPrefix(narrow(who), "#"):
-		return h.forgetFact(ctx, t, id, answer)
-	case !h.may(t.Asked, Admin):
+		return f.fact(ctx, t, id, answer)
+	case !f.roles.may(t.Asked, Admin):
 		return wording.Say(wording.ForgetNumber, t.Lang, id, id)
 	}
-	return h.forgetNamed(ctx, t, c)
+	return f.named(ctx, t, c)
 }
 
 func isNumber(arg string) bool {
@@ -87,47 +80,47 @@ func deniedForget(arg string) wording.Phrase {
 	return wording.ForgetThing
 }
 
-func (h *Handler) forgetNamed(ctx context.Context, t *view.CommandTurn, c Call) string {
+func (f forgetCommand) named(ctx context.Context, t *view.CommandTurn, c Call) string {
 	who, answer := forgetWords(c.Rest)
 	if answer == answerNo {
 		return wording.Say(wording.ForgetNothing, t.Lang)
 	}
-	return h.forgetSomeone(ctx, t, who, answer, func() (memory.Person, string) { return h.personNamed(ctx, t, who) })
+	return f.someone(ctx, t, who, answer, func() (memory.Person, string) { return f.find(ctx, t, who) })
 }
 
-// forgetSomeone previews an erasure, and executes it once it is confirmed. find is called after the check of the
+// someone previews an erasure, and executes it once it is confirmed. find is called after the check of the
 // confirmation; its text is the answer if there is no such person.
-func (h *Handler) forgetSomeone(ctx context.Context, t *view.CommandTurn, who string, answer answerTo, find func() (memory.Person, string)) string {
+func (f forgetCommand) someone(ctx context.Context, t *view.CommandTurn, who string, answer answerTo, find func() (memory.Person, string)) string {
 	sure := answer == answerYes
 	switch {
-	case h.opts.Rights == nil:
+	case !f.kept:
 		return wording.Say(wording.NoRights, t.Lang)
 	case t.Asked.SenderID == "":
 		return wording.Say(wording.UnknownPerson, t.Lang)
-	case sure && !h.mayConfirm(ctx, t, who, false):
+	case sure && !f.asked.may(ctx, t, who, false):
 		return wording.Say(wording.NotAsked, t.Lang)
 	}
 	p, why := find()
 	switch {
 	case why != "":
 		return why
-	case sure || h.mayConfirm(ctx, t, who, true): // repeated command
-		return h.forgetPerson(ctx, t, p.ID)
+	case sure || f.asked.may(ctx, t, who, true): // repeated command
+		return f.person(ctx, t, p.ID)
 	}
-	return h.forgetPreview(ctx, t, p, who)
+	return f.preview(ctx, t, p, who)
 }
 
 const maxTitles = 5
 
-// forgetPreview asks for confirmation. In a group the preview has numbers only, and not the other groups of a person.
-func (h *Handler) forgetPreview(ctx context.Context, t *view.CommandTurn, p memory.Person, who string) string {
+// preview asks for confirmation. In a group the preview has numbers only, and not the other groups of a person.
+func (f forgetCommand) preview(ctx context.Context, t *view.CommandTurn, p memory.Person, who string) string {
 	self := p.ID == t.Asked.SenderID
-	a := h.actor(t)
+	a := f.roles.actor(t)
 	everywhere := a.Role == manage.Admin && watched(t, p.ID)
 	if everywhere { // the group reads no figures of their other conversations
 		a.Role = manage.GroupAdmin
 	}
-	found, err := h.manage.PreviewPerson(ctx, a, p.ID)
+	found, err := f.manage.PreviewPerson(ctx, a, p.ID)
 	switch {
 	case errors.Is(err, memory.ErrTooOften):
 		return wording.Say(wording.ForgetOften, t.Lang, memory.MaxErasures)
@@ -153,7 +146,7 @@ func (h *Handler) forgetPreview(ctx context.Context, t *view.CommandTurn, p memo
 		}
 		return wording.Say(phrase, t.Lang, sessions.Speaker(p.Nick, p.ID), what, strings.TrimPrefix(who, "@"))
 	}
-	return wording.Say(wording.ForgetWho, t.Lang, sessions.Speaker(p.Nick, p.ID), p.Last.In(h.shared.Location).Format("2006-01-02 15:04"), what,
+	return wording.Say(wording.ForgetWho, t.Lang, sessions.Speaker(p.Nick, p.ID), p.Last.In(f.location).Format("2006-01-02 15:04"), what,
 		strings.TrimPrefix(who, "@"))
 }
 
@@ -177,150 +170,9 @@ func groupsInWords(groups []string, named bool, lang string) string {
 	return wording.Say(wording.ForgetGroups, lang, len(groups), names)
 }
 
-// Confirmations rewrites a bare yes or no behind a preview or a partial erasure into the command. It reads the log, so
-// that it works on every replica and after a restart.
-func (h *Handler) Confirmations(ctx context.Context, v *sessions.View) {
-	if h.opts.Rights == nil {
-		return
-	}
-	ctx, stop := context.WithTimeout(ctx, h.shared.CommitTimeout)
-	defer stop()
-	for i := range v.Pending {
-		e := &v.Pending[i]
-		answer := yesOrNo(h.views.OwnWords(*e))
-		if e.IsScheduled() || answer == answerNone {
-			continue
-		}
-		if who, lang, asked := h.unconfirmed(ctx, v.Session.Key, v.Tail, *e, true); asked {
-			e.Content = answered[lang][0] + who + answered[lang][answer]
-		}
-	}
-}
-
-// answered holds the parts of a confirmed command, in the language of the preview.
-var answered = map[string][3]string{
-	"zh": {"/忘记 ", answerYes: " 确认", answerNo: " 取消"},
-	"en": {"/forget ", answerYes: " yes", answerNo: " no"},
-}
-
-// unconfirmed finds the erasure that a message's sender may confirm. The preview was answered shortly before the
-// message, or before another confirmation with a partial erasure. If direct is set, the sender sent no message in
-// between, and the confirmation followed the preview's answer.
-func (h *Handler) unconfirmed(ctx context.Context, key sessions.Key, tail []sessions.Event, e sessions.Event, direct bool) (who, lang string, found bool) {
-	limit := confirmEvents
-	if direct {
-		limit = confirmDirect
-	}
-	before, err := h.opts.Rights.MessagesBefore(ctx, key, e.SenderID, e.ID, limit)
-	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read the log for the command before")
-	}
-	for _, m := range before {
-		outcome := outcomeOf(m)
-		who, _ := h.commands.forgetOf(h.views.OwnWords(m))
-		switch {
-		case e.CreatedAt.Sub(m.CreatedAt) > confirmWithin:
-			return "", "", false
-		case m.IsScheduled():
-		case outcome == sessions.HalfErased:
-			e = m
-		case outcome == sessions.Previewed && who != "":
-			lang = cmp.Or(h.views.LanguageWords(tail, m).Lang, h.shared.Languages.Preset)
-			return who, lang, !direct || h.answeredBefore(ctx, m, e)
-		case direct || who != "":
-			return "", "", false
-		}
-	}
-	return "", "", false
-}
-
-func (h *Handler) mayConfirm(ctx context.Context, t *view.CommandTurn, who string, direct bool) bool {
-	before, _, found := h.unconfirmed(ctx, t.Lease.Key, nil, t.Asked, direct)
-	return found && strings.EqualFold(before, who)
-}
-
-func (h *Handler) answeredBefore(ctx context.Context, command, later sessions.Event) bool {
-	reply, err := h.memory.Range(ctx, command.Key, command.Seq, command.Seq+1, 1)
-	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read the log for the preview")
-	}
-	return len(reply) == 1 && !reply[0].CreatedAt.After(later.CreatedAt)
-}
-
-func outcomeOf(e sessions.Event) sessions.Outcome {
-	if e.Message == nil {
-		return ""
-	}
-	return e.Message.Outcome
-}
-
-// IsYesOrNo reports whether a text is a bare yes or no, as behind a preview.
-func (t Table) IsYesOrNo(text string) bool { return yesOrNo(text) != answerNone }
-
-func yesOrNo(text string) answerTo {
-	who, answer := forgetWords(forgetMe + " " + text)
-	if who != forgetMe {
-		return answerNone
-	}
-	return answer
-}
-
-// forgetOf names a fact as [factName] does, whatever the command says.
-func (t Table) forgetOf(text string) (who string, answer answerTo) {
-	c := t.Parse(text)
-	switch {
-	case c.Use == nil:
-		return "", answerNone
-	case c.Name == "memory" && slices.Contains(c.Use.EN, "forget") && c.Use.takes(c.Arg):
-		return factName(memoryID(c.Arg)), answerNone
-	case c.Name != "forget":
-		return "", answerNone
-	}
-	who, answer = forgetWords(c.Rest)
-	if id := memoryID(who); id > 0 && strings.HasPrefix(narrow(who), "#") {
-		who = factName(id)
-	}
-	return who, answer
-}
-
-const (
-	forgetMe   = "me"
-	forgetLast = "last"
-)
-
-// forgetWords splits a person from a confirmation behind the name. Words of politeness and marks go first: "忘记我 谢谢！" means the same
-// as "忘记我".
-func forgetWords(rest string) (who string, answer answerTo) {
-	words := strings.Fields(rest)
-	trim := func(set []string) bool {
-		n := len(words)
-		if n < 2 || !slices.Contains(set, strings.ToLower(strings.TrimRight(words[n-1], ".!。！,，"))) && !slices.Contains(set, words[n-1]) {
-			return false
-		}
-		words = words[:n-1]
-		return true
-	}
-	for trim(please) {
-	}
-	switch {
-	case trim(yesWords):
-		answer = answerYes
-	case trim(noWords):
-		answer = answerNo
-	}
-	who = strings.Replace(strings.Join(words, " "), "＠", "@", 1)
-	switch strings.ToLower(strings.TrimRight(who, ",.!，。！")) {
-	case forgetMe, "我":
-		who = forgetMe
-	case forgetLast, "上一条", "刚才", "刚才那条":
-		who = forgetLast
-	}
-	return who, answer
-}
-
-// forgetLast erases without a confirmation: a password that went out by mistake can't wait for one. The answer names time and length
+// last erases without a confirmation: a password that went out by mistake can't wait for one. The answer names time and length
 // and not the words, which it would show once more.
-func (h *Handler) forgetLast(ctx context.Context, t *view.CommandTurn, c Call) string {
+func (f forgetCommand) last(ctx context.Context, t *view.CommandTurn, c Call) string {
 	asked := t.Asked
 	who, answer := forgetWords(c.Rest)
 	switch {
@@ -328,12 +180,12 @@ func (h *Handler) forgetLast(ctx context.Context, t *view.CommandTurn, c Call) s
 		return wording.Say(wording.ForgetNothing, t.Lang)
 	case who != forgetLast:
 		return c.Command.usage(t.Lang)
-	case h.opts.Rights == nil:
+	case !f.kept:
 		return wording.Say(wording.NoRights, t.Lang)
 	case asked.SenderID == "":
 		return wording.Say(wording.UnknownPerson, t.Lang)
 	}
-	e, done, err := h.manage.ForgetLast(ctx, h.actor(t), func(e sessions.Event) bool { return e.IsScheduled() || isEmpty(e) || h.isCommand(e) })
+	e, done, err := f.manage.ForgetLast(ctx, f.roles.actor(t), func(e sessions.Event) bool { return e.IsScheduled() || isEmpty(e) || isCommand(f.table, f.views, e) })
 	switch {
 	case errors.Is(err, sessions.ErrNotFound) && e.ID == 0:
 		return wording.Say(wording.NoLast, t.Lang)
@@ -341,29 +193,20 @@ func (h *Handler) forgetLast(ctx context.Context, t *view.CommandTurn, c Call) s
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to erase a message")
 		return wording.Say(wording.NoRights, t.Lang)
 	}
-	h.resumeTurn(ctx, t, done.Lease)
+	f.refresh.resume(ctx, t, done.Lease)
 	length := "" // distinguishes messages of one minute; the words would be kept, and shown once more
-	if n := utf8.RuneCountInString(h.views.OwnWords(e)); n > 0 {
+	if n := utf8.RuneCountInString(f.views.OwnWords(e)); n > 0 {
 		length = wording.Say(wording.ForgotLength, t.Lang, n)
 	}
-	return wording.Say(wording.ForgotLast, t.Lang, e.CreatedAt.In(h.shared.Location).Format("01-02 15:04"), length, receiptOfPerson(done, t.Lang))
-}
-
-// isCommand is false for commands that keep a member's words, such as the text of a reminder: these can be erased and exported.
-func (h *Handler) isCommand(e sessions.Event) bool {
-	if e.IsScheduled() {
-		return false
-	}
-	c := h.commands.Parse(h.views.OwnWords(e))
-	return c.Command != nil && (c.Use == nil || !c.Use.Keeps)
+	return wording.Say(wording.ForgotLast, t.Lang, e.CreatedAt.In(f.location).Format("01-02 15:04"), length, receiptOfPerson(done, t.Lang))
 }
 
 func isEmpty(e sessions.Event) bool {
 	return e.Content == "" && (e.Message == nil || e.Message.Quote == nil && len(e.Message.Attachments) == 0)
 }
 
-func (h *Handler) personNamed(ctx context.Context, t *view.CommandTurn, name string) (_ memory.Person, why string) {
-	p, err := h.manage.FindPerson(ctx, h.actor(t), strings.TrimPrefix(name, "@"))
+func (f forgetCommand) find(ctx context.Context, t *view.CommandTurn, name string) (_ memory.Person, why string) {
+	p, err := f.manage.FindPerson(ctx, f.roles.actor(t), strings.TrimPrefix(name, "@"))
 	var several *manage.Ambiguous
 	switch {
 	case err == nil:
@@ -384,11 +227,11 @@ func (h *Handler) personNamed(ctx context.Context, t *view.CommandTurn, name str
 	return p, why
 }
 
-// forgetPerson writes no name into a person's own receipt, because a reply is stored too.
-func (h *Handler) forgetPerson(ctx context.Context, t *view.CommandTurn, who sessions.UserID) string {
+// person writes no name into a person's own receipt, because a reply is stored too.
+func (f forgetCommand) person(ctx context.Context, t *view.CommandTurn, who sessions.UserID) string {
 	self := who == t.Asked.SenderID
-	a, here := h.actor(t), watched(t, who)
-	done, err := h.manage.ForgetPerson(ctx, a, who)
+	a, here := f.roles.actor(t), watched(t, who)
+	done, err := f.manage.ForgetPerson(ctx, a, who)
 	if errors.Is(err, memory.ErrTooOften) {
 		return wording.Say(wording.ForgetOften, t.Lang, memory.MaxErasures)
 	}
@@ -404,7 +247,7 @@ func (h *Handler) forgetPerson(ctx context.Context, t *view.CommandTurn, who ses
 		t.Asked = nameless(t.Asked, t.Lang)
 		t.View.Pending[0] = nameless(t.View.Pending[0], t.Lang)
 	}
-	h.resumeTurn(ctx, t, done.Lease)
+	f.refresh.resume(ctx, t, done.Lease)
 	what := receiptOfPerson(done, t.Lang)
 	switch {
 	case here && a.Role == manage.GroupAdmin:
@@ -429,4 +272,109 @@ func nameless(e sessions.Event, lang string) sessions.Event {
 		e.Message = &to
 	}
 	return e
+}
+
+func (f forgetCommand) memory(ctx context.Context, t *view.CommandTurn, c Call) string {
+	return f.fact(ctx, t, memoryID(c.Arg), answerNone)
+}
+
+// factName is a fact as the argument of /forget.
+func factName(id int64) string { return fmt.Sprintf("#%d", id) }
+
+// fact deletes a sender's own statement, and for administrators also a shared fact of a conversation. The fact of another person
+// needs a confirmation.
+func (f forgetCommand) fact(ctx context.Context, t *view.CommandTurn, id int64, answer answerTo) string {
+	fact, own, err := f.manage.ForgettableFact(ctx, f.roles.actor(t), id)
+	switch who, sure := factName(id), answer == answerYes; {
+	case err != nil:
+		return refusal(ctx, id, err, t.Lang)
+	case own || f.asked.may(ctx, t, who, !sure): // a command that is repeated confirms too
+	case sure:
+		return wording.Say(wording.NotAsked, t.Lang)
+	default:
+		t.Outcome = sessions.Previewed
+		t.Kept = wording.Say(wording.ForgetFactAsked, t.Lang, id)
+		return wording.Say(wording.ForgetFact, t.Lang, id, headOf(fact.Content, quotedChars), memoryDay(fact.Memory, f.location), id)
+	}
+	m, done, err := f.manage.ForgetFact(ctx, f.roles.actor(t), id)
+	switch {
+	case err != nil && done.Sessions > 0: // each session has a commit of its own
+		zerolog.Ctx(ctx).Warn().Err(err).Int("sessions", done.Sessions).Msg("Failed to erase memory")
+		if !own { // the next confirmation does the rest
+			t.Outcome = sessions.HalfErased
+		}
+		return wording.Say(wording.MemoryHalf, t.Lang)
+	case err != nil:
+		return refusal(ctx, id, err, t.Lang)
+	}
+	f.refresh.resume(ctx, t, done.Lease)
+	too := ""
+	if more := receipt(done, t.Lang); more != "" {
+		too = wording.Say(wording.ForgottenToo, t.Lang, more)
+	}
+	t.Kept = wording.Say(wording.ForgottenLog, t.Lang, id) + too // the answer must not repeat deleted text in the log
+	return wording.Say(wording.Forgotten, t.Lang, headOf(m.Content, quotedChars)) + too
+}
+
+// deleted has singular and plural in en.
+type deleted struct {
+	n      int
+	zh, en string
+}
+
+func receipt(done memory.Forgotten, lang string) string {
+	return inWords(lang, []deleted{
+		{max(0, done.Memories-1), "条说同一件事的记忆", "other memory of the same thing|other memories of the same thing"},
+		{done.Messages, "条相关消息", "related message|related messages"},
+		{done.Healed, "份摘要中的相关内容", "summary, where its lines are gone|summaries, where their lines are gone"},
+		{done.Summaries, "份摘要（会用剩下的内容重写）", "summary, to be written again from what is left|summaries, to be written again from what is left"},
+		{done.Blobs, "份存放的工具结果", "stored tool result|stored tool results"},
+	})
+}
+
+func receiptOfPerson(done memory.Forgotten, lang string) string {
+	return inWords(lang, []deleted{
+		{done.Memories, "条记忆", "memory|memories"},
+		{done.Messages, "条消息", "message|messages"},
+		{done.Healed, "份摘要中的相关内容", "summary, where its lines are gone|summaries, where their lines are gone"},
+		{done.Summaries, "份摘要（会用剩下的内容重写）", "summary, to be written again from what is left|summaries, to be written again from what is left"},
+		{done.Blobs, "份存放的工具结果", "stored tool result|stored tool results"},
+	})
+}
+
+func previewInWords(p memory.Preview, lang string) string {
+	return inWords(lang, []deleted{
+		{p.Messages, "条消息", "message|messages"},
+		{p.Answers, "条我的回答", "answer of mine|answers of mine"},
+		{p.Facts, "条记忆", "memory|memories"},
+		{p.DigestLines, "行日报", "line of digests|lines of digests"},
+		{p.Summaries, "份摘要（去掉其中的相关内容）", "summary, without the parts about it|summaries, without the parts about it"},
+		{p.Usage, "行用量（去掉名字）", "row of usage, which loses the name|rows of usage, which lose the name"},
+		{p.Schedules, "个提醒", "reminder|reminders"},
+		{p.Promotions, "条分享的记忆（去掉名字）", "shared memory, which loses the name|shared memories, which lose the name"},
+		{p.Compactions, "次压缩或撤销记录（去掉名字）", "record of a compaction, which loses the name|records of compactions, which lose the name"},
+		{p.IDs, "个加密编号", "encrypted id|encrypted ids"},
+		{p.Logins, "次控制台登录", "login of the console|logins of the console"},
+		{p.Private, "个私聊", "private chat|private chats"},
+	})
+}
+
+func inWords(lang string, things []deleted) string {
+	var parts []string
+	for _, c := range things {
+		one, many, _ := strings.Cut(c.en, "|")
+		switch {
+		case c.n == 0:
+		case lang != "en":
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.zh))
+		case c.n == 1:
+			parts = append(parts, "1 "+one)
+		default:
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, many))
+		}
+	}
+	if lang != "en" {
+		return strings.Join(parts, "、")
+	}
+	return strings.Join(parts, "; ")
 }

@@ -39,18 +39,26 @@ var beginnings = []struct {
 // languageNames are the words for a language that people put behind the name of the help.
 var languageNames = map[string]string{"en": "en", "english": "en", "英文": "en", "英语": "en", "zh": "zh", "chinese": "zh", "中文": "zh", "汉语": "zh"}
 
-// help shows how to begin, lists the commands of a topic that the asker may use, or describes the one command that is named.
-func (h *Handler) help(_ context.Context, t *view.CommandTurn, c Call) string {
+// helpCommand is /help.
+type helpCommand struct {
+	table Table
+	roles roles
+}
+
+func helpOf(e *env) helpCommand { return helpCommand{e.table, e.roles()} }
+
+// show says how to begin, lists the commands of a topic that the asker may use, or describes the one command that is named.
+func (h helpCommand) show(_ context.Context, t *view.CommandTurn, c Call) string {
 	name := strings.ToLower(trimMarks(c.Arg))
 	lang := languageNames[strings.TrimPrefix(name, "in ")]
 	switch {
 	case lang != "":
 		t.Lang = lang
-		return overview(h, t)
+		return h.overview(t)
 	case name == "":
-		return overview(h, t)
+		return h.overview(t)
 	case slices.Contains(allTopics, name):
-		return listed(h, t, func(*Command) bool { return true })
+		return h.listed(t, func(*Command) bool { return true })
 	default:
 		for _, topic := range topics {
 			// A name of one command alone describes that command, with examples.
@@ -58,7 +66,7 @@ func (h *Handler) help(_ context.Context, t *view.CommandTurn, c Call) string {
 				if len(topic.Commands) == 1 {
 					return h.helpOn(t, topic.Commands[0])
 				}
-				return listed(h, t, func(c *Command) bool { return slices.Contains(topic.Commands, c.EN[0]) })
+				return h.listed(t, func(c *Command) bool { return slices.Contains(topic.Commands, c.EN[0]) })
 			}
 		}
 		return h.helpOn(t, c.Arg)
@@ -66,12 +74,12 @@ func (h *Handler) help(_ context.Context, t *view.CommandTurn, c Call) string {
 }
 
 // overview is the first help: what a member wants, and the topics of the rest.
-func overview(h *Handler, t *view.CommandTurn) string {
+func (h helpCommand) overview(t *view.CommandTurn) string {
 	var out strings.Builder
 	out.WriteString(wording.Say(wording.Help, t.Lang))
 	for _, line := range beginnings {
-		c := h.commands.Parse("/" + line.Command).Command
-		if slices.ContainsFunc(c.Uses, func(u Use) bool { return h.may(t.Asked, h.right(c, &u)) }) {
+		c := h.table.Parse("/" + line.Command).Command
+		if slices.ContainsFunc(c.Uses, func(u Use) bool { return h.roles.may(t.Asked, h.roles.right(c, &u)) }) {
 			out.WriteString(wording.Say(line.Line, t.Lang))
 		}
 	}
@@ -79,17 +87,17 @@ func overview(h *Handler, t *view.CommandTurn) string {
 }
 
 // listed lists the uses of commands that the asker has the right to.
-func listed(h *Handler, t *view.CommandTurn, wanted func(*Command) bool) string {
+func (h helpCommand) listed(t *view.CommandTurn, wanted func(*Command) bool) string {
 	var out strings.Builder
 	note := ""
-	for i := range h.commands {
-		c := &h.commands[i]
+	for i := range h.table {
+		c := &h.table[i]
 		if !wanted(c) {
 			continue
 		}
 		for _, u := range c.Uses {
-			who := h.right(c, &u)
-			if !h.may(t.Asked, who) {
+			who := h.roles.right(c, &u)
+			if !h.roles.may(t.Asked, who) {
 				continue
 			}
 			if who != Anyone {
@@ -103,13 +111,13 @@ func listed(h *Handler, t *view.CommandTurn, wanted func(*Command) bool) string 
 
 // helpOn describes a command with all its uses: a person who names it reads who may use them. The name may have a slash,
 // and words behind it.
-func (h *Handler) helpOn(t *view.CommandTurn, name string) string {
-	c := h.commands.Parse("/" + strings.TrimLeft(name, "/／"))
+func (h helpCommand) helpOn(t *view.CommandTurn, name string) string {
+	c := h.table.Parse("/" + strings.TrimLeft(name, "/／"))
 	if c.Command == nil && c.Rest != "" { // a sentence
-		return overview(h, t)
+		return h.overview(t)
 	}
 	if c.Command == nil {
-		if near := h.commands.Near(c.Name); near != "" {
+		if near := h.table.Near(c.Name); near != "" {
 			return wording.Say(wording.HelpNear, t.Lang, near)
 		}
 		return wording.Say(wording.NoCommand, t.Lang)
@@ -117,7 +125,7 @@ func (h *Handler) helpOn(t *view.CommandTurn, name string) string {
 	var out strings.Builder
 	note := ""
 	for _, u := range c.Command.Uses {
-		who := h.right(c.Command, &u)
+		who := h.roles.right(c.Command, &u)
 		if who != Anyone {
 			note = wording.Say(wording.HelpMarked, t.Lang)
 		}

@@ -37,20 +37,32 @@ func askerOf(t *view.CommandTurn, admin bool) memory.Asker {
 	return memory.Asker{Reader: t.Reader(), Person: t.Asked.SenderID, Admin: admin}
 }
 
-// listMemories shows one memory for "/memory #12", else a page of them.
-func (h *Handler) listMemories(ctx context.Context, t *view.CommandTurn, c Call) string {
+// memoryCommand is /memory, besides forgetting.
+type memoryCommand struct {
+	rights   memory.Rights // nil: there is no memory
+	manage   *manage.Manager
+	roles    roles
+	location *time.Location
+}
+
+func memoryOf(e *env) memoryCommand {
+	return memoryCommand{e.opts.Rights, e.manage, e.roles(), e.shared.Location}
+}
+
+// list shows one memory for "/memory #12", else a page of them.
+func (m memoryCommand) list(ctx context.Context, t *view.CommandTurn, c Call) string {
 	page, ok := pageOf(c.Arg)
 	switch {
 	case !ok && memoryID(c.Arg) > 0:
-		return h.showMemory(ctx, t, c)
+		return m.show(ctx, t, c)
 	case !ok:
 		return c.Command.usage(t.Lang)
-	case h.opts.Rights == nil:
+	case m.rights == nil:
 		return wording.Say(wording.NoRights, t.Lang)
 	}
-	a := askerOf(t, h.isAdmin(t.Asked))
+	a := askerOf(t, m.roles.isAdmin(t.Asked))
 	skip := (page - 1) * listedMemories
-	list, total, err := h.opts.Rights.Known(ctx, a, skip, listedMemories)
+	list, total, err := m.rights.Known(ctx, a, skip, listedMemories)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to list memory")
 		return wording.Say(wording.NoRights, t.Lang)
@@ -68,15 +80,15 @@ func (h *Handler) listMemories(ctx context.Context, t *view.CommandTurn, c Call)
 	var out strings.Builder
 	section := func(head wording.Phrase, own bool) {
 		first := true
-		for _, m := range list {
-			if m.Own != own {
+		for _, f := range list {
+			if f.Own != own {
 				continue
 			}
 			if first {
 				out.WriteString(wording.Say(head, t.Lang) + "\n\n")
 			}
 			first = false
-			out.WriteString(memoryLine(m.Memory, h.shared.Location, t.Lang))
+			out.WriteString(memoryLine(f.Memory, m.location, t.Lang))
 		}
 		if !first {
 			out.WriteByte('\n')
@@ -117,15 +129,15 @@ func headOf(content string, most int) string {
 	return string(rs[:most]) + "…"
 }
 
-func (h *Handler) showMemory(ctx context.Context, t *view.CommandTurn, c Call) string {
+func (m memoryCommand) show(ctx context.Context, t *view.CommandTurn, c Call) string {
 	id := memoryID(c.Arg)
-	m, err := h.manage.Fact(ctx, h.actor(t), id)
+	f, err := m.manage.Fact(ctx, m.roles.actor(t), id)
 	if err != nil {
 		return refusal(ctx, id, err, t.Lang)
 	}
-	scope, kind := show.ScopeWord(m.Scope, t.Lang), show.KindWord(m.Kind, t.Lang)
-	return fmt.Sprintf("**#%d** %s%s\n\n%s", m.ID, teamMark(m.Memory, t.Lang), m.Content,
-		wording.Say(wording.MemoryFrom, t.Lang, scope, kind, memoryDay(m.Memory, h.shared.Location)))
+	scope, kind := show.ScopeWord(f.Scope, t.Lang), show.KindWord(f.Kind, t.Lang)
+	return fmt.Sprintf("**#%d** %s%s\n\n%s", f.ID, teamMark(f.Memory, t.Lang), f.Content,
+		wording.Say(wording.MemoryFrom, t.Lang, scope, kind, memoryDay(f.Memory, m.location)))
 }
 
 var refusals = map[manage.Refusal]wording.Phrase{
@@ -149,57 +161,9 @@ func refusal(ctx context.Context, id int64, err error, lang string) string {
 	return wording.Say(wording.NoRights, lang)
 }
 
-func (h *Handler) forgetMemory(ctx context.Context, t *view.CommandTurn, c Call) string {
-	return h.forgetFact(ctx, t, memoryID(c.Arg), answerNone)
-}
-
-// factName is a fact as the argument of /forget.
-func factName(id int64) string { return fmt.Sprintf("#%d", id) }
-
-// forgetFact deletes a sender's own statement, and for administrators also a shared fact of a conversation. The fact of another person
-// needs a confirmation.
-func (h *Handler) forgetFact(ctx context.Context, t *view.CommandTurn, id int64, answer answerTo) string {
-	f, own, err := h.manage.ForgettableFact(ctx, h.actor(t), id)
-	switch who, sure := factName(id), answer == answerYes; {
-	case err != nil:
-		return refusal(ctx, id, err, t.Lang)
-	case own || h.mayConfirm(ctx, t, who, !sure): // a command that is repeated confirms too
-	case sure:
-		return wording.Say(wording.NotAsked, t.Lang)
-	default:
-		t.Outcome = sessions.Previewed
-		t.Kept = wording.Say(wording.ForgetFactAsked, t.Lang, id)
-		return wording.Say(wording.ForgetFact, t.Lang, id, headOf(f.Content, quotedChars), memoryDay(f.Memory, h.shared.Location), id)
-	}
-	m, done, err := h.manage.ForgetFact(ctx, h.actor(t), id)
-	switch {
-	case err != nil && done.Sessions > 0: // each session has a commit of its own
-		zerolog.Ctx(ctx).Warn().Err(err).Int("sessions", done.Sessions).Msg("Failed to erase memory")
-		if !own { // the next confirmation does the rest
-			t.Outcome = sessions.HalfErased
-		}
-		return wording.Say(wording.MemoryHalf, t.Lang)
-	case err != nil:
-		return refusal(ctx, id, err, t.Lang)
-	}
-	h.resumeTurn(ctx, t, done.Lease)
-	too := ""
-	if more := receipt(done, t.Lang); more != "" {
-		too = wording.Say(wording.ForgottenToo, t.Lang, more)
-	}
-	t.Kept = wording.Say(wording.ForgottenLog, t.Lang, id) + too // the answer must not repeat deleted text in the log
-	return wording.Say(wording.Forgotten, t.Lang, headOf(m.Content, quotedChars)) + too
-}
-
-func (h *Handler) resumeTurn(ctx context.Context, t *view.CommandTurn, lease sessions.Lease) {
-	t.Lease = lease
-	h.shared.Leases.Learn(lease)
-	h.reload(ctx, t)
-}
-
-func (h *Handler) promote(ctx context.Context, t *view.CommandTurn, c Call) string {
+func (m memoryCommand) promote(ctx context.Context, t *view.CommandTurn, c Call) string {
 	id := memoryID(c.Arg)
-	shared, err := h.manage.Promote(ctx, h.actor(t), id)
+	shared, err := m.manage.Promote(ctx, m.roles.actor(t), id)
 	if err != nil {
 		return refusal(ctx, id, err, t.Lang)
 	}

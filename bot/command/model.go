@@ -21,13 +21,11 @@ type modelCommand struct {
 	current *reload.Current
 	views   *view.Builder
 	manage  *manage.Manager
-	by      manage.Actor
+	roles   roles
 }
 
-func modelUse(do func(modelCommand, context.Context, *view.CommandTurn, Call) string) func(*Handler, context.Context, *view.CommandTurn, Call) string {
-	return func(h *Handler, ctx context.Context, t *view.CommandTurn, c Call) string {
-		return do(modelCommand{h.shared.Current, h.views, h.manage, h.actor(t)}, ctx, t, c)
-	}
+func modelOf(e *env) modelCommand {
+	return modelCommand{e.shared.Current, e.views, e.manage, e.roles()}
 }
 
 func (c modelCommand) list(_ context.Context, t *view.CommandTurn, _ Call) string {
@@ -67,7 +65,7 @@ func (c modelCommand) choose(ctx context.Context, t *view.CommandTurn, call Call
 	default:
 		name = models[at].Name
 	}
-	settings, err := c.manage.ChooseModel(ctx, c.by, t.View.Session, name)
+	settings, err := c.manage.ChooseModel(ctx, c.roles.actor(t), t.View.Session, name)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to store the model of a conversation")
 		return wording.Say(wording.SetFailed, t.Lang)

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"ebb/bot/wording"
 )
 
 // Near returns the name of the table that an unknown one may mean, as written behind a slash; empty for none. It differs by one letter, and
@@ -24,6 +26,13 @@ func (t Table) Near(name string) string {
 		}
 	}
 	return t.ofWord(name)
+}
+
+func (t Table) unknown(name, lang string) string {
+	if near := t.Near(name); near != "" {
+		return wording.Say(wording.NoCommandNear, lang, near)
+	}
+	return wording.Say(wording.NoCommand, lang)
 }
 
 func (t Table) ofWord(word string) (found string) {

@@ -259,6 +259,25 @@ func cutFold(text, prefix string) (rest string, ok bool) {
 	return text, true
 }
 
+// EnglishName takes a name in either language; empty for no command.
+func (t Table) EnglishName(name string) string {
+	for _, c := range t {
+		if slices.Contains(c.EN, name) || slices.Contains(c.ZH, name) {
+			return c.EN[0]
+		}
+	}
+	return ""
+}
+
+// EnglishNames lists the first English name of each command.
+func (t Table) EnglishNames() []string {
+	names := make([]string, len(t))
+	for i, c := range t {
+		names[i] = c.EN[0]
+	}
+	return names
+}
+
 // unknownRE matches the name of an unknown command. A path has a second slash, and a calculation no letter.
 var unknownRE = regexp.MustCompile(`^[\p{Han}a-z][\p{Han}a-z0-9_-]{0,23}$`)
 

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/rs/zerolog"
@@ -15,11 +16,6 @@ import (
 	"ebb/sessions"
 )
 
-// RefuseSchedule ends a schedule whose message is refused.
-func (h *Handler) RefuseSchedule(ctx context.Context, s sessions.Schedule) error {
-	return h.manage.RefuseSchedule(ctx, s)
-}
-
 // remindCommand is /remind.
 type remindCommand struct {
 	planner *schedule.Planner
@@ -31,13 +27,18 @@ type remindCommand struct {
 }
 
 // remindUse is a use of /remind.
-func remindUse(do func(remindCommand, context.Context, string) string) func(*Handler, context.Context, *view.CommandTurn, Call) string {
-	return func(h *Handler, ctx context.Context, t *view.CommandTurn, c Call) string {
-		if h.opts.Planner == nil {
+func remindUse(do func(remindCommand, context.Context, string) string) run {
+	return func(e *env, ctx context.Context, t *view.CommandTurn, c Call) string {
+		if e.opts.Planner == nil {
 			return wording.Say(wording.RemindOff, t.Lang)
 		}
-		return do(remindCommand{h.opts.Planner, h.manage, h.actor(t), t.Lease, t.Asked, t.Lang}, ctx, c.Arg)
+		return do(remindCommand{e.opts.Planner, e.manage, e.roles().actor(t), t.Lease, t.Asked, t.Lang}, ctx, c.Arg)
 	}
+}
+
+// isList reports whether an argument asks for a list.
+func isList(arg string) bool {
+	return slices.Contains([]string{"", "list", "ls", "show", "all", "列表", "清单", "列出", "全部", "所有", "查看"}, strings.ToLower(trimMarks(arg)))
 }
 
 func (r remindCommand) set(ctx context.Context, text string) string {

@@ -40,7 +40,7 @@ func remindBy(t *testing.T, text, lang string) (answer string, set []sessions.Sc
 		t.Fatalf("%q is %+v", text, c)
 	}
 	asked := sessions.Event{SenderID: "u", CreatedAt: time.Date(2026, 11, 25, 15, 10, 0, 0, zone), Message: &sessions.Message{SenderID: "u"}}
-	return c.Use.Run(h, t.Context(), &view.CommandTurn{Lang: lang, Asked: asked}, c), set
+	return c.Use.Run(&h.env, t.Context(), &view.CommandTurn{Lang: lang, Asked: asked}, c), set
 }
 
 // People write the text first, short forms of times, and ask for the list by its name.

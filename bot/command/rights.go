@@ -3,47 +3,63 @@ package command
 import (
 	"slices"
 
+	"ebb/bot/manage"
+	"ebb/bot/reload"
+	"ebb/bot/view"
+	"ebb/memory"
 	"ebb/sessions"
 )
 
 // RightWords are the words of rights in a configuration.
 var RightWords = map[string]Right{"anyone": Anyone, "owner": Owner, "admin": Admin}
 
-// EnglishName takes a name in either language; empty for no command.
-func (t Table) EnglishName(name string) string {
-	for _, c := range t {
-		if slices.Contains(c.EN, name) || slices.Contains(c.ZH, name) {
-			return c.EN[0]
-		}
-	}
-	return ""
-}
-
-// EnglishNames lists the first English name of each command.
-func (t Table) EnglishNames() []string {
-	names := make([]string, len(t))
-	for i, c := range t {
-		names[i] = c.EN[0]
-	}
-	return names
-}
-
-// May reports whether a message's sender has the right to a command, by its English name. Uses for administrators alone are not
-// considered.
-func (h *Handler) May(e sessions.Event, command string) bool {
-	for i := range h.commands {
-		if c := &h.commands[i]; c.EN[0] == command {
-			return h.may(e, h.right(c, &Use{}))
-		}
-	}
-	return false
+// roles judges the senders of messages.
+type roles struct {
+	current *reload.Current // administrators, and configured rights
 }
 
 // right lets a configured right replace the table's. A use for administrators alone stays theirs: it affects other
 // people's data.
-func (h *Handler) right(c *Command, u *Use) Right {
-	if word, ok := h.shared.Current.Get().CommandRights[c.EN[0]]; ok && u.Who < Admin {
+func (r roles) right(c *Command, u *Use) Right {
+	if word, ok := r.current.Get().CommandRights[c.EN[0]]; ok && u.Who < Admin {
 		return RightWords[word]
 	}
 	return u.Who
+}
+
+// may treats a sender without a staff id as outside the organization, and as no administrator.
+func (r roles) may(e sessions.Event, right Right) bool {
+	switch right {
+	case Owner:
+		return e.Message != nil && e.Message.ConversationType == sessions.Private || r.isAdmin(e)
+	case Admin:
+		return r.isAdmin(e)
+	case Installation:
+		return r.role(e) == manage.Admin
+	}
+	return true
+}
+
+func (r roles) actor(t *view.CommandTurn) manage.Actor {
+	asked := t.Asked
+	return manage.Actor{
+		Role: r.role(asked), Person: asked.SenderID, Reader: t.Reader(),
+		Asking: memory.Asking{Lease: t.Lease, Event: asked.ID, Language: t.Lang},
+	}
+}
+
+// isAdmin reports whether a message's sender administers its group, or the installation.
+func (r roles) isAdmin(e sessions.Event) bool { return r.role(e) >= manage.GroupAdmin }
+
+// role follows from the message. The platform's mark of an administrator counts in the group of the message alone.
+func (r roles) role(e sessions.Event) manage.Role {
+	switch m := e.Message; {
+	case m == nil || m.StaffID == "" || m.External:
+		return manage.Member
+	case slices.Contains(r.current.Get().Admins, m.StaffID):
+		return manage.Admin
+	case m.Admin && m.ConversationType == sessions.Group:
+		return manage.GroupAdmin
+	}
+	return manage.Member
 }

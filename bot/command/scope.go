@@ -20,21 +20,24 @@ type scopeCommand struct {
 	}
 	configured func(sessions.ConversationID) sessions.Scope
 	manage     *manage.Manager
-	by         manage.Actor
+	roles      roles
 }
 
-func newScopeCommand(h *Handler, t *view.CommandTurn) scopeCommand {
-	return scopeCommand{h.store, h.scope, h.manage, h.actor(t)}
+func scopeOf(e *env) scopeCommand { return scopeCommand{e.store, e.scope, e.manage, e.roles()} }
+
+func (s scopeCommand) toGroup(ctx context.Context, t *view.CommandTurn, _ Call) string {
+	return s.choose(ctx, t, sessions.ScopeGroup)
 }
 
-// scopeTo chooses a scope; empty for the configured one.
-func scopeTo(scope sessions.Scope) func(*Handler, context.Context, *view.CommandTurn, Call) string {
-	return func(h *Handler, ctx context.Context, t *view.CommandTurn, _ Call) string {
-		return newScopeCommand(h, t).choose(ctx, t, scope)
-	}
+func (s scopeCommand) toMember(ctx context.Context, t *view.CommandTurn, _ Call) string {
+	return s.choose(ctx, t, sessions.ScopeMember)
 }
 
-func (s scopeCommand) show(ctx context.Context, t *view.CommandTurn) string {
+func (s scopeCommand) toDefault(ctx context.Context, t *view.CommandTurn, _ Call) string {
+	return s.choose(ctx, t, "")
+}
+
+func (s scopeCommand) show(ctx context.Context, t *view.CommandTurn, _ Call) string {
 	if t.View.Session.ConversationType == sessions.Private {
 		return wording.Say(wording.ScopePrivate, t.Lang)
 	}
@@ -50,9 +53,9 @@ func (s scopeCommand) show(ctx context.Context, t *view.CommandTurn) string {
 	return s.describe(t, place.Chosen) + wording.Say(origin, t.Lang)
 }
 
-// choose moves no data, so that the way back loses nothing.
+// choose sets a scope, empty for the configured one. It moves no data, so that the way back loses nothing.
 func (s scopeCommand) choose(ctx context.Context, t *view.CommandTurn, scope sessions.Scope) string {
-	err := s.manage.ChooseScope(ctx, s.by, t.View.Session, scope)
+	err := s.manage.ChooseScope(ctx, s.roles.actor(t), t.View.Session, scope)
 	switch {
 	case errors.Is(err, manage.GroupsOnly):
 		return wording.Say(wording.ScopePrivate, t.Lang)

@@ -27,22 +27,22 @@ func settingsLine(settings, lang string) string {
 	return strings.Join(parts, ", ")
 }
 
-func (h *Handler) set(ctx context.Context, t *view.CommandTurn, c Call) string {
-	words := strings.Fields(strings.ToLower(c.Arg))
-	if word := c.Use.EN[0]; word == "policy" {
+func (c compactCommand) set(ctx context.Context, t *view.CommandTurn, call Call) string {
+	words := strings.Fields(strings.ToLower(call.Arg))
+	if word := call.Use.EN[0]; word == "policy" {
 		words = append([]string{word}, words...)
 	}
 	s := &t.View.Session
-	if len(words) != 2 || h.shared.Current.For(t.Lease.Key).Own == nil {
+	if len(words) != 2 || c.current.For(t.Lease.Key).Own == nil {
 		return wording.Say(wording.SetUsage, t.Lang, settingsLine(s.Settings, t.Lang))
 	}
-	settings, err := h.manage.Configure(ctx, h.actor(t), *s, words[0], words[1])
+	settings, err := c.manage.Configure(ctx, c.roles.actor(t), *s, words[0], words[1])
 	if err != nil {
 		return notSet(ctx, words[0], err, t.Lang, wording.Say(wording.SetUsage, t.Lang, settingsLine(s.Settings, t.Lang)))
 	}
 	s.Settings = settings
-	set := h.views.Settings(*s)
-	h.upkeep.Wake(t.Lease.Key) // the change may make work due
+	set := c.views.Settings(*s)
+	c.wake(t.Lease.Key) // the change may make work due
 	return wording.Say(wording.Set, t.Lang, set.Policy.Name, settingsLine(settings, t.Lang))
 }
 
@@ -78,14 +78,14 @@ func faultWord(fault error, lang string) string {
 }
 
 // overrides parses leading KEY=VALUE words behind /compact. why is the answer for an invalid one.
-func (h *Handler) overrides(ctx context.Context, t *view.CommandTurn, c Call) (settings, focus, why string) {
+func (c compactCommand) overrides(ctx context.Context, t *view.CommandTurn, call Call) (settings, focus, why string) {
 	var resolve manage.Resolve
-	if h.shared.Current.For(t.Lease.Key).Own != nil {
-		resolve = h.views.Resolve
+	if c.current.For(t.Lease.Key).Own != nil {
+		resolve = c.views.Resolve
 	}
-	settings, focus, key, err := manage.Overrides(t.View.Session, c.Arg, resolve)
+	settings, focus, key, err := manage.Overrides(t.View.Session, call.Arg, resolve)
 	if err != nil {
-		return "", "", notSet(ctx, key, err, t.Lang, wording.Say(wording.Usage, t.Lang, "`"+c.Use.Usage.In(t.Lang)+"`"))
+		return "", "", notSet(ctx, key, err, t.Lang, wording.Say(wording.Usage, t.Lang, "`"+call.Use.Usage.In(t.Lang)+"`"))
 	}
 	return settings, focus, ""
 }

@@ -9,40 +9,64 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/bot/parts"
 	"ebb/bot/upkeep"
 	"ebb/bot/view"
 	"ebb/bot/wording"
+	"ebb/memory"
 	"ebb/sessions"
 )
 
-func (h *Handler) status(ctx context.Context, t *view.CommandTurn, _ Call) string {
-	r := statusCommand{handler: h, t: t, isAdmin: h.isAdmin(t.Asked)}
+// statusCommand is /status: for members in words, for administrators in figures.
+type statusCommand struct {
+	shared *parts.Shared
+	views  *view.Builder
+	roles  roles
+	store  statusStore
+	memory interface {
+		Owed(ctx context.Context, key sessions.Key) (memory.Debt, error)
+	}
+	rights memory.Rights // nil: there is no memory
+	busy   func(sessions.Key) bool
+	calls  func() CallBudget // nil: none are counted
+
+	t       *view.CommandTurn
+	isAdmin bool
+}
+
+type statusStore interface {
+	ledger
+	GivenUpCards(ctx context.Context) (int, error)
+	CountWithheld(ctx context.Context, key sessions.Key, reads sessions.ModelID) (sessions.WithheldCount, error)
+}
+
+func statusOf(e *env) statusCommand {
+	return statusCommand{
+		shared: e.shared, views: e.views, roles: e.roles(), store: e.store, memory: e.memory, rights: e.opts.Rights, busy: e.worker.Busy, calls: e.opts.CallBudget,
+	}
+}
+
+func (r statusCommand) show(ctx context.Context, t *view.CommandTurn, _ Call) string {
+	r.t, r.isAdmin = t, r.roles.isAdmin(t.Asked)
 	if r.isAdmin {
 		return r.figures(ctx)
 	}
 	return r.plain(ctx)
 }
 
-// statusCommand is /status: for members in words, for administrators in figures.
-type statusCommand struct {
-	handler *Handler
-	t       *view.CommandTurn
-	isAdmin bool
-}
-
 // plain is for members: what they can notice or act on. At most one line says what upkeep does, the present state before the past
 // one.
 func (r statusCommand) plain(ctx context.Context) string {
-	h, t := r.handler, r.t
-	s, set := t.View.Session, h.views.Settings(t.View.Session)
+	t := r.t
+	s, set := t.View.Session, r.views.Settings(t.View.Session)
 	var out strings.Builder
 	line := func(p wording.Phrase, args ...any) { fmt.Fprintf(&out, "- %s\n", wording.Say(p, t.Lang, args...)) }
-	line(wording.StatusRoom, h.views.ContextSize(t.View)*100/set.Window.Trigger())
+	line(wording.StatusRoom, r.views.ContextSize(t.View)*100/set.Window.Trigger())
 	if s.CompactionCount > 0 {
-		line(wording.StatusSummed, s.CompactionCount, since(t.View.Session, h.shared.Location))
+		line(wording.StatusSummed, s.CompactionCount, since(t.View.Session, r.shared.Location))
 	}
 	line(wording.StatusFacts, r.known(ctx))
-	if _, err := h.memory.Owed(ctx, t.Lease.Key); err == nil {
+	if _, err := r.memory.Owed(ctx, t.Lease.Key); err == nil {
 		line(wording.StatusOwed)
 	}
 	c := r.withheld(ctx)
@@ -52,11 +76,11 @@ func (r statusCommand) plain(ctx context.Context) string {
 	if c.Summaries+c.Facts > 0 {
 		line(wording.StatusWithheldMemory, c.Summaries, c.Facts)
 	}
-	if h.shared.Current.WithoutTools(h.views.Model(s)) {
+	if r.shared.Current.WithoutTools(r.views.Model(s)) {
 		line(wording.StatusNoTools)
 	}
 	switch {
-	case h.worker.Busy(t.Lease.Key):
+	case r.busy(t.Lease.Key):
 		line(wording.StatusBusy)
 	case view.Spent(set, s):
 		line(wording.StatusSpent)
@@ -68,9 +92,9 @@ func (r statusCommand) plain(ctx context.Context) string {
 
 // figures is for administrators. A row is there only if its figure says something, so that a healthy conversation has a short list.
 func (r statusCommand) figures(ctx context.Context) string {
-	h, t := r.handler, r.t
-	s, set := t.View.Session, h.views.Settings(t.View.Session)
-	w, tokens := set.Window, h.views.ContextSize(t.View)
+	t := r.t
+	s, set := t.View.Session, r.views.Settings(t.View.Session)
+	w, tokens := set.Window, r.views.ContextSize(t.View)
 	row := func(chinese, english, format string, args ...any) [3]string {
 		return [3]string{chinese, english, wording.Count(format, args...)}
 	}
@@ -79,18 +103,18 @@ func (r statusCommand) figures(ctx context.Context) string {
 		row("压缩后预算", "budget after compaction", "%s (maxTokens %s)", wording.Thousands(w.Target()), wording.Thousands(w.MaxTokens())),
 		row("策略", "policy", "%s / %s", set.Policy.Name, set.Policy.Mode),
 		row("本会话设置", "own settings", "%s", r.ownSettings(s)),
-		row("压缩", "compactions", "%d%s", s.CompactionCount, since(t.View.Session, h.shared.Location)),
+		row("压缩", "compactions", "%d%s", s.CompactionCount, since(t.View.Session, r.shared.Location)),
 		row("记忆整理", "memory flushes", "%d", s.FlushCount),
 		row("未整理消息", "events not flushed", "%d%s", unflushed(t.View), r.owed(ctx)),
 		row("这里可用的记忆", "facts known here", "%s", r.known(ctx)),
 		row("计数校准", "calibration", "%.2f", s.CalibrationFactor),
 	}
-	if left, parts := h.backlog(t.View); parts > 1 || parts == 1 && view.Spent(set, s) {
+	if left, parts := backlogOf(r.views, t.View); parts > 1 || parts == 1 && view.Spent(set, s) {
 		today := wording.Thousands(s.SpentToday)
 		if set.DailyTokens > 0 {
 			today += " / " + wording.Thousands(set.DailyTokens)
 		}
-		rows = append(rows, row("积压", "backlog", "%s", wording.Say(wording.Backlog, t.Lang, wording.Thousands(left), parts, today, backlogWord(h.views.Settings(s), s, t.Lang))))
+		rows = append(rows, row("积压", "backlog", "%s", wording.Say(wording.Backlog, t.Lang, wording.Thousands(left), parts, today, backlogWord(r.views.Settings(s), s, t.Lang))))
 	}
 	if s.Usage.Prompt > 0 {
 		rows = append(rows, row("缓存命中", "cache hits", "%d%%", s.Usage.Cached*100/s.Usage.Prompt))
@@ -102,13 +126,13 @@ func (r statusCommand) figures(ctx context.Context) string {
 		}
 		rows = append(rows, row("今日维护用量", "upkeep today", "%s / %s token{|s}%s", wording.Thousands(s.SpentToday), wording.Thousands(set.DailyTokens), state))
 	}
-	if spent := spentSince(ctx, h.store, t, h.shared.Now(), h.shared.Current.Get().Currency); spent != "" {
+	if spent := spentSince(ctx, r.store, t, r.shared.Now(), r.shared.Current.Get().Currency); spent != "" {
 		rows = append(rows, row("今日用量", "today", "%s", spent))
 	}
-	if h.opts.CallBudget != nil {
-		rows = append(rows, row("本月钉钉 API 调用", "DingTalk API calls this month", "%s", callsLine(h.opts.CallBudget(), t.Lang)))
+	if r.calls != nil {
+		rows = append(rows, row("本月钉钉 API 调用", "DingTalk API calls this month", "%s", callsLine(r.calls(), t.Lang)))
 	}
-	if n, err := h.store.GivenUpCards(ctx); err == nil && n > 0 {
+	if n, err := r.store.GivenUpCards(ctx); err == nil && n > 0 {
 		rows = append(rows, row("没能结束的卡片", "cards without an end", "%d", n))
 	}
 	c := r.withheld(ctx)
@@ -118,10 +142,10 @@ func (r statusCommand) figures(ctx context.Context) string {
 	if c.Summaries+c.Facts > 0 {
 		rows = append(rows, row("不发给模型的摘要和记忆（服务商拒绝）", "memory kept from the model (refused by its provider)", "%s", wording.Say(wording.WithheldMemory, t.Lang, c.Summaries, c.Facts)))
 	}
-	if h.shared.Current.WithoutTools(h.views.Model(s)) {
+	if r.shared.Current.WithoutTools(r.views.Model(s)) {
 		rows = append(rows, row("模型", "model", "%s", wording.Say(wording.StatusNoTools, t.Lang)))
 	}
-	if h.worker.Busy(t.Lease.Key) {
+	if r.busy(t.Lease.Key) {
 		rows = append(rows, row("正在整理", "upkeep", "⏳"))
 	}
 	switch grown := set.RestsUntil(s, tokens); {
@@ -131,22 +155,22 @@ func (r statusCommand) figures(ctx context.Context) string {
 		rows = append(rows, row("上次压缩", "last attempt", "%s", outcomeWord(sessions.LogEntry{Outcome: upkeep.OutcomeFailed, Error: s.CompactError}, t.Lang)))
 	}
 	if s.CompactFailures > 0 {
-		rows = append(rows, row("下次重试", "next attempt", "%s", s.CompactRetryAt.In(h.shared.Location).Format("15:04:05")))
+		rows = append(rows, row("下次重试", "next attempt", "%s", s.CompactRetryAt.In(r.shared.Location).Format("15:04:05")))
 	}
 	var out strings.Builder
-	for _, r := range rows {
-		label := r[0]
+	for _, one := range rows {
+		label := one[0]
 		if t.Lang == "en" {
-			label = r[1]
+			label = one[1]
 		}
-		fmt.Fprintf(&out, "- %s%s%s\n", label, wording.Say(wording.Colon, t.Lang), r[2])
+		fmt.Fprintf(&out, "- %s%s%s\n", label, wording.Say(wording.Colon, t.Lang), one[2])
 	}
 	return out.String()
 }
 
 // withheld counts what the conversation's model refuses.
 func (r statusCommand) withheld(ctx context.Context) sessions.WithheldCount {
-	c, err := r.handler.store.CountWithheld(ctx, r.t.Lease.Key, r.handler.views.Reads(r.t.View.Session))
+	c, err := r.store.CountWithheld(ctx, r.t.Lease.Key, r.views.Reads(r.t.View.Session))
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to count messages that the provider refuses")
 	}
@@ -169,10 +193,10 @@ func (r statusCommand) newest(c sessions.WithheldCount) string {
 
 func (r statusCommand) ownSettings(s sessions.Session) string {
 	line := settingsLine(s.Settings, r.t.Lang)
-	if s.Settings == "" || r.handler.shared.Current.For(s.Key).Own == nil {
+	if s.Settings == "" || r.shared.Current.For(s.Key).Own == nil {
 		return wording.Say(wording.UsageNone, r.t.Lang)
 	}
-	if _, err := r.handler.views.Resolve(s.ConversationID, s.Settings); err != nil {
+	if _, err := r.views.Resolve(s.ConversationID, s.Settings); err != nil {
 		line += " ⚠️ " + faultWord(err, r.t.Lang)
 	}
 	return line
@@ -187,9 +211,14 @@ var kindWords = map[sessions.SpentKind][2]string{
 	sessions.SpentProbe:         {"排查", "probes"},
 }
 
+// ledger has the spending of sessions.
+type ledger interface {
+	Spent(ctx context.Context, key sessions.Key, since time.Time) ([]sessions.Spending, error)
+}
+
 // spentSince is empty before the first model call.
-func spentSince(ctx context.Context, ledger sessions.Ledger, t *view.CommandTurn, since time.Time, currency string) string {
-	all, err := ledger.Spent(ctx, t.Lease.Key, since)
+func spentSince(ctx context.Context, spending ledger, t *view.CommandTurn, since time.Time, currency string) string {
+	all, err := spending.Spent(ctx, t.Lease.Key, since)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read the usage of a conversation")
 		return "?"
@@ -229,10 +258,10 @@ func callsLine(b CallBudget, lang string) string {
 }
 
 func (r statusCommand) known(ctx context.Context) string {
-	if r.handler.opts.Rights == nil {
+	if r.rights == nil {
 		return "?"
 	}
-	_, total, err := r.handler.opts.Rights.Known(ctx, askerOf(r.t, r.isAdmin), 0, 1)
+	_, total, err := r.rights.Known(ctx, askerOf(r.t, r.isAdmin), 0, 1)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to count memory")
 		return "?"
@@ -241,7 +270,7 @@ func (r statusCommand) known(ctx context.Context) string {
 }
 
 func (r statusCommand) owed(ctx context.Context) string {
-	d, err := r.handler.memory.Owed(ctx, r.t.Lease.Key)
+	d, err := r.memory.Owed(ctx, r.t.Lease.Key)
 	if err != nil {
 		if !errors.Is(err, sessions.ErrNotFound) {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read the owed flush")

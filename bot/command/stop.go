@@ -15,72 +15,76 @@ import (
 
 const stopName = "stop"
 
-// Stops implements turn.Commands: the conversation's owner may end a turn, and each asker their own messages of it. The bare name of the
-// command is enough: people in a hurry leave out the slash.
-func (h *Handler) Stops(e sessions.Event, asked []sessions.Event) []sessions.Event {
+// stopCommand is /stop.
+type stopCommand struct {
+	roles   roles
+	views   *view.Builder
+	table   Table
+	waiting waitingStore
+}
+
+func stopOf(e *env) stopCommand { return stopCommand{e.roles(), e.views, e.table, e.store} }
+
+// ends returns the messages of a turn that a message in words ends.
+func (s stopCommand) ends(e sessions.Event, asked []sessions.Event) []sessions.Event {
 	if e.IsScheduled() {
 		return nil
 	}
-	words := h.views.OwnWords(e)
-	c := h.commands.Parse(words)
+	words := s.views.OwnWords(e)
+	c := s.table.Parse(words)
 	if c.Name == "" {
-		c = h.commands.Parse("/" + trimMarks(words))
+		c = s.table.Parse("/" + trimMarks(words))
 	}
-	if c.Use == nil || c.Name != stopName || !c.Use.takes(c.Arg) || !h.may(e, h.right(c.Command, c.Use)) {
+	if c.Use == nil || c.Name != stopName || !c.Use.takes(c.Arg) || !s.roles.may(e, s.roles.right(c.Command, c.Use)) {
 		return nil
 	}
-	return stoppable(h, e, asked)
+	return s.stoppable(e, asked)
 }
 
-// MayStop reports whether the sender of a /stop may stop a turn, and whether it ends then. asked is set if the turn answers the sender,
-// shared if it answers others.
-func MayStop(h *Handler, e sessions.Event, asked, shared bool) (may, ends bool) {
-	c := h.commands.Parse("/" + stopName)
-	if !h.may(e, h.right(c.Command, c.Use)) {
+func (s stopCommand) may(e sessions.Event, asked, shared bool) (may, ends bool) {
+	c := s.table.Parse("/" + stopName)
+	if !s.roles.may(e, s.roles.right(c.Command, c.Use)) {
 		return false, false
 	}
-	isOwner := h.may(e, Owner)
+	isOwner := s.roles.may(e, Owner)
 	return asked || isOwner, !shared || isOwner
 }
 
-func stoppable(h *Handler, e sessions.Event, asked []sessions.Event) []sessions.Event {
-	if h.may(e, Owner) {
+func (s stopCommand) stoppable(e sessions.Event, asked []sessions.Event) []sessions.Event {
+	if s.roles.may(e, Owner) {
 		return asked
 	}
 	return slices.DeleteFunc(slices.Clone(asked), func(q sessions.Event) bool { return q.SenderID == "" || q.SenderID != e.SenderID })
 }
 
-// Stopped implements turn.Commands. A card has its question above it.
-func (h *Handler) Stopped(ctx context.Context, s view.Stopped) string {
+func (s stopCommand) receipt(ctx context.Context, t view.Stopped) string {
 	one, stop := context.WithTimeout(ctx, waitingTime)
 	defer stop()
-	waiting := func() string {
-		return waitingList{h.store, h.views, h.commands, s.Lang}.besides(one, s.Key, slices.Concat(s.Asked, s.By))
-	}
-	switch first := quoteOf(h.views, s.Asked[0]); {
-	case s.Others:
-		return wording.Say(wording.StoppedOwn, s.Lang, first)
-	case s.Shown:
-		return strings.TrimSpace(s.Said+"\n\n"+wording.Say(wording.CutShort, s.Lang)) + waiting()
+	waiting := func() string { return s.besides(one, t.Key, slices.Concat(t.Asked, t.By), t.Lang) }
+	switch first := quoteOf(s.views, t.Asked[0]); {
+	case t.Others:
+		return wording.Say(wording.StoppedOwn, t.Lang, first)
+	case t.Shown:
+		return strings.TrimSpace(t.Said+"\n\n"+wording.Say(wording.CutShort, t.Lang)) + waiting()
 	default:
-		return strings.TrimSpace(s.Said + "\n\n" + wording.Say(wording.TurnStopped, s.Lang, first) + waiting())
+		return strings.TrimSpace(t.Said + "\n\n" + wording.Say(wording.TurnStopped, t.Lang, first) + waiting())
 	}
 }
 
 // shownWords is in characters.
 const shownWaiting, shownWords = 3, 30
 
-// stopNothing answers a command that stopped nothing.
-func stopNothing(ctx context.Context, h *Handler, t *view.CommandTurn) string {
+// nothing answers a command that stopped nothing.
+func (s stopCommand) nothing(ctx context.Context, t *view.CommandTurn, _ Call) string {
 	text := wording.Say(wording.NothingRuns, t.Lang)
-	if isStrangersTurn(h, t) {
+	if s.isStrangersTurn(t) {
 		text = wording.Say(wording.NotYourTurn, t.Lang)
 	}
-	return text + waitingList{h.store, h.views, h.commands, t.Lang}.besides(ctx, t.Lease.Key, []sessions.Event{t.Asked})
+	return text + s.besides(ctx, t.Lease.Key, []sessions.Event{t.Asked}, t.Lang)
 }
 
 // isStrangersTurn reports whether a turn ran while the command waited that its sender has no right to stop.
-func isStrangersTurn(h *Handler, t *view.CommandTurn) bool {
+func (s stopCommand) isStrangersTurn(t *view.CommandTurn) bool {
 	tail := t.View.Tail
 	at := len(tail) - 1
 	for at >= 0 && tail[at].Role != sessions.RoleUser {
@@ -93,25 +97,20 @@ func isStrangersTurn(h *Handler, t *view.CommandTurn) bool {
 	for first > 0 && tail[first-1].Role == sessions.RoleUser {
 		first--
 	}
-	return len(stoppable(h, t.Asked, tail[first:at+1])) == 0
+	return len(s.stoppable(t.Asked, tail[first:at+1])) == 0
 }
 
 // waitingTime bounds the look for waiting messages: a stopped turn ends without them.
 const waitingTime = time.Second
 
-// waitingList lists the waiting messages of a session for people.
-type waitingList struct {
-	store interface {
-		Pending(ctx context.Context, key sessions.Key, limit int) ([]sessions.Event, error)
-	}
-	views    *view.Builder
-	commands Table
-	lang     string
+// waitingStore lists the newest messages first.
+type waitingStore interface {
+	Pending(ctx context.Context, key sessions.Key, limit int) ([]sessions.Event, error)
 }
 
-// besides lists them without those of a turn, and without commands that stop it.
-func (w waitingList) besides(ctx context.Context, key sessions.Key, taken []sessions.Event) string {
-	pending, err := w.store.Pending(ctx, key, maxWaiting)
+// besides lists the waiting messages of a session for people, without those of a turn and without commands that stop it.
+func (s stopCommand) besides(ctx context.Context, key sessions.Key, taken []sessions.Event, lang string) string {
+	pending, err := s.waiting.Pending(ctx, key, maxWaiting)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to list the waiting messages")
 		return ""
@@ -119,8 +118,8 @@ func (w waitingList) besides(ctx context.Context, key sessions.Key, taken []sess
 	var parts []string
 	for _, e := range slices.Backward(pending) {
 		isTaken := slices.ContainsFunc(taken, func(a sessions.Event) bool { return a.ID == e.ID })
-		if !isTaken && w.commands.Parse(w.views.OwnWords(e)).Name != stopName {
-			parts = append(parts, wording.Literal(sessions.Nick(e.SenderNick))+" “"+quoteOf(w.views, e)+"”")
+		if !isTaken && s.table.Parse(s.views.OwnWords(e)).Name != stopName {
+			parts = append(parts, wording.Literal(sessions.Nick(e.SenderNick))+" “"+quoteOf(s.views, e)+"”")
 		}
 	}
 	if len(parts) == 0 {
@@ -130,7 +129,7 @@ func (w waitingList) besides(ctx context.Context, key sessions.Key, taken []sess
 	if n > shownWaiting {
 		parts, more = parts[:shownWaiting], "…"
 	}
-	return wording.Say(wording.StillWaiting, w.lang, n, strings.Join(parts, wording.Say(wording.Comma, w.lang))+more)
+	return wording.Say(wording.StillWaiting, lang, n, strings.Join(parts, wording.Say(wording.Comma, lang))+more)
 }
 
 const maxWaiting = 100

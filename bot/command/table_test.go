@@ -213,7 +213,7 @@ func TestHelpListsWhatTheAskerMayDo(t *testing.T) {
 	} {
 		for _, lang := range []string{"zh", "en"} {
 			x := &view.CommandTurn{Lang: lang, Asked: sessions.Event{SenderID: c.who, Message: &sessions.Message{StaffID: c.who, Admin: c.admin, ConversationType: c.place}}}
-			got := h.help(t.Context(), x, Call{Arg: "all"})
+			got := helpOf(&h.env).show(t.Context(), x, Call{Arg: "all"})
 			for _, command := range Commands {
 				for _, u := range command.Uses {
 					line := "- `" + u.Usage.In(lang) + "` "
@@ -237,7 +237,7 @@ func TestHelpBeginsWithWhatMembersWant(t *testing.T) {
 	help := func(who sessions.UserID, place sessions.ConversationType, text, lang string) string {
 		c := Commands.Parse(text)
 		x := &view.CommandTurn{Lang: lang, Asked: sessions.Event{SenderID: who, Message: &sessions.Message{StaffID: who, ConversationType: place}}}
-		return c.Use.Run(h, t.Context(), x, c)
+		return c.Use.Run(&h.env, t.Context(), x, c)
 	}
 	for _, place := range []sessions.ConversationType{sessions.Group, sessions.Private} {
 		for _, who := range []sessions.UserID{"alice", "root"} {
@@ -309,7 +309,7 @@ func TestHelpOnOneCommand(t *testing.T) {
 			lang = "en"
 		}
 		x := &view.CommandTurn{Lang: lang, Asked: sessions.Event{SenderID: "alice", Message: &sessions.Message{StaffID: "alice", ConversationType: sessions.Group}}}
-		got := c.Use.Run(h, t.Context(), x, c)
+		got := c.Use.Run(&h.env, t.Context(), x, c)
 		for _, words := range wanted {
 			if !strings.Contains(got, words) {
 				t.Errorf("%s is answered %q, want %q in it", asked, got, words)

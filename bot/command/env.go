@@ -1,0 +1,91 @@
+package command
+
+import (
+	"context"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot/manage"
+	"ebb/bot/parts"
+	"ebb/bot/schedule"
+	"ebb/bot/upkeep"
+	"ebb/bot/view"
+	"ebb/memory"
+	"ebb/memory/pages"
+	"ebb/sessions"
+	"ebb/sessions/lease"
+	"ebb/sessions/serial"
+)
+
+// Options are the parts of a [Handler] that may be missing.
+type Options struct {
+	Rights     memory.Rights      // nil: /memory, /forget and /export answer that they are unavailable
+	CallBudget func() CallBudget  // nil: no calls are counted
+	Schedules  sessions.Schedules // nil: there are none
+	Planner    *schedule.Planner  // nil: /remind answers that reminders are off
+	Audit      pages.Audit        // see [manage.Config]
+}
+
+// CallBudget is the state of the month's counted calls to the chat platform.
+type CallBudget struct {
+	Calls, Quota int64 // Quota 0: no bound
+	Level        int   // 0 streamed cards, 1 unstreamed cards, 2 webhooks and calls without an alternative, 3 webhooks
+}
+
+// Stats counts compactions that commands caused.
+type Stats interface{ Compacted(e sessions.LogEntry) }
+
+// env is all that commands are made of. Each takes the few parts that it needs.
+type env struct {
+	shared *parts.Shared
+	views  *view.Builder
+	store  sessions.Store
+	memory memory.Store
+	worker *upkeep.Worker
+	scope  func(sessions.ConversationID) sessions.Scope // configured scope of a group
+	opts   Options
+	table  Table
+	manage *manage.Manager
+
+	upkeep *serial.Mailboxes
+	stats  Stats
+}
+
+func (e *env) roles() roles { return roles{e.shared.Current} }
+
+func (e *env) refresh() refresher { return refresher{e.store, e.views, e.shared.Leases} }
+
+// run executes a use of a command and returns the answer.
+type run func(*env, context.Context, *view.CommandTurn, Call) string
+
+// on makes a command of its parts, and executes it.
+func on[C any](of func(*env) C, do func(C, context.Context, *view.CommandTurn, Call) string) run {
+	return func(e *env, ctx context.Context, t *view.CommandTurn, c Call) string { return do(of(e), ctx, t, c) }
+}
+
+// refresher reads the view of a turn again after its command changed the conversation.
+type refresher struct {
+	store interface {
+		Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error)
+	}
+	views  *view.Builder
+	leases *lease.Holder
+}
+
+func (r refresher) reload(ctx context.Context, t *view.CommandTurn) {
+	v, err := r.store.Begin(ctx, t.Lease, 0)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to reload the view")
+		return
+	}
+	v.Pending = t.View.Pending
+	r.views.Show(&v)
+	t.View = v
+}
+
+// resume continues a turn under the lease that an erasure gave it.
+func (r refresher) resume(ctx context.Context, t *view.CommandTurn, lease sessions.Lease) {
+	t.Lease = lease
+	r.leases.Learn(lease)
+	r.reload(ctx, t)
+}
