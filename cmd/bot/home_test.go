@@ -22,7 +22,6 @@ var equipment = []string{"cmd/lab", "sql/yardstick"}
 var farFromHome = []string{
 	"bot/command", "bot/dingtalk/markdown", "bot/outbox", "bot/schedule/when", "bot/turn/answer", "bot/turn/slot", "bot/upkeep", "bot/view", "bot/wording",
 	"cmd/bot/gateway",
-	"sql/compactions", "sql/console",
 }
 
 // TestTreeHasTestsAtHome holds that a package's tests lie in its folder: a person who changes one package finds what holds its promises, and runs it in seconds.
