@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"ebb/bot"
+	"ebb/bot/bottest"
 	"ebb/bot/llm"
 	"ebb/bot/tools"
 	"ebb/bot/view"
@@ -24,14 +26,7 @@ import (
 // newPlace is an empty database.
 func newPlace(t *testing.T) *place {
 	t.Helper()
-	return &place{t: t, url: sqltest.URL(t), talk: dialogue{settings: smallSettings}, facts: &atomic.Int64{}}
-}
-
-// elsewhere is a message of another group.
-func elsewhere(n int, words string) sessions.Message {
-	m := said(fmt.Sprint("m", n), "alice", words)
-	m.ConversationID = sessions.ConversationID(fmt.Sprint("c", n))
-	return m
+	return &place{t: t, url: sqltest.URL(t), talk: dialogue{settings: bottest.SmallSettings}, facts: &atomic.Int64{}}
 }
 
 // One of many conversations kills the process each time it is answered: it alone is set aside, after few deaths, and all
@@ -47,12 +42,12 @@ func TestOnlyKillingMessagesAreSetAside(t *testing.T) {
 		first := deaths == 0
 		all := make(chan struct{})
 		name := sessions.ReplicaID(fmt.Sprint("r", deaths))
-		r = p.run(name, func(r *replica, c *Config) {
-			r.model.chat = func(ctx context.Context, q llm.Request) (llm.Response, error) {
+		r = p.run(name, func(r *replica, c *bot.Config) {
+			r.model.Chat = func(ctx context.Context, q llm.Request) (llm.Response, error) {
 				if asked.Add(1) == others+1 {
 					close(all)
 				}
-				if strings.Contains(lastWords(q), "boom") {
+				if strings.Contains(bottest.LastWords(q), "boom") {
 					if first {
 						<-all
 					}
@@ -67,13 +62,13 @@ func TestOnlyKillingMessagesAreSetAside(t *testing.T) {
 						return llm.Response{}, context.Cause(ctx)
 					}
 				}
-				return text("noted"), nil
+				return bottest.Text("noted"), nil
 			}
 		})
 		if first {
-			r.post(elsewhere(0, "boom"))
+			r.post(bottest.Elsewhere(0, "boom"))
 			for i := range others {
-				r.post(elsewhere(i+1, "hello"))
+				r.post(bottest.Elsewhere(i+1, "hello"))
 			}
 		}
 		await(t, "all is answered, or the process is dead", func() bool {
@@ -86,13 +81,13 @@ func TestOnlyKillingMessagesAreSetAside(t *testing.T) {
 		r.stop()
 		p.forget(name)
 	}
-	if most := 2 + bits.Len(others); deaths < maxBroken || deaths > most { // two deaths, then one for each half
-		t.Errorf("%d deaths, want %d to %d", deaths, maxBroken, most)
+	if most := 2 + bits.Len(others); deaths < bottest.MaxBroken || deaths > most { // two deaths, then one for each half
+		t.Errorf("%d deaths, want %d to %d", deaths, bottest.MaxBroken, most)
 	}
-	want(t, "dead letters", one[string](t, p.db(), "SELECT string_agg(content, ',') FROM dingtalk_session_events WHERE state = 'dead'"), "boom")
-	want(t, "answered", one[int](t, p.db(), "SELECT count(*) FROM dingtalk_session_events WHERE role = 'user' AND state = 'done'"), others)
-	if n := one[int](t, p.db(), "SELECT max(attempts) FROM dingtalk_session_events WHERE state = 'done'"); n >= maxBroken {
-		t.Errorf("another has %d attempts, want less than %d", n, maxBroken)
+	bottest.Want(t, "dead letters", one[string](t, p.db(), "SELECT string_agg(content, ',') FROM dingtalk_session_events WHERE state = 'dead'"), "boom")
+	bottest.Want(t, "answered", one[int](t, p.db(), "SELECT count(*) FROM dingtalk_session_events WHERE role = 'user' AND state = 'done'"), others)
+	if n := one[int](t, p.db(), "SELECT max(attempts) FROM dingtalk_session_events WHERE state = 'done'"); n >= bottest.MaxBroken {
+		t.Errorf("another has %d attempts, want less than %d", n, bottest.MaxBroken)
 	}
 }
 
@@ -102,7 +97,7 @@ func (p *place) saveFacts(n int) (ids []int64) {
 	for i := range n {
 		ids = append(ids, one[int64](p.t, p.db(), `INSERT INTO memories (scope, scope_id, kind, content, norm_hash, subject_id, said_by, source_session)
 			VALUES ('group', $1, 'profile', $2, decode(md5($2), 'hex'), 'u-eve', 'u-eve', $1) RETURNING id`,
-			string(group), fmt.Sprintf("Eve keeps the key of cabinet %d.", i)))
+			string(bottest.Group), fmt.Sprintf("Eve keeps the key of cabinet %d.", i)))
 	}
 	return ids
 }
@@ -115,9 +110,9 @@ func TestErasuresStarveNoTurn(t *testing.T) {
 	p := newPlace(t)
 	var calls, gone atomic.Int32 // gone: the erasures that were acknowledged
 	erased := make(chan struct{}, facts)
-	r := p.run("a", func(r *replica, c *Config) {
+	r := p.run("a", func(r *replica, c *bot.Config) {
 		c.Rights = r.store
-		r.model.chat = func(ctx context.Context, q llm.Request) (llm.Response, error) {
+		r.model.Chat = func(ctx context.Context, q llm.Request) (llm.Response, error) {
 			n := calls.Add(1)
 			for i := range gone.Load() {
 				if w := fmt.Sprintf("cabinet %d.", i); strings.Contains(fmt.Sprint(q), w) {
@@ -135,11 +130,11 @@ func TestErasuresStarveNoTurn(t *testing.T) {
 					return llm.Response{}, context.Cause(ctx)
 				}
 			}
-			return text("noted"), nil
+			return bottest.Text("noted"), nil
 		}
 	})
 	ids := p.saveFacts(facts)
-	r.post(said("m0", "bob", "How are you?"))
+	r.post(bottest.Said("m0", "bob", "How are you?"))
 	await(t, "the model is asked", func() bool { return calls.Load() > 0 })
 	open := "SELECT count(*) FROM dingtalk_session_events WHERE state = 'pending'"
 	answered := -1
@@ -183,16 +178,16 @@ func TestForgottenFactsAreNotRepeated(t *testing.T) {
 				question = "And?" // recalls nothing
 			}
 			deleted := false
-			r := p.run("a", func(r *replica, c *Config) {
+			r := p.run("a", func(r *replica, c *bot.Config) {
 				c.Remember = view.Remember{Recall: view.RecallAlways, RecallTokens: 800, RecallTime: patience}
 				c.Tools = append(c.Tools, tools.All(r.store, r.store, time.UTC)...)
-				r.model.chat = func(_ context.Context, q llm.Request) (llm.Response, error) {
+				r.model.Chat = func(_ context.Context, q llm.Request) (llm.Response, error) {
 					last := q.Messages[len(q.Messages)-1]
 					if read.Name != "" && last.Role != "tool" {
-						return calls(read), nil
+						return bottest.Calls(read), nil
 					}
 					if !strings.Contains(fmt.Sprint(q.Messages), fact) {
-						return text("no idea"), nil
+						return bottest.Text("no idea"), nil
 					}
 					if !deleted {
 						deleted = true
@@ -205,17 +200,17 @@ func TestForgottenFactsAreNotRepeated(t *testing.T) {
 							t.Error(err)
 						}
 					}
-					return text("Eve keeps the key of " + fact), nil
+					return bottest.Text("Eve keeps the key of " + fact), nil
 				}
 			})
-			r.post(said("m0", "bob", "Hello!"))
+			r.post(bottest.Said("m0", "bob", "Hello!"))
 			r.settle()
 			p.saveFacts(1)
-			r.post(said("m1", "bob", question))
+			r.post(bottest.Said("m1", "bob", question))
 			r.settle()
-			want(t, "deleted during a turn", deleted, true)
-			want(t, "answers with the fact", one[int](t, p.db(), "SELECT count(*) FROM dingtalk_session_events WHERE content LIKE '%'||$1||'%'", fact), 0)
-			want(t, "replies with the fact", one[int](t, p.db(), "SELECT count(*) FROM outbox WHERE body LIKE '%'||$1||'%'", fact), 0)
+			bottest.Want(t, "deleted during a turn", deleted, true)
+			bottest.Want(t, "answers with the fact", one[int](t, p.db(), "SELECT count(*) FROM dingtalk_session_events WHERE content LIKE '%'||$1||'%'", fact), 0)
+			bottest.Want(t, "replies with the fact", one[int](t, p.db(), "SELECT count(*) FROM outbox WHERE body LIKE '%'||$1||'%'", fact), 0)
 		})
 	}
 }
@@ -239,15 +234,15 @@ func TestErasuresStarveNoUpkeep(t *testing.T) {
 			}
 		}
 	}
-	r := p.run("a", func(r *replica, c *Config) {
-		r.model.summary = slow(func() llm.Response { return text(goodSummary) })
-		r.model.flush = slow(func() llm.Response { return saveCall(fmt.Sprintf("Fact number %d.", p.facts.Add(1))) })
+	r := p.run("a", func(r *replica, c *bot.Config) {
+		r.model.Summary = slow(func() llm.Response { return bottest.Text(bottest.GoodSummary) })
+		r.model.Flush = slow(func() llm.Response { return bottest.SaveCall(fmt.Sprintf("Fact number %d.", p.facts.Add(1))) })
 	})
 	erasures, seen := 0, int32(0)
 	for _, id := range p.saveFacts(facts) {
 		await(t, "the model is asked", func() bool {
-			if !r.bot.upkeep.Busy(group) {
-				r.bot.worker.WakeBacklogs(t.Context())
+			if !r.bot.Upkeep().Busy(bottest.Group) {
+				r.bot.Worker().WakeBacklogs(t.Context())
 			}
 			return calls.Load() > seen || p.look().CompactedSeq > 0
 		})
@@ -276,9 +271,9 @@ func TestErasuresStarveNoDigest(t *testing.T) {
 	p.exec("UPDATE dingtalk_session_events SET created_at = now() - interval '30 hours'")
 	var calls atomic.Int32
 	asked := make(chan chan struct{}, sessions.MaxCuts+2) // each call has a channel that ends it; the last ends by itself
-	r := p.run("a", func(r *replica, c *Config) {
+	r := p.run("a", func(r *replica, c *bot.Config) {
 		c.DigestAt, c.Location = "04:00", time.UTC
-		r.model.summary = func(ctx context.Context, _ llm.Request) (llm.Response, error) {
+		r.model.Summary = func(ctx context.Context, _ llm.Request) (llm.Response, error) {
 			cut := make(chan struct{})
 			calls.Add(1)
 			asked <- cut
@@ -287,7 +282,7 @@ func TestErasuresStarveNoDigest(t *testing.T) {
 			case <-time.After(time.Second):
 			case <-ctx.Done():
 			}
-			return text(goodSummary), nil
+			return bottest.Text(bottest.GoodSummary), nil
 		}
 	})
 	for i, id := range p.saveFacts(sessions.MaxCuts + 1) {
@@ -318,7 +313,7 @@ func TestErasuresStarveNoDigest(t *testing.T) {
 func TestForgettingSetsNothingAside(t *testing.T) {
 	t.Parallel()
 	eve := func(n int, words string) sessions.Message {
-		m := said(fmt.Sprint("eve", n), "eve", words)
+		m := bottest.Said(fmt.Sprint("eve", n), "eve", words)
 		m.ConversationID, m.ConversationType = "p-eve", sessions.Private
 		return m
 	}
@@ -341,9 +336,9 @@ func TestForgettingSetsNothingAside(t *testing.T) {
 			p := newPlace(t)
 			const facts = sessions.MaxCuts
 			asked := make(chan chan struct{})
-			r := p.run("a", func(r *replica, c *Config) {
+			r := p.run("a", func(r *replica, c *bot.Config) {
 				c.Rights, c.Limits = r.store, sessions.Limits{PersonTurns: 1, GroupTurns: 1}
-				r.model.chat = func(ctx context.Context, q llm.Request) (llm.Response, error) {
+				r.model.Chat = func(ctx context.Context, q llm.Request) (llm.Response, error) {
 					done := make(chan struct{})
 					select {
 					case asked <- done:
@@ -352,14 +347,14 @@ func TestForgettingSetsNothingAside(t *testing.T) {
 					}
 					select {
 					case <-done:
-						return text("noted"), nil
+						return bottest.Text("noted"), nil
 					case <-ctx.Done():
 						return llm.Response{}, context.Cause(ctx)
 					}
 				}
 			})
 			ids := p.saveFacts(facts)
-			r.post(said("m0", "bob", "How are you?"))
+			r.post(bottest.Said("m0", "bob", "How are you?"))
 			for i, id := range ids {
 				answer := <-asked
 				forget(t, r, i, id)
@@ -367,10 +362,10 @@ func TestForgettingSetsNothingAside(t *testing.T) {
 			}
 			close(<-asked)
 			r.settle()
-			want(t, "state", one[string](t, p.db(), "SELECT state FROM dingtalk_session_events WHERE msg_id = 'm0'"), "done")
-			want(t, "outcome", one[string](t, p.db(), "SELECT coalesce(message ->> 'outcome', '') FROM dingtalk_session_events WHERE msg_id = 'm0'"), "")
-			want(t, "attempts", one[int](t, p.db(), "SELECT attempts FROM dingtalk_session_events WHERE msg_id = 'm0'"), 0)
-			want(t, "answers", one[int](t, p.db(), "SELECT count(*) FROM outbox WHERE session_key = $1 AND state = 'sent'", group), 1)
+			bottest.Want(t, "state", one[string](t, p.db(), "SELECT state FROM dingtalk_session_events WHERE msg_id = 'm0'"), "done")
+			bottest.Want(t, "outcome", one[string](t, p.db(), "SELECT coalesce(message ->> 'outcome', '') FROM dingtalk_session_events WHERE msg_id = 'm0'"), "")
+			bottest.Want(t, "attempts", one[int](t, p.db(), "SELECT attempts FROM dingtalk_session_events WHERE msg_id = 'm0'"), 0)
+			bottest.Want(t, "answers", one[int](t, p.db(), "SELECT count(*) FROM outbox WHERE session_key = $1 AND state = 'sent'", bottest.Group), 1)
 		})
 	}
 }

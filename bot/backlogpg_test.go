@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"ebb/bot"
+	"ebb/bot/bottest"
 	"ebb/bot/llm"
 	"ebb/bot/upkeep"
 	"ebb/compaction"
@@ -30,7 +32,7 @@ func imported(t *testing.T, settings compaction.Settings, messages, size int) *p
 	if _, err := s.Beat(t.Context(), "import"); err != nil {
 		t.Fatal(err)
 	}
-	a, err := s.Accept(t.Context(), "import", group, said("first", "alice", "it begins"))
+	a, err := s.Accept(t.Context(), "import", bottest.Group, bottest.Said("first", "alice", "it begins"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,16 +49,16 @@ func imported(t *testing.T, settings compaction.Settings, messages, size int) *p
 		SELECT $1, n, CASE n % 2 WHEN 1 THEN 'user' ELSE 'assistant' END, 'about the ' || n || 'th release of the gateway',
 			CASE n % 2 WHEN 1 THEN 'u-alice' ELSE '' END, CASE n % 2 WHEN 1 THEN 'alice' ELSE '' END,
 			CASE n % 2 WHEN 1 THEN 'i' || n END, $3::int
-		FROM generate_series(3, $2::int) AS n`, string(group), messages, size)
+		FROM generate_series(3, $2::int) AS n`, string(bottest.Group), messages, size)
 	p.exec(`UPDATE dingtalk_sessions SET last_seq = $2::int, total_tokens = $2::int * ($3::int + $4::int) WHERE session_key = $1`,
-		string(group), messages, size, tokens.MessageOverhead)
+		string(bottest.Group), messages, size, tokens.MessageOverhead)
 	return p
 }
 
 // work has the background work a backlog off until the upkeep has nothing to do.
 func (r *replica) work() sessions.Session {
 	r.t.Helper()
-	r.bot.worker.WakeBacklogs(r.t.Context())
+	r.bot.Worker().WakeBacklogs(r.t.Context())
 	ctx, stop := context.WithTimeout(r.t.Context(), 20*patience)
 	defer stop()
 	if err := r.bot.AwaitIdle(ctx); err != nil {
@@ -84,11 +86,11 @@ func TestImportIsWorkedOff(t *testing.T) {
 	p := imported(t, settings, 18_000, 74)
 	before := p.look().TotalTokens
 	var summaries, flushes atomic.Int64
-	r := p.run("a", func(r *replica, c *Config) {
+	r := p.run("a", func(r *replica, c *bot.Config) {
 		c.Language = "en"
-		r.model.summary = priced(&summaries, 70_000, func() llm.Response { return text(goodSummary) })
-		r.model.flush = priced(&flushes, 70_000, func() llm.Response {
-			return saveCall(fmt.Sprintf("Fact number %d.", p.facts.Add(1)))
+		r.model.Summary = priced(&summaries, 70_000, func() llm.Response { return bottest.Text(bottest.GoodSummary) })
+		r.model.Flush = priced(&flushes, 70_000, func() llm.Response {
+			return bottest.SaveCall(fmt.Sprintf("Fact number %d.", p.facts.Add(1)))
 		})
 	})
 	days := 0
@@ -107,17 +109,17 @@ func TestImportIsWorkedOff(t *testing.T) {
 		if s.TotalTokens < settings.Window.Trigger() {
 			continue
 		}
-		n := len(r.wire.texts())
-		r.post(said(fmt.Sprint("status", days), "root", "/status"))
+		n := len(r.wire.Texts())
+		r.post(bottest.Said(fmt.Sprint("status", days), "root", "/status"))
 		r.settle()
-		answer := strings.Join(r.wire.texts()[n:], "")
+		answer := strings.Join(r.wire.Texts()[n:], "")
 		for _, words := range []string{"backlog: ", "; today's spend 1,", "/ 1,000,000; today's spend is used up, compaction goes on after midnight UTC"} {
 			if !strings.Contains(answer, words) {
 				t.Errorf("/status on day %d lacks %q:\n%s", days, words, answer)
 			}
 		}
 	}
-	rows := attempts(t, p.reader())
+	rows := bottest.Attempts(t, p.reader())
 	for _, e := range rows {
 		if e.Outcome != upkeep.OutcomeCommitted {
 			t.Errorf("attempt %d is %s: %s", e.ID, e.Outcome, e.Error)
@@ -146,7 +148,7 @@ func TestSmallerWindowIsWorkedOff(t *testing.T) {
 			p := imported(t, settings, 800, 69)
 			r := p.run("a", nil)
 			s := r.work()
-			rows := attempts(t, p.reader())
+			rows := bottest.Attempts(t, p.reader())
 			for _, e := range rows {
 				if e.Outcome != upkeep.OutcomeCommitted {
 					t.Errorf("attempt %d is %s: %s", e.ID, e.Outcome, e.Error)
@@ -168,21 +170,21 @@ func TestReopenedRangeIsWorkedOff(t *testing.T) {
 	settings.Window = compaction.Window{Context: 24000, Reserve: 4000, Threshold: 12000, Share: 0.5, FlushRatio: 0.9, Summary: 1200}
 	p := imported(t, settings, 1600, 69)
 	var refuse atomic.Bool
-	r := p.run("a", func(r *replica, c *Config) {
-		r.model.summary = func(context.Context, llm.Request) (llm.Response, error) {
+	r := p.run("a", func(r *replica, c *bot.Config) {
+		r.model.Summary = func(context.Context, llm.Request) (llm.Response, error) {
 			if refuse.Load() {
-				return text("I'm sorry, I cannot help with that."), nil
+				return bottest.Text("I'm sorry, I cannot help with that."), nil
 			}
-			return text(goodSummary), nil
+			return bottest.Text(bottest.GoodSummary), nil
 		}
 	})
 	r.work()
 	answer := func(id, words string) string {
 		t.Helper()
-		n := len(r.wire.texts())
-		r.post(said(id, "root", words))
+		n := len(r.wire.Texts())
+		r.post(bottest.Said(id, "root", words))
 		r.settle()
-		return strings.Join(r.wire.texts()[n:], "\n")
+		return strings.Join(r.wire.Texts()[n:], "\n")
 	}
 	refuse.Store(true) // or the background would be faster than the undos
 	for i := 0; p.look().CompactedSeq > 0; i++ {
@@ -209,10 +211,10 @@ func TestFailingBacklogRests(t *testing.T) {
 	settings := defaults
 	settings.DailyTokens = 2_000_000
 	p := imported(t, settings, 4000, 70)
-	r := p.run("a", func(r *replica, c *Config) {
-		r.model.summary = func(_ context.Context, q llm.Request) (llm.Response, error) {
-			a := text("")
-			a.Usage = sessions.Usage{Prompt: 3 * requestTokens(r.bot, q.Messages)} // bodies are shorter than their counts say
+	r := p.run("a", func(r *replica, c *bot.Config) {
+		r.model.Summary = func(_ context.Context, q llm.Request) (llm.Response, error) {
+			a := bottest.Text("")
+			a.Usage = sessions.Usage{Prompt: 3 * bottest.RequestTokens(r.bot.Views(), q.Messages)} // bodies are shorter than their counts say
 			return a, nil
 		}
 		c.SummaryRetries = 1

@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"ebb/bot"
+	"ebb/bot/bottest"
 	"ebb/bot/wording"
 	"ebb/memory"
 	"ebb/sessions"
@@ -24,7 +26,7 @@ func (d *dyingRights) ForgetMessage(ctx context.Context, event int64, from memor
 		return memory.Forgotten{}, err
 	}
 	d.die()
-	return memory.Forgotten{}, errAway
+	return memory.Forgotten{}, bottest.ErrAway
 }
 
 func (d *dyingRights) ForgetPerson(ctx context.Context, f memory.Forget) (memory.Forgotten, error) {
@@ -32,7 +34,7 @@ func (d *dyingRights) ForgetPerson(ctx context.Context, f memory.Forget) (memory
 		return memory.Forgotten{}, err
 	}
 	d.die()
-	return memory.Forgotten{}, errAway
+	return memory.Forgotten{}, bottest.ErrAway
 }
 
 // The receipt of /forget me reaches a private chat by either way, also where the process ends before its turn commits: the
@@ -40,7 +42,7 @@ func (d *dyingRights) ForgetPerson(ctx context.Context, f memory.Forget) (memory
 func TestReceiptOfForgetMeCanBeSent(t *testing.T) {
 	t.Parallel()
 	private := func(id, words string) sessions.Message {
-		m := said(id, "alice", words)
+		m := bottest.Said(id, "alice", words)
 		m.ConversationID, m.ConversationType, m.Webhook, m.WebhookExpires = "alice", sessions.Private, "https://oapi/"+id, time.Now().Add(time.Hour)
 		return m
 	}
@@ -48,7 +50,7 @@ func TestReceiptOfForgetMeCanBeSent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			r := p.run("a", func(r *replica, c *Config) {
+			r := p.run("a", func(r *replica, c *bot.Config) {
 				if c.Rights = r.store; crash {
 					c.Rights = &dyingRights{Rights: r.store, die: func() { r.die() }}
 				}
@@ -62,14 +64,14 @@ func TestReceiptOfForgetMeCanBeSent(t *testing.T) {
 				await(t, "the process is dead", r.isDead)
 				r.stop()
 				p.forget("a")
-				r = p.run("b", func(r *replica, c *Config) { c.Rights = r.store })
+				r = p.run("b", func(r *replica, c *bot.Config) { c.Rights = r.store })
 			}
 			r.settle()
-			all := r.wire.sends()
+			all := r.wire.Sends()
 			to := all[len(all)-1].Reply.Target
-			want(t, "the person it is sent to", to.StaffID, "u-alice")
-			want(t, "the webhook", to.Webhook, "https://oapi/m3")
-			want(t, "rows that name the person", one[int](t, p.db(), `SELECT
+			bottest.Want(t, "the person it is sent to", to.StaffID, "u-alice")
+			bottest.Want(t, "the webhook", to.Webhook, "https://oapi/m3")
+			bottest.Want(t, "rows that name the person", one[int](t, p.db(), `SELECT
 				(SELECT count(*) FROM outbox WHERE target::text LIKE '%u-alice%') +
 				(SELECT count(*) FROM dingtalk_session_events e WHERE e::text LIKE '%u-alice%')`), 0)
 		})
@@ -80,42 +82,42 @@ func TestReceiptOfForgetMeCanBeSent(t *testing.T) {
 func TestForgetLastAfterACrashErasesOnce(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	a := p.run("a", func(r *replica, c *Config) {
+	a := p.run("a", func(r *replica, c *bot.Config) {
 		c.Rights = &dyingRights{Rights: r.store, die: func() { r.die() }}
 	})
-	a.post(said("m1", "alice", "The release is on Friday."))
+	a.post(bottest.Said("m1", "alice", "The release is on Friday."))
 	a.settle()
-	a.post(said("m2", "alice", "The password is swordfish."))
+	a.post(bottest.Said("m2", "alice", "The password is swordfish."))
 	a.settle()
-	a.post(said("m3", "alice", "/忘记上一条"))
+	a.post(bottest.Said("m3", "alice", "/忘记上一条"))
 	await(t, "the process is dead", a.isDead)
 	a.stop()
 	p.forget("a")
-	b := p.run("b", func(r *replica, c *Config) { c.Rights = r.store })
+	b := p.run("b", func(r *replica, c *bot.Config) { c.Rights = r.store })
 	b.settle()
 	count := func(words string) int {
 		return one[int](t, p.db(), "SELECT count(*) FROM dingtalk_session_events WHERE content LIKE '%' || $1 || '%'", words)
 	}
-	want(t, "the earlier message", count("Friday"), 1)
-	want(t, "the erased message", count("swordfish"), 0)
-	want(t, "the reply", one[string](t, p.db(), "SELECT body FROM outbox ORDER BY id DESC LIMIT 1"), wording.Say(wording.ForgotLastBefore, "zh"))
+	bottest.Want(t, "the earlier message", count("Friday"), 1)
+	bottest.Want(t, "the erased message", count("swordfish"), 0)
+	bottest.Want(t, "the reply", one[string](t, p.db(), "SELECT body FROM outbox ORDER BY id DESC LIMIT 1"), wording.Say(wording.ForgotLastBefore, "zh"))
 }
 
 // A mere mention has no words to delete: /forget last deletes the message before it, and not the bot's greeting.
 func TestForgetLastPassesOverAMention(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	a := p.run("a", func(r *replica, c *Config) { c.Rights = r.store })
+	a := p.run("a", func(r *replica, c *bot.Config) { c.Rights = r.store })
 	for i, words := range []string{"The release is on Friday.", "The password is swordfish.", "", "/forget last", "/forget last", "/forget last"} {
-		a.post(said(fmt.Sprint("m", i), "alice", words))
+		a.post(bottest.Said(fmt.Sprint("m", i), "alice", words))
 		a.settle()
 	}
 	count := func(words string) int {
 		return one[int](t, p.db(), "SELECT count(*) FROM dingtalk_session_events WHERE content LIKE '%' || $1 || '%'", words)
 	}
-	want(t, "the messages", count("Friday")+count("swordfish"), 0)
-	want(t, "the greeting", count(wording.Say(wording.Here, "en")), 1)
-	want(t, "the answer to the third", one[string](t, p.db(), "SELECT body FROM outbox ORDER BY id DESC LIMIT 1"), wording.Say(wording.NoLast, "en"))
+	bottest.Want(t, "the messages", count("Friday")+count("swordfish"), 0)
+	bottest.Want(t, "the greeting", count(wording.Say(wording.Here, "en")), 1)
+	bottest.Want(t, "the answer to the third", one[string](t, p.db(), "SELECT body FROM outbox ORDER BY id DESC LIMIT 1"), wording.Say(wording.NoLast, "en"))
 }
 
 // The receipt of /forget last has the time and the length of the message, in the language of the conversation, and none of its words.
@@ -126,16 +128,16 @@ func TestForgetLastSaysWhichMessage(t *testing.T) {
 		"code swordfi": `^🗑️ Deleted your message of \d\d-\d\d \d\d:\d\d \(12 characters\) and my answer \(2 messages in all\)\. Please recall`,
 	} {
 		p := newPlace(t)
-		a := p.run("a", func(r *replica, c *Config) { c.Rights = r.store })
+		a := p.run("a", func(r *replica, c *bot.Config) { c.Rights = r.store })
 		for i, words := range []string{secret, "/forget last"} {
-			a.post(said(fmt.Sprint("m", i), "alice", words))
+			a.post(bottest.Said(fmt.Sprint("m", i), "alice", words))
 			a.settle()
 		}
-		got := a.wire.texts()[len(a.wire.texts())-1]
+		got := a.wire.Texts()[len(a.wire.Texts())-1]
 		if !regexp.MustCompile(pattern).MatchString(got) || strings.Contains(got, "swordfi") {
 			t.Errorf("after %q the answer is %q, want %s", secret, got, pattern)
 		}
-		want(t, "rows with the words", one[int](t, p.db(), `SELECT
+		bottest.Want(t, "rows with the words", one[int](t, p.db(), `SELECT
 			(SELECT count(*) FROM outbox o WHERE o::text LIKE '%swordfi%') + (SELECT count(*) FROM dingtalk_session_events e WHERE e::text LIKE '%swordfi%')`), 0)
 	}
 }
@@ -144,14 +146,14 @@ func TestForgetLastSaysWhichMessage(t *testing.T) {
 func TestForgetLastPassesOverAReminder(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	a := p.run("a", func(r *replica, c *Config) { c.Rights = r.store })
-	for _, m := range []sessions.Message{said("m1", "alice", "The password is swordfish."), reminding("m2", "alice", "drink water"), said("m3", "alice", "/forget last")} {
+	a := p.run("a", func(r *replica, c *bot.Config) { c.Rights = r.store })
+	for _, m := range []sessions.Message{bottest.Said("m1", "alice", "The password is swordfish."), bottest.Reminding("m2", "alice", "drink water"), bottest.Said("m3", "alice", "/forget last")} {
 		a.post(m)
 		a.settle()
 	}
 	count := func(words string) int {
 		return one[int](t, p.db(), "SELECT count(*) FROM dingtalk_session_events WHERE role = 'user' AND content LIKE '%' || $1 || '%'", words)
 	}
-	want(t, "the message", count("swordfish"), 0)
-	want(t, "the reminder", count("drink water"), 1)
+	bottest.Want(t, "the message", count("swordfish"), 0)
+	bottest.Want(t, "the reminder", count("drink water"), 1)
 }

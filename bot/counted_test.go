@@ -1,10 +1,12 @@
-package bot
+package bot_test
 
 import (
 	"context"
 	"testing"
 	"testing/synctest"
 
+	"ebb/bot"
+	"ebb/bot/bottest"
 	"ebb/bot/llm"
 	"ebb/compaction/tokens"
 )
@@ -17,14 +19,14 @@ func TestPlainTurnCountsNoTextTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		question, answer := prose(1, 150), prose(2, 150)
-		w := start(t, setup{
-			config: func(c *Config) { c.Counter = own },
-			model:  &script{chat: func(context.Context, llm.Request) (llm.Response, error) { return text(answer), nil }},
+		question, answer := bottest.Prose(1, 150), bottest.Prose(2, 150)
+		w := bottest.Start(t, bottest.Setup{
+			Config: func(c *bot.Config) { c.Counter = own },
+			Model:  &bottest.Script{Chat: func(context.Context, llm.Request) (llm.Response, error) { return bottest.Text(answer), nil }},
 		})
-		w.say("m1", "alice", question)
+		w.Say("m1", "alice", question)
 		before := own.Counted()
-		w.say("m2", "alice", question)
+		w.Say("m2", "alice", question)
 		const frame = 500 // clock, name and notes
 		if counted, most := own.Counted()-before, int64(len(question)+len(answer)+frame); counted < int64(len(question)) || counted > most {
 			t.Errorf("a turn counted %d bytes, want at most %d", counted, most)

@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"context"
@@ -9,61 +9,38 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot"
+	"ebb/bot/bottest"
 	"ebb/bot/chat"
 	"ebb/bot/llm"
 	"ebb/sessions"
 )
-
-// kill cuts the bot off from the storage and the network, as a dead process is.
-func (w *world) kill() {
-	w.store.fail(func(string) error { return errAway })
-	w.wire.mu.Lock()
-	w.wire.send = func(context.Context, sessions.Outgoing) (chat.Sent, error) { return chat.Sent{}, errAway }
-	w.wire.mu.Unlock()
-	w.begin()
-}
-
-// hang is a model that never answers.
-func hang(ctx context.Context, _ llm.Request) (llm.Response, error) {
-	<-ctx.Done()
-	return llm.Response{}, context.Cause(ctx)
-}
 
 // Every acknowledged message of a killed process is answered by the next one, soon after the lease expired, without a
 // sweep of its own.
 func TestKilledProcessLosesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := start(t, setup{name: "a", model: &script{chat: hang}})
+		a := bottest.Start(t, bottest.Setup{Name: "a", Model: &bottest.Script{Chat: bottest.Hang}})
 		for i := range 10 {
-			a.post(said(fmt.Sprintf("m%d", i), "alice", fmt.Sprintf("question %d", i)))
+			a.Post(bottest.Said(fmt.Sprintf("m%d", i), "alice", fmt.Sprintf("question %d", i)))
 		}
 		synctest.Wait()
-		a.kill()
+		a.Kill()
 		began := time.Now()
-		b := start(t, setup{name: "b", shelf: a.store.shelf})
-		after(7 * time.Second) // the time to live, a sweep, and a little
+		b := bottest.Start(t, bottest.Setup{Name: "b", Shelf: a.Store.Shelf})
+		bottest.After(7 * time.Second) // the time to live, a sweep, and a little
 		for i := range 10 {
-			if !logged(b, fmt.Sprintf("question %d", i)) {
+			if !bottest.Logged(b, fmt.Sprintf("question %d", i)) {
 				t.Errorf("question %d is not answered %s after the kill", i, time.Since(began))
 			}
 		}
-		for _, e := range b.store.mem.Events(t.Context(), group) {
+		for _, e := range b.Store.Mem.Events(t.Context(), bottest.Group) {
 			if e.Role == sessions.RoleUser && e.State != sessions.Done {
 				t.Errorf("message %s is %s", e.MsgID, e.State)
 			}
 		}
 	})
-}
-
-// logged reports whether a message has its place in the log.
-func logged(w *world, words string) bool {
-	for _, e := range w.store.log(w.t.Context(), group) {
-		if e.Content == words {
-			return true
-		}
-	}
-	return false
 }
 
 // A message that breaks three turns is set aside: its author is notified once, and the messages that waited with it are
@@ -72,9 +49,9 @@ func TestDeadLetter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var broke atomic.Int32
-		gate := newGate()
-		w := start(t, setup{model: &script{chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
-			words := lastWords(r)
+		gate := bottest.NewGate()
+		w := bottest.Start(t, bottest.Setup{Model: &bottest.Script{Chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
+			words := bottest.LastWords(r)
 			for _, m := range r.Messages[1:] {
 				if strings.Contains(m.Content, "poison") {
 					broke.Add(1)
@@ -82,38 +59,38 @@ func TestDeadLetter(t *testing.T) {
 				}
 			}
 			if strings.Contains(words, "first") {
-				return text("ok"), gate.pass(ctx)
+				return bottest.Text("ok"), gate.Pass(ctx)
 			}
-			return text("re: " + words), nil
+			return bottest.Text("re: " + words), nil
 		}}})
-		w.post(said("m0", "alice", "first"))
-		<-gate.in
-		w.post(said("m1", "mallory", "poison"))
+		w.Post(bottest.Said("m0", "alice", "first"))
+		<-gate.In
+		w.Post(bottest.Said("m1", "mallory", "poison"))
 		for i := range 3 {
-			w.post(said(fmt.Sprintf("n%d", i), "bob", fmt.Sprintf("good %d", i)))
+			w.Post(bottest.Said(fmt.Sprintf("n%d", i), "bob", fmt.Sprintf("good %d", i)))
 		}
-		gate.out <- struct{}{}
-		after(900 * time.Millisecond) // the pauses after three broken turns; less than a sweep
-		want(t, "turns broken", broke.Load(), 3)
-		sent := w.wire.sends()
+		gate.Out <- struct{}{}
+		bottest.After(900 * time.Millisecond) // the pauses after three broken turns; less than a sweep
+		bottest.Want(t, "turns broken", broke.Load(), 3)
+		sent := w.Wire.Sends()
 		if len(sent) < 2 {
 			t.Fatalf("%d replies", len(sent))
 		}
-		want(t, "mentioned", sent[1].Reply.Target.Mentions, []sessions.Mention{{StaffID: "u-mallory", Nick: "mallory"}})
+		bottest.Want(t, "mentioned", sent[1].Reply.Target.Mentions, []sessions.Mention{{StaffID: "u-mallory", Nick: "mallory"}})
 		for i := range 3 {
-			if !logged(w, fmt.Sprintf("good %d", i)) {
+			if !bottest.Logged(w, fmt.Sprintf("good %d", i)) {
 				t.Errorf("good %d is not answered", i)
 			}
 		}
-		after(time.Minute)
+		bottest.After(time.Minute)
 		dead := 0
-		for _, text := range w.wire.texts() {
+		for _, text := range w.Wire.Texts() {
 			if strings.Contains(text, "set aside") || strings.Contains(text, "放在一边") {
 				dead++
 			}
 		}
-		want(t, "notices", dead, 1)
-		for _, e := range w.store.mem.Events(t.Context(), group) {
+		bottest.Want(t, "notices", dead, 1)
+		for _, e := range w.Store.Mem.Events(t.Context(), bottest.Group) {
 			if e.MsgID == "m1" && (e.State != sessions.Dead || e.Seq != 0) {
 				t.Errorf("the poison is %s at %d", e.State, e.Seq)
 			}
@@ -129,28 +106,28 @@ func TestPanicsAreSurvived(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var n atomic.Int32
-				w := start(t, setup{
-					config: func(c *Config) {
-						c.Tools = []chat.Tool{handTool{name: "look", reads: true, f: func(context.Context, chat.ToolInput) (string, error) {
+				w := bottest.Start(t, bottest.Setup{
+					Config: func(c *bot.Config) {
+						c.Tools = []chat.Tool{bottest.HandTool{Name: "look", Reads: true, F: func(context.Context, chat.ToolInput) (string, error) {
 							if where == "tool" && n.Add(1) == 1 {
 								panic("in a tool")
 							}
 							return "seen", nil
 						}}}
 					},
-					model: &script{chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
+					Model: &bottest.Script{Chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
 						if where == "model" && n.Add(1) == 1 {
 							panic("in the model")
 						}
 						if r.Messages[len(r.Messages)-1].Role == "tool" {
-							return text("answer"), nil
+							return bottest.Text("answer"), nil
 						}
-						return calls(sessions.ToolCall{ID: "c1", Name: "look", Arguments: "{}"}), nil
+						return bottest.Calls(sessions.ToolCall{ID: "c1", Name: "look", Arguments: "{}"}), nil
 					}},
 				})
-				w.post(said("m1", "alice", "hello"))
-				after(time.Second)
-				want(t, "replies", w.wire.texts(), []string{"answer"})
+				w.Post(bottest.Said("m1", "alice", "hello"))
+				bottest.After(time.Second)
+				bottest.Want(t, "replies", w.Wire.Texts(), []string{"answer"})
 			})
 		})
 	}
@@ -160,23 +137,23 @@ func TestPanicsAreSurvived(t *testing.T) {
 func TestLostLeaseWritesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate()
-		a := start(t, setup{name: "a", model: &script{chat: func(ctx context.Context, _ llm.Request) (llm.Response, error) {
-			return text("from a"), g.pass(ctx)
+		g := bottest.NewGate()
+		a := bottest.Start(t, bottest.Setup{Name: "a", Model: &bottest.Script{Chat: func(ctx context.Context, _ llm.Request) (llm.Response, error) {
+			return bottest.Text("from a"), g.Pass(ctx)
 		}}})
-		a.post(said("m1", "alice", "hello"))
-		<-g.in
-		a.store.fail(func(op string) error { // its heart does not beat, all else works
+		a.Post(bottest.Said("m1", "alice", "hello"))
+		<-g.In
+		a.Store.Fail(func(op string) error { // its heart does not beat, all else works
 			if op == "beat" {
-				return errAway
+				return bottest.ErrAway
 			}
 			return nil
 		})
-		b := start(t, setup{name: "b", shelf: a.store.shelf, model: &script{chat: func(context.Context, llm.Request) (llm.Response, error) { return text("from b"), nil }}})
-		after(12 * time.Second)
-		want(t, "sent by a", a.wire.texts(), []string(nil))
-		want(t, "sent by b", b.wire.texts(), []string{"from b"})
-		want(t, "events", len(b.store.log(t.Context(), group)), 2)
+		b := bottest.Start(t, bottest.Setup{Name: "b", Shelf: a.Store.Shelf, Model: &bottest.Script{Chat: func(context.Context, llm.Request) (llm.Response, error) { return bottest.Text("from b"), nil }}})
+		bottest.After(12 * time.Second)
+		bottest.Want(t, "sent by a", a.Wire.Texts(), []string(nil))
+		bottest.Want(t, "sent by b", b.Wire.Texts(), []string{"from b"})
+		bottest.Want(t, "events", len(b.Store.EventsOf(t.Context(), bottest.Group)), 2)
 	})
 }
 
@@ -184,13 +161,13 @@ func TestLostLeaseWritesNothing(t *testing.T) {
 func TestNoTurnWithoutHeartbeat(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{})
-		w.store.fail(times(8, "beat", errAway))
-		after(6 * time.Second)
-		w.say("m1", "alice", "hello")
-		want(t, "asked without a heartbeat", len(w.model.requests("chat")), 0)
-		after(10 * time.Second)
-		want(t, "replies", len(w.wire.sends()), 1)
+		w := bottest.Start(t, bottest.Setup{})
+		w.Store.Fail(bottest.Times(8, "beat", bottest.ErrAway))
+		bottest.After(6 * time.Second)
+		w.Say("m1", "alice", "hello")
+		bottest.Want(t, "asked without a heartbeat", len(w.Model.Requests("chat")), 0)
+		bottest.After(10 * time.Second)
+		bottest.Want(t, "replies", len(w.Wire.Sends()), 1)
 	})
 }
 
@@ -198,25 +175,25 @@ func TestNoTurnWithoutHeartbeat(t *testing.T) {
 func TestStopGivesTheAttemptBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		shelf := newShelf()
+		shelf := bottest.NewShelf()
 		for i := range 5 {
-			w := start(t, setup{name: sessions.ReplicaID(fmt.Sprint("r", i)), shelf: shelf, model: &script{chat: hang}})
+			w := bottest.Start(t, bottest.Setup{Name: sessions.ReplicaID(fmt.Sprint("r", i)), Shelf: shelf, Model: &bottest.Script{Chat: bottest.Hang}})
 			if i == 0 {
-				w.post(said("m1", "alice", "hello"))
-				w.post(said("m2", "bob", "hello too"))
+				w.Post(bottest.Said("m1", "alice", "hello"))
+				w.Post(bottest.Said("m2", "bob", "hello too"))
 			}
-			after(2 * time.Second)
-			want(t, "asked", len(w.model.requests("chat")), 1)
-			w.stop()
-			for _, e := range shelf.mem.Events(t.Context(), group) {
+			bottest.After(2 * time.Second)
+			bottest.Want(t, "asked", len(w.Model.Requests("chat")), 1)
+			w.Stop()
+			for _, e := range shelf.Mem.Events(t.Context(), bottest.Group) {
 				if e.Attempts != 0 || e.State != sessions.Pending {
 					t.Fatalf("after stop %d message %s is %s with %d attempts", i, e.MsgID, e.State, e.Attempts)
 				}
 			}
 		}
-		w := start(t, setup{name: "last", shelf: shelf})
-		after(2 * time.Second)
-		want(t, "replies", len(w.wire.sends()), 1)
+		w := bottest.Start(t, bottest.Setup{Name: "last", Shelf: shelf})
+		bottest.After(2 * time.Second)
+		bottest.Want(t, "replies", len(w.Wire.Sends()), 1)
 	})
 }
 
@@ -225,36 +202,20 @@ func TestStopGivesTheAttemptBack(t *testing.T) {
 func TestReplyOfADeadProcess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := start(t, setup{name: "a", wire: &wire{send: func(ctx context.Context, _ sessions.Outgoing) (chat.Sent, error) {
+		a := bottest.Start(t, bottest.Setup{Name: "a", Wire: &bottest.Wire{Deliver: func(ctx context.Context, _ sessions.Outgoing) (chat.Sent, error) {
 			<-ctx.Done()
-			return chat.Sent{}, errAway
+			return chat.Sent{}, bottest.ErrAway
 		}}})
-		a.say("m1", "alice", "hello")
-		a.store.fail(func(string) error { return errAway })
-		b := start(t, setup{name: "b", shelf: a.store.shelf})
-		after(8 * time.Second)
-		sent := b.wire.sends()
+		a.Say("m1", "alice", "hello")
+		a.Store.Fail(func(string) error { return bottest.ErrAway })
+		b := bottest.Start(t, bottest.Setup{Name: "b", Shelf: a.Store.Shelf})
+		bottest.After(8 * time.Second)
+		sent := b.Wire.Sends()
 		if len(sent) != 1 {
 			t.Fatalf("%d replies of b", len(sent))
 		}
-		want(t, "the same key", sent[0].Reply.Nonce, a.wire.sends()[0].Reply.Nonce)
-		want(t, "counted as perhaps doubled", value(t, b, "ebb_replies_maybe_doubled_total"), 1)
-		want(t, "model calls of b", len(b.model.requests("chat")), 0)
+		bottest.Want(t, "the same key", sent[0].Reply.Nonce, a.Wire.Sends()[0].Reply.Nonce)
+		bottest.Want(t, "counted as perhaps doubled", bottest.Series(t, b, "ebb_replies_maybe_doubled_total"), 1)
+		bottest.Want(t, "model calls of b", len(b.Model.Requests("chat")), 0)
 	})
-}
-
-// value is a metric without labels.
-func value(t *testing.T, w *world, name string) float64 {
-	t.Helper()
-	all, err := w.gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range all {
-		if f.GetName() == name {
-			return f.GetMetric()[0].GetCounter().GetValue() + f.GetMetric()[0].GetGauge().GetValue()
-		}
-	}
-	t.Fatalf("no metric %s", name)
-	return 0
 }

@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"ebb/bot"
+	"ebb/bot/bottest"
 	"ebb/bot/chat"
 	"ebb/bot/llm"
 	"ebb/bot/reload"
@@ -27,12 +29,12 @@ type scenario struct {
 
 func scenarios() []scenario {
 	settings := func(policy string, threshold int) compaction.Settings {
-		s := compaction.Settings{Enabled: true, Window: small, Policy: compaction.Policies[policy]}
+		s := compaction.Settings{Enabled: true, Window: bottest.Small, Policy: compaction.Policies[policy]}
 		s.Window.Threshold = threshold
 		return s
 	}
 	talk := func(n int) func(int) string {
-		return func(i int) string { return fmt.Sprintf("talk %d ", i) + prose(i, n) }
+		return func(i int) string { return fmt.Sprintf("talk %d ", i) + bottest.Prose(i, n) }
 	}
 	// A message jumps over the flush's mark and the compaction's at once: the flush is a step of the compaction.
 	budget, balanced := settings("token_budget", 4000), settings("balanced", 4000)
@@ -95,7 +97,7 @@ type crash struct {
 // crashes lists the points at which the scenario's compaction can be broken.
 func (g *ground) crashes() []crash {
 	all := []crash{{name: "message accepted", unread: true, arm: func(r *replica) {
-		r.store.accepted = func() error { r.die(); return errAway }
+		r.store.accepted = func() error { r.die(); return bottest.ErrAway }
 	}}}
 	die := func(r *replica) func(context.Context, llm.Request) (llm.Response, error) {
 		return func(context.Context, llm.Request) (llm.Response, error) { r.die(); return llm.Response{}, errDead }
@@ -104,9 +106,9 @@ func (g *ground) crashes() []crash {
 	for n, s := range g.steps {
 		switch s.op {
 		case "flush":
-			all = append(all, crash{name: "asking for facts", arm: func(r *replica) { r.model.flush = die(r) }})
+			all = append(all, crash{name: "asking for facts", arm: func(r *replica) { r.model.Flush = die(r) }})
 		case "stage":
-			all = append(all, crash{name: "asking for the summary", arm: func(r *replica) { r.model.summary = die(r) }})
+			all = append(all, crash{name: "asking for the summary", arm: func(r *replica) { r.model.Summary = die(r) }})
 		}
 		for cut := 1; cut <= s.statements+2; cut++ {
 			if 1 < cut && cut <= s.statements && cut%4 > 0 && (!g.every || s.op != "compact") {
@@ -146,7 +148,7 @@ func (r *replica) dieAt(n, cut, statements int) {
 			return nil
 		}
 		r.die()
-		return errAway
+		return bottest.ErrAway
 	}
 }
 
@@ -178,7 +180,7 @@ func prepare(t *testing.T, sc scenario) *ground {
 		r.post(base.message(i))
 		r.settle()
 	}
-	want(t, "compactions before", committed(base), sc.nth-1)
+	bottest.Want(t, "compactions before", committed(base), sc.nth-1)
 	r.die()
 	r.stop()
 	g.url = base.url
@@ -190,12 +192,12 @@ func prepare(t *testing.T, sc scenario) *ground {
 	r = ref.run("ref", nil)
 	r.post(ref.message(g.last))
 	r.settle()
-	want(t, "compactions", committed(ref), sc.nth)
-	g.steps, g.calls = r.store.done(), len(r.model.requests("summary"))
+	bottest.Want(t, "compactions", committed(ref), sc.nth)
+	g.steps, g.calls = r.store.done(), len(r.model.Requests("summary"))
 	g.before, g.end = g.decision(r, before.LastSeq, false), ref.look().CompactedSeq
 	g.after = g.decision(r, before.LastSeq, true)
 	g.memories = one[int](t, ref.db(), "SELECT count(*) FROM memories")
-	for _, e := range attempts(t, r.store) {
+	for _, e := range bottest.Attempts(t, r.store) {
 		t.Logf("message %d: %s %s %d-%d, %d to %d tokens", g.last, e.Trigger, e.Outcome, e.StartSeq, e.EndSeq, e.TokensBefore, e.TokensAfter)
 	}
 	r.die()
@@ -250,7 +252,7 @@ func (p *place) exec(statement string, args ...any) {
 // look is the session's row.
 func (p *place) look() sessions.Session {
 	p.t.Helper()
-	row, err := p.reader().Session(p.t.Context(), group)
+	row, err := p.reader().Session(p.t.Context(), bottest.Group)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -288,15 +290,15 @@ func compactedIn(v sessions.View) string {
 }
 
 // decided is the decision of a bot on a view, and the range that it would summarize.
-func decided(b *Bot, v sessions.View, asked string, before int64) string {
-	b.views.Show(&v)
-	size := b.views.ContextSize(v)
+func decided(b *bot.Bot, v sessions.View, asked string, before int64) string {
+	b.Views().Show(&v)
+	size := b.Views().ContextSize(v)
 	if v.Session.LastSeq == before {
-		size += view.Calibrated(counter.Count(asked)+tokens.MessageOverhead, v.Session.CalibrationFactor)
+		size += view.Calibrated(bottest.Counter.Count(asked)+tokens.MessageOverhead, v.Session.CalibrationFactor)
 	}
-	set := b.views.Settings(v.Session)
-	need := b.views.Decide(v, size)
-	cut, err := set.Policy.Plan(set.Window.Counted(v.Session.CalibrationFactor), b.views.State(v, size))
+	set := b.Views().Settings(v.Session)
+	need := b.Views().Decide(v, size)
+	cut, err := set.Policy.Plan(set.Window.Counted(v.Session.CalibrationFactor), b.Views().State(v, size))
 	return fmt.Sprintf("%v %q, cut %+v %v", need.Compact, need.Trigger, cut, err)
 }
 
@@ -305,7 +307,7 @@ func (g *ground) survive(t *testing.T, c crash) {
 	t.Helper()
 	p := g.again(t)
 	before := p.look()
-	a := p.run("a", func(r *replica, _ *Config) { c.arm(r) })
+	a := p.run("a", func(r *replica, _ *bot.Config) { c.arm(r) })
 	a.post(p.message(g.last))
 	await(t, "the crash point is reached", a.isDead)
 	a.stop()
@@ -320,30 +322,30 @@ func (g *ground) survive(t *testing.T, c crash) {
 		wanted = g.after
 	}
 	if !c.unread {
-		want(t, "decision", p.probe(g, before.LastSeq), wanted)
+		bottest.Want(t, "decision", p.probe(g, before.LastSeq), wanted)
 	}
 
 	b := p.run("b", nil)
 	b.post(p.message(g.last)) // DingTalk delivers again what was not acknowledged
 	b.settle()
 	if c.unread {
-		want(t, "decision", g.decision(b, before.LastSeq, false), wanted)
+		bottest.Want(t, "decision", g.decision(b, before.LastSeq, false), wanted)
 	}
-	b.post(said("next", "bob", "and what next?"))
+	b.post(bottest.Said("next", "bob", "and what next?"))
 	b.settle()
 	p.whole()
 	calls := g.calls
 	if c.staged || c.over {
 		calls = 0
 	}
-	want(t, "summaries asked for after the crash", len(b.model.requests("summary")), calls)
-	want(t, "compactions", one[int](t, p.db(), "SELECT count(*) FROM compaction_log WHERE outcome = 'committed'"), g.nth)
+	bottest.Want(t, "summaries asked for after the crash", len(b.model.Requests("summary")), calls)
+	bottest.Want(t, "compactions", one[int](t, p.db(), "SELECT count(*) FROM compaction_log WHERE outcome = 'committed'"), g.nth)
 	if end := p.look().CompactedSeq; end < g.end || c.staged && end != g.end {
 		t.Errorf("the cursor is at %d, without a crash it is at %d", end, g.end)
 	}
-	want(t, "messages", one[int](t, p.db(), "SELECT count(*) FROM dingtalk_session_events WHERE role = 'user' AND state = 'done'"), g.last+1)
+	bottest.Want(t, "messages", one[int](t, p.db(), "SELECT count(*) FROM dingtalk_session_events WHERE role = 'user' AND state = 'done'"), g.last+1)
 	b.die() // without a flush
-	want(t, "memories", one[int](t, p.db(), "SELECT count(*) FROM memories"), g.memories)
+	bottest.Want(t, "memories", one[int](t, p.db(), "SELECT count(*) FROM memories"), g.memories)
 }
 
 // probe is what a bot that comes after the dead one decides on the session as it is.
@@ -351,14 +353,14 @@ func (p *place) probe(g *ground, before int64) string {
 	p.t.Helper()
 	ctx := p.t.Context()
 	s := p.reader()
-	b, err := New(Config{
-		Store: s, Memory: s, Transport: &wire{}, Counter: counter, Replica: "probe", Values: reload.Values{Model: &script{}, Compaction: p.talk.settings},
-		Tools: []chat.Tool{handTool{name: "fetch", reads: true}},
+	b, err := bot.New(bot.Config{
+		Store: s, Memory: s, Transport: &bottest.Wire{}, Counter: bottest.Counter, Replica: "probe", Values: reload.Values{Model: &bottest.Script{}, Compaction: p.talk.settings},
+		Tools: []chat.Tool{bottest.HandTool{Name: "fetch", Reads: true}},
 	})
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	l, err := s.Acquire(ctx, group, "probe")
+	l, err := s.Acquire(ctx, bottest.Group, "probe")
 	if err != nil {
 		p.t.Fatal(err)
 	}

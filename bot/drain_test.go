@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot/bottest"
 	"ebb/bot/llm"
 	"ebb/memory"
 	"ebb/sessions"
@@ -23,11 +24,11 @@ func in(conversation string, m sessions.Message) sessions.Message {
 }
 
 // summary is the line that a stop ends with.
-func (w *world) summary() map[string]any {
-	w.t.Helper()
-	lines := w.log.lines(w.t, "Shutdown memory flush summary")
+func summary(w *bottest.World) map[string]any {
+	w.T.Helper()
+	lines := w.Log.Lines(w.T, "Shutdown memory flush summary")
 	if len(lines) != 1 {
-		w.t.Fatalf("%d lines of the shutdown's flush, want 1", len(lines))
+		w.T.Fatalf("%d lines of the shutdown's flush, want 1", len(lines))
 	}
 	return lines[0]
 }
@@ -37,27 +38,29 @@ func (w *world) summary() map[string]any {
 func TestStopFinishesTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate()
-		w := start(t, setup{model: &script{chat: func(ctx context.Context, _ llm.Request) (llm.Response, error) { return text("done"), g.pass(ctx) }}})
-		w.post(said("m1", "alice", "hello"))
-		<-g.in
-		w.begin()
+		g := bottest.NewGate()
+		w := bottest.Start(t, bottest.Setup{Model: &bottest.Script{Chat: func(ctx context.Context, _ llm.Request) (llm.Response, error) {
+			return bottest.Text("done"), g.Pass(ctx)
+		}}})
+		w.Post(bottest.Said("m1", "alice", "hello"))
+		<-g.In
+		w.Begin()
 		synctest.Wait()
 		select {
-		case <-w.bot.Draining():
+		case <-w.Bot.Draining():
 		default:
 			t.Error("the bot does not say that it drains")
 		}
-		after(10 * time.Second)
-		g.out <- struct{}{}
-		w.stop()
-		want(t, "replies", w.wire.texts(), []string{"done"})
-		f := w.store.flushes(group)
-		want(t, "flushed up to", f.seq, 2)
-		want(t, "mark of the cycle", f.epoch, -1)
-		want(t, "owner of the lease", w.state(group).Lease.Owner, "")
-		s := w.summary()
-		want(t, "summary", fmt.Sprint(s["sessions"], s["flushed"], s["saved"], s["nothing_to_save"], s["owed"], s["memories"]), "1 1 1 0 0 1")
+		bottest.After(10 * time.Second)
+		g.Out <- struct{}{}
+		w.Stop()
+		bottest.Want(t, "replies", w.Wire.Texts(), []string{"done"})
+		f := w.Store.Flushes(bottest.Group)
+		bottest.Want(t, "flushed up to", f.Seq, 2)
+		bottest.Want(t, "mark of the cycle", f.Epoch, -1)
+		bottest.Want(t, "owner of the lease", w.State(bottest.Group).Lease.Owner, "")
+		s := summary(w)
+		bottest.Want(t, "summary", fmt.Sprint(s["sessions"], s["flushed"], s["saved"], s["nothing_to_save"], s["owed"], s["memories"]), "1 1 1 0 0 1")
 	})
 }
 
@@ -65,28 +68,28 @@ func TestStopFinishesTurns(t *testing.T) {
 func TestStopCountsNewFacts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{model: &script{flush: func(_ context.Context, r llm.Request) (llm.Response, error) {
+		w := bottest.Start(t, bottest.Setup{Model: &bottest.Script{Flush: func(_ context.Context, r llm.Request) (llm.Response, error) {
 			switch words := r.Messages[len(r.Messages)-1].Content; {
 			case strings.Contains(words, "again"):
-				return saveCall("the port is 8443"), nil
+				return bottest.SaveCall("the port is 8443"), nil
 			case strings.Contains(words, "nothing"):
-				return calls(sessions.ToolCall{ID: "f", Name: "memory_save", Arguments: `{"facts":[],"nothing_to_save":true}`}), nil
+				return bottest.Calls(sessions.ToolCall{ID: "f", Name: "memory_save", Arguments: `{"facts":[],"nothing_to_save":true}`}), nil
 			}
-			return saveCall("the port is 8443", "the window is Friday", "the window is Friday"), nil
+			return bottest.SaveCall("the port is 8443", "the window is Friday", "the window is Friday"), nil
 		}}})
 		for i, words := range []string{"again", "more", "nothing"} {
 			room := fmt.Sprint("room", i)
-			w.post(in(room, said("m", "alice", words)))
+			w.Post(in(room, bottest.Said("m", "alice", words)))
 			synctest.Wait()
-			w.store.shelf.mu.Lock()
-			w.store.put(sessions.NewKey("robot", sessions.ConversationID(room), ""), []memory.Draft{{Scope: memory.ScopeGroup, ScopeID: memory.GroupID("robot", sessions.ConversationID(room)), Kind: memory.KindFact, Content: "the port is 8443"}})
-			w.store.shelf.mu.Unlock()
+			w.Store.Shelf.Mu.Lock()
+			w.Store.Put(sessions.NewKey("robot", sessions.ConversationID(room), ""), []memory.Draft{{Scope: memory.ScopeGroup, ScopeID: memory.GroupID("robot", sessions.ConversationID(room)), Kind: memory.KindFact, Content: "the port is 8443"}})
+			w.Store.Shelf.Mu.Unlock()
 		}
-		w.stop()
-		s := w.summary()
-		want(t, "summary", fmt.Sprint(s["sessions"], s["flushed"], s["saved"], s["nothing_to_save"], s["owed"], s["memories"], s["known"]), "3 3 2 1 0 1 2")
+		w.Stop()
+		s := summary(w)
+		bottest.Want(t, "summary", fmt.Sprint(s["sessions"], s["flushed"], s["saved"], s["nothing_to_save"], s["owed"], s["memories"], s["known"]), "3 3 2 1 0 1 2")
 		for outcome, n := range map[string]float64{"saved": 2, "nothing": 1, "failed": 0} {
-			want(t, "flushes counted as "+outcome, series(t, w, "ebb_memory_flushes_total", outcome), n)
+			bottest.Want(t, "flushes counted as "+outcome, bottest.Series(t, w, "ebb_memory_flushes_total", outcome), n)
 		}
 	})
 }
@@ -95,24 +98,24 @@ func TestStopCountsNewFacts(t *testing.T) {
 func TestStopHandsIdleSessionsOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate()
-		w := start(t, setup{model: &script{chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
+		g := bottest.NewGate()
+		w := bottest.Start(t, bottest.Setup{Model: &bottest.Script{Chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
 			if strings.Contains(r.Messages[len(r.Messages)-1].Content, "slow") {
-				return text("done"), g.pass(ctx)
+				return bottest.Text("done"), g.Pass(ctx)
 			}
-			return text("quick"), nil
+			return bottest.Text("quick"), nil
 		}}})
-		w.say("m1", "alice", "hello")
-		w.post(in("c2", said("m2", "bob", "slow")))
-		<-g.in
-		w.begin()
-		after(time.Second)
-		want(t, "flushed up to", w.store.flushes(group).seq, 2)
-		want(t, "owner of the idle session", w.state(group).Lease.Owner, "")
-		g.out <- struct{}{}
-		w.stop()
-		s := w.summary()
-		want(t, "summary", fmt.Sprint(s["sessions"], s["flushed"], s["owed"]), "2 2 0")
+		w.Say("m1", "alice", "hello")
+		w.Post(in("c2", bottest.Said("m2", "bob", "slow")))
+		<-g.In
+		w.Begin()
+		bottest.After(time.Second)
+		bottest.Want(t, "flushed up to", w.Store.Flushes(bottest.Group).Seq, 2)
+		bottest.Want(t, "owner of the idle session", w.State(bottest.Group).Lease.Owner, "")
+		g.Out <- struct{}{}
+		w.Stop()
+		s := summary(w)
+		bottest.Want(t, "summary", fmt.Sprint(s["sessions"], s["flushed"], s["owed"]), "2 2 0")
 	})
 }
 
@@ -121,24 +124,24 @@ func TestStopHandsIdleSessionsOver(t *testing.T) {
 func TestStopCutsOffHangingCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{model: &script{chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
-			if strings.Contains(lastWords(r), "hang") {
-				return hang(ctx, r)
+		w := bottest.Start(t, bottest.Setup{Model: &bottest.Script{Chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
+			if strings.Contains(bottest.LastWords(r), "hang") {
+				return bottest.Hang(ctx, r)
 			}
-			return text("ok"), nil
+			return bottest.Text("ok"), nil
 		}}})
-		w.say("m1", "alice", "hello")
-		w.post(in("c2", said("h", "bob", "hang")))
+		w.Say("m1", "alice", "hello")
+		w.Post(in("c2", bottest.Said("h", "bob", "hang")))
 		synctest.Wait()
 		began := time.Now()
-		w.stop()
+		w.Stop()
 		if took := time.Since(began); took < 20*time.Second || took > 35*time.Second {
 			t.Errorf("the stop took %s, want a little more than the drain's 20 s", took)
 		}
-		want(t, "flushed", w.store.flushes(group).seq, 2)
-		b := start(t, setup{name: "b", shelf: w.store.shelf})
-		after(2 * time.Second)
-		want(t, "replies of the next process", len(b.wire.sends()), 1)
+		bottest.Want(t, "flushed", w.Store.Flushes(bottest.Group).Seq, 2)
+		b := bottest.Start(t, bottest.Setup{Name: "b", Shelf: w.Store.Shelf})
+		bottest.After(2 * time.Second)
+		bottest.Want(t, "replies of the next process", len(b.Wire.Sends()), 1)
 	})
 }
 
@@ -149,15 +152,15 @@ func TestStopFlushesTheMostUnsavedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var order []string
-		m := &script{}
-		w := start(t, setup{model: m})
+		m := &bottest.Script{}
+		w := bottest.Start(t, bottest.Setup{Model: m})
 		for i := range 20 {
-			w.post(in(fmt.Sprintf("room%02d", i), said("m", "alice", fmt.Sprintf("room%02d %s", i, prose(i, 20*(1+(i*7)%20))))))
+			w.Post(in(fmt.Sprintf("room%02d", i), bottest.Said("m", "alice", fmt.Sprintf("room%02d %s", i, bottest.Prose(i, 20*(1+(i*7)%20))))))
 			synctest.Wait()
 		}
-		m.mu.Lock()
-		m.flush = func(ctx context.Context, r llm.Request) (llm.Response, error) {
-			words := lastWords(r)
+		m.Mu.Lock()
+		m.Flush = func(ctx context.Context, r llm.Request) (llm.Response, error) {
+			words := bottest.LastWords(r)
 			at := strings.Index(words, "room")
 			mu.Lock()
 			order = append(order, words[at:at+6])
@@ -166,22 +169,22 @@ func TestStopFlushesTheMostUnsavedFirst(t *testing.T) {
 			<-time.After(time.Second)
 			switch {
 			case n == 1:
-				return hang(ctx, r)
+				return bottest.Hang(ctx, r)
 			case n%3 == 0:
-				return calls(sessions.ToolCall{ID: "f", Name: "memory_save", Arguments: `{"facts":[],"nothing_to_save":true}`}), nil
+				return bottest.Calls(sessions.ToolCall{ID: "f", Name: "memory_save", Arguments: `{"facts":[],"nothing_to_save":true}`}), nil
 			case n == 5:
 				return llm.Response{}, &llm.CallError{Class: llm.Busy, Err: errors.New("busy")}
 			}
-			return saveCall("one of "+words[at:at+6], "two of "+words[at:at+6]), nil
+			return bottest.SaveCall("one of "+words[at:at+6], "two of "+words[at:at+6]), nil
 		}
-		m.mu.Unlock()
+		m.Mu.Unlock()
 		began := time.Now()
-		w.stop()
+		w.Stop()
 		if took := time.Since(began); took > 15*time.Second {
 			t.Errorf("the stop took %s", took)
 		}
-		s := w.summary()
-		want(t, "summary", fmt.Sprint(s["sessions"], s["flushed"], s["saved"], s["nothing_to_save"], s["owed"], s["memories"]), "20 18 12 6 2 24")
+		s := summary(w)
+		bottest.Want(t, "summary", fmt.Sprint(s["sessions"], s["flushed"], s["saved"], s["nothing_to_save"], s["owed"], s["memories"]), "20 18 12 6 2 24")
 		first := map[string]bool{}
 		for _, room := range order[:16] {
 			first[room] = true
@@ -192,8 +195,8 @@ func TestStopFlushesTheMostUnsavedFirst(t *testing.T) {
 			}
 		}
 		hung := sessions.NewKey("robot", sessions.ConversationID(order[0]), "")
-		if f := w.store.flushes(hung); f.owed == 0 || f.failures != 0 {
-			t.Errorf("the hung session owes up to %d with %d failures", f.owed, f.failures)
+		if f := w.Store.Flushes(hung); f.Owed == 0 || f.Failures != 0 {
+			t.Errorf("the hung session owes up to %d with %d failures", f.Owed, f.Failures)
 		}
 	})
 }
@@ -203,18 +206,18 @@ func TestStopFlushesTheMostUnsavedFirst(t *testing.T) {
 func TestFlushAtStopIsNotTheCyclesOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		shelf, m := newShelf(), &script{}
-		a := start(t, setup{name: "a", shelf: shelf, model: m})
-		a.fill(2000)
-		a.stop()
-		want(t, "flushes", len(m.requests("flush")), 1)
-		b := start(t, setup{name: "b", shelf: shelf, model: m})
-		b.stop()
-		want(t, "flushes after an idle life", len(m.requests("flush")), 1)
-		c := start(t, setup{name: "c", shelf: shelf, model: m})
-		c.talk(1)
-		want(t, "flushes up to the compaction", len(m.requests("flush")), 2)
-		if o := attempts(t, shelf.mem)[0].FlushOutcome; o != "done before" && !strings.HasPrefix(o, "saved") {
+		shelf, m := bottest.NewShelf(), &bottest.Script{}
+		a := bottest.Start(t, bottest.Setup{Name: "a", Shelf: shelf, Model: m})
+		a.Fill(2000)
+		a.Stop()
+		bottest.Want(t, "flushes", len(m.Requests("flush")), 1)
+		b := bottest.Start(t, bottest.Setup{Name: "b", Shelf: shelf, Model: m})
+		b.Stop()
+		bottest.Want(t, "flushes after an idle life", len(m.Requests("flush")), 1)
+		c := bottest.Start(t, bottest.Setup{Name: "c", Shelf: shelf, Model: m})
+		c.Talk(1)
+		bottest.Want(t, "flushes up to the compaction", len(m.Requests("flush")), 2)
+		if o := bottest.Attempts(t, shelf.Mem)[0].FlushOutcome; o != "done before" && !strings.HasPrefix(o, "saved") {
 			t.Errorf("flush of the compaction: %s", o)
 		}
 	})
@@ -224,12 +227,12 @@ func TestFlushAtStopIsNotTheCyclesOwn(t *testing.T) {
 func TestStopWithoutStorage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{})
-		w.say("m1", "alice", "hello")
-		w.store.fail(func(string) error { return errAway })
-		w.refused(said("m2", "alice", "not acknowledged"))
+		w := bottest.Start(t, bottest.Setup{})
+		w.Say("m1", "alice", "hello")
+		w.Store.Fail(func(string) error { return bottest.ErrAway })
+		refused(w, bottest.Said("m2", "alice", "not acknowledged"))
 		began := time.Now()
-		w.stop()
+		w.Stop()
 		if took := time.Since(began); took > 40*time.Second {
 			t.Errorf("the stop took %s", took)
 		}
@@ -237,10 +240,10 @@ func TestStopWithoutStorage(t *testing.T) {
 }
 
 // refused hands in a message that must not be acknowledged.
-func (w *world) refused(m sessions.Message) {
-	w.t.Helper()
-	if err := w.wire.accept(w.t.Context(), m); err == nil {
-		w.t.Errorf("message %s was acknowledged", m.ID)
+func refused(w *bottest.World, m sessions.Message) {
+	w.T.Helper()
+	if err := w.Wire.Accept(w.T.Context(), m); err == nil {
+		w.T.Errorf("message %s was acknowledged", m.ID)
 	}
 }
 
@@ -248,17 +251,19 @@ func (w *world) refused(m sessions.Message) {
 func TestHandOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate()
-		a := start(t, setup{name: "a", model: &script{chat: func(ctx context.Context, _ llm.Request) (llm.Response, error) { return text("from a"), g.pass(ctx) }}})
-		b := start(t, setup{name: "b", shelf: a.store.shelf, model: &script{chat: func(context.Context, llm.Request) (llm.Response, error) { return text("from b"), nil }}})
-		a.post(said("m1", "alice", "hello"))
-		<-g.in
-		b.say("m2", "bob", "me too") // a owns the session
-		want(t, "sent by b", len(b.wire.sends()), 0)
-		a.begin()
-		g.out <- struct{}{}
-		a.stop()
+		g := bottest.NewGate()
+		a := bottest.Start(t, bottest.Setup{Name: "a", Model: &bottest.Script{Chat: func(ctx context.Context, _ llm.Request) (llm.Response, error) {
+			return bottest.Text("from a"), g.Pass(ctx)
+		}}})
+		b := bottest.Start(t, bottest.Setup{Name: "b", Shelf: a.Store.Shelf, Model: &bottest.Script{Chat: func(context.Context, llm.Request) (llm.Response, error) { return bottest.Text("from b"), nil }}})
+		a.Post(bottest.Said("m1", "alice", "hello"))
+		<-g.In
+		b.Say("m2", "bob", "me too") // a owns the session
+		bottest.Want(t, "sent by b", len(b.Wire.Sends()), 0)
+		a.Begin()
+		g.Out <- struct{}{}
+		a.Stop()
 		synctest.Wait()
-		want(t, "replies", append(a.wire.texts(), b.wire.texts()...), []string{"from a", "from b"})
+		bottest.Want(t, "replies", append(a.Wire.Texts(), b.Wire.Texts()...), []string{"from a", "from b"})
 	})
 }

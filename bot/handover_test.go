@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot"
+	"ebb/bot/bottest"
 	"ebb/bot/llm"
 	"ebb/sessions"
 )
@@ -20,65 +22,65 @@ func TestSessionsAreHandedOverOneByOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		in := func(c sessions.ConversationID, id, words string) sessions.Message {
-			m := said(id, "alice", words)
+			m := bottest.Said(id, "alice", words)
 			m.ConversationID = c
 			return m
 		}
-		slow := &script{}
-		slow.chat = func(ctx context.Context, r llm.Request) (llm.Response, error) {
-			d := map[bool]time.Duration{true: 10 * time.Second, false: 0}[strings.Contains(lastWords(r), "slow")]
-			if strings.Contains(lastWords(r), "short") {
+		slow := &bottest.Script{}
+		slow.Chat = func(ctx context.Context, r llm.Request) (llm.Response, error) {
+			d := map[bool]time.Duration{true: 10 * time.Second, false: 0}[strings.Contains(bottest.LastWords(r), "slow")]
+			if strings.Contains(bottest.LastWords(r), "short") {
 				d = 2 * time.Second
 			}
 			select {
 			case <-time.After(d):
-				return text("re: " + lastWords(r)), nil
+				return bottest.Text("re: " + bottest.LastWords(r)), nil
 			case <-ctx.Done():
 				return llm.Response{}, context.Cause(ctx)
 			}
 		}
-		slow.flush = func(ctx context.Context, _ llm.Request) (llm.Response, error) { // no caller waits for its end
+		slow.Flush = func(ctx context.Context, _ llm.Request) (llm.Response, error) { // no caller waits for its end
 			<-ctx.Done()
 			return llm.Response{}, context.Cause(ctx)
 		}
-		s := newShelf()
-		a := start(t, setup{shelf: s, model: slow, name: "a"})
-		b := start(t, setup{shelf: s, name: "b"})
+		s := bottest.NewShelf()
+		a := bottest.Start(t, bottest.Setup{Shelf: s, Model: slow, Name: "a"})
+		b := bottest.Start(t, bottest.Setup{Shelf: s, Name: "b"})
 		for _, c := range []sessions.ConversationID{"c1", "c2", "c3"} {
-			a.post(in(c, "first "+string(c), "first"))
+			a.Post(in(c, "first "+string(c), "first"))
 		}
-		after(time.Second)
-		a.post(in("c1", "m1", "slow"))
-		a.post(in("c2", "m2", "short"))
+		bottest.After(time.Second)
+		a.Post(in("c1", "m1", "slow"))
+		a.Post(in("c2", "m2", "short"))
 		synctest.Wait()
-		a.begin()
+		a.Begin()
 		synctest.Wait()
-		b.post(in("c2", "m3", "after the short one"))
-		b.post(in("c3", "m4", "at once"))
+		b.Post(in("c2", "m3", "after the short one"))
+		b.Post(in("c3", "m4", "at once"))
 		answered := func(words string) bool {
-			return slices.ContainsFunc(b.wire.texts(), func(x string) bool { return strings.HasSuffix(x, words) })
+			return slices.ContainsFunc(b.Wire.Texts(), func(x string) bool { return strings.HasSuffix(x, words) })
 		}
-		after(leaveFlush + 50*time.Millisecond)
-		want(t, "answered at once", answered("at once"), true)
-		after(leaveFlush + 50*time.Millisecond)
-		want(t, "answered after the turn", answered("after the short one"), true)
-		a.stop()
-		after(time.Second)
-		want(t, "answers of the one that stopped", len(a.wire.texts()), 5)
-		want(t, "answers of the other", len(b.wire.texts()), 2)
-		sum := a.summary()
-		want(t, "summary", fmt.Sprint(sum["sessions"], sum["flushed"], sum["owed"]), "3 0 3")
-		want(t, "failures counted", a.store.flushes(sessions.NewKey("robot", "c3", "")).debt.Failures, 0)
+		bottest.After(bot.LeaveFlush + 50*time.Millisecond)
+		bottest.Want(t, "answered at once", answered("at once"), true)
+		bottest.After(bot.LeaveFlush + 50*time.Millisecond)
+		bottest.Want(t, "answered after the turn", answered("after the short one"), true)
+		a.Stop()
+		bottest.After(time.Second)
+		bottest.Want(t, "answers of the one that stopped", len(a.Wire.Texts()), 5)
+		bottest.Want(t, "answers of the other", len(b.Wire.Texts()), 2)
+		sum := summary(a)
+		bottest.Want(t, "summary", fmt.Sprint(sum["sessions"], sum["flushed"], sum["owed"]), "3 0 3")
+		bottest.Want(t, "failures counted", a.Store.Flushes(sessions.NewKey("robot", "c3", "")).Debt.Failures, 0)
 	})
 }
 
 // slowAt answers what ends in "slow" when the gate opens, and all else at once.
-func slowAt(g gate) func(context.Context, llm.Request) (llm.Response, error) {
+func slowAt(g bottest.Gate) func(context.Context, llm.Request) (llm.Response, error) {
 	return func(ctx context.Context, r llm.Request) (llm.Response, error) {
-		if strings.HasSuffix(lastWords(r), "slow") {
-			return text("done"), g.pass(ctx)
+		if strings.HasSuffix(bottest.LastWords(r), "slow") {
+			return bottest.Text("done"), g.Pass(ctx)
 		}
-		return text("quick"), nil
+		return bottest.Text("quick"), nil
 	}
 }
 
@@ -98,33 +100,33 @@ func TestHandOverThatFailsIsCountedOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				g := newGate()
-				m := &script{chat: slowAt(g)}
-				m.flush = func(ctx context.Context, _ llm.Request) (llm.Response, error) {
+				g := bottest.NewGate()
+				m := &bottest.Script{Chat: slowAt(g)}
+				m.Flush = func(ctx context.Context, _ llm.Request) (llm.Response, error) {
 					if c.hang {
 						<-ctx.Done()
 						return llm.Response{}, context.Cause(ctx)
 					}
-					return saveCall("a fact"), nil
+					return bottest.SaveCall("a fact"), nil
 				}
-				s := newShelf()
-				a := start(t, setup{shelf: s, model: m, name: "a"})
-				b := start(t, setup{shelf: s, name: "b"})
-				a.post(said("m1", "alice", "slow"))
-				<-g.in
-				a.begin()
+				s := bottest.NewShelf()
+				a := bottest.Start(t, bottest.Setup{Shelf: s, Model: m, Name: "a"})
+				b := bottest.Start(t, bottest.Setup{Shelf: s, Name: "b"})
+				a.Post(bottest.Said("m1", "alice", "slow"))
+				<-g.In
+				a.Begin()
 				synctest.Wait()
-				a.store.fail(times(1, c.fail, errAway))
-				b.post(said("m2", "bob", "quick"))
+				a.Store.Fail(bottest.Times(1, c.fail, bottest.ErrAway))
+				b.Post(bottest.Said("m2", "bob", "quick"))
 				synctest.Wait()
-				g.out <- struct{}{}
-				a.stop()
-				sum := a.summary()
-				want(t, "summary", fmt.Sprint(sum["sessions"], sum["flushed"], sum["owed"]), c.want)
-				f := a.store.flushes(group)
-				want(t, "owed or flushed", f.owed > 0 || f.seq > 0, true)
-				after(time.Second)
-				want(t, "answers of the other", len(b.wire.texts()), 1)
+				g.Out <- struct{}{}
+				a.Stop()
+				sum := summary(a)
+				bottest.Want(t, "summary", fmt.Sprint(sum["sessions"], sum["flushed"], sum["owed"]), c.want)
+				f := a.Store.Flushes(bottest.Group)
+				bottest.Want(t, "owed or flushed", f.Owed > 0 || f.Seq > 0, true)
+				bottest.After(time.Second)
+				bottest.Want(t, "answers of the other", len(b.Wire.Texts()), 1)
 			})
 		})
 	}
@@ -135,26 +137,26 @@ func TestHandOverThatFailsIsCountedOnce(t *testing.T) {
 func TestStopWaitsForTheFlushBeforeAHandOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate()
-		m := &script{chat: slowAt(g)}
-		m.flush = func(context.Context, llm.Request) (llm.Response, error) {
-			<-time.After(leaveFlush / 2)
-			return saveCall("a fact"), nil
+		g := bottest.NewGate()
+		m := &bottest.Script{Chat: slowAt(g)}
+		m.Flush = func(context.Context, llm.Request) (llm.Response, error) {
+			<-time.After(bot.LeaveFlush / 2)
+			return bottest.SaveCall("a fact"), nil
 		}
-		s := newShelf()
-		a := start(t, setup{shelf: s, model: m, name: "a"})
-		b := start(t, setup{shelf: s, name: "b"})
-		a.post(said("m1", "alice", "slow"))
-		<-g.in
-		a.begin()
+		s := bottest.NewShelf()
+		a := bottest.Start(t, bottest.Setup{Shelf: s, Model: m, Name: "a"})
+		b := bottest.Start(t, bottest.Setup{Shelf: s, Name: "b"})
+		a.Post(bottest.Said("m1", "alice", "slow"))
+		<-g.In
+		a.Begin()
 		synctest.Wait()
-		b.post(said("m2", "bob", "quick"))
+		b.Post(bottest.Said("m2", "bob", "quick"))
 		synctest.Wait()
-		g.out <- struct{}{}
-		a.stop()
-		sum := a.summary()
-		want(t, "summary", fmt.Sprint(sum["sessions"], sum["flushed"], sum["saved"], sum["owed"]), "1 1 1 0")
-		after(time.Second)
-		want(t, "answers of the other", len(b.wire.texts()), 1)
+		g.Out <- struct{}{}
+		a.Stop()
+		sum := summary(a)
+		bottest.Want(t, "summary", fmt.Sprint(sum["sessions"], sum["flushed"], sum["saved"], sum["owed"]), "1 1 1 0")
+		bottest.After(time.Second)
+		bottest.Want(t, "answers of the other", len(b.Wire.Texts()), 1)
 	})
 }

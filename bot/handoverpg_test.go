@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"ebb/bot"
+	"ebb/bot/bottest"
 	"ebb/bot/llm"
 	"ebb/sessions"
 )
@@ -20,28 +22,28 @@ func ready(t *testing.T) *ground {
 }
 
 // stand has a bot wait at a gate at a point of its compaction: in the model's answer, or before a step, the first time.
-func (r *replica) stand(point string, g gate) {
+func (r *replica) stand(point string, g bottest.Gate) {
 	var once atomic.Bool
 	switch point {
 	case "summary", "repair":
 		calls := 0
-		answer := r.model.summary
-		r.model.summary = func(ctx context.Context, q llm.Request) (llm.Response, error) {
+		answer := r.model.Summary
+		r.model.Summary = func(ctx context.Context, q llm.Request) (llm.Response, error) {
 			calls++
 			if at := 1 + strings.Count(point, "repair"); calls == at {
-				if err := g.pass(ctx); err != nil {
+				if err := g.Pass(ctx); err != nil {
 					return llm.Response{}, err
 				}
 			}
 			if answer != nil {
 				return answer(ctx, q)
 			}
-			return text(goodSummary), nil
+			return bottest.Text(bottest.GoodSummary), nil
 		}
 	default:
 		r.store.before = func(op string, _ int) error {
 			if op == point && once.CompareAndSwap(false, true) {
-				return g.pass(r.store.link.life)
+				return g.Pass(r.store.link.life)
 			}
 			return nil
 		}
@@ -69,7 +71,7 @@ func TestHandedOverInTheMiddle(t *testing.T) {
 		for _, both := range []bool{false, true} {
 			t.Run(fmt.Sprintf("at %s, both at once %v", point, both), func(t *testing.T) {
 				p := ground.again(t)
-				g, h := newGate(), newGate()
+				g, h := bottest.NewGate(), bottest.NewGate()
 				step, meanwhile := point, "summary" // writes of the old owner, and the new owner's state by then
 				switch point {
 				case "summary":
@@ -77,35 +79,35 @@ func TestHandedOverInTheMiddle(t *testing.T) {
 				case "compact":
 					meanwhile = "compact"
 				}
-				a := p.run("a", func(r *replica, _ *Config) { r.stand(point, g) })
+				a := p.run("a", func(r *replica, _ *bot.Config) { r.stand(point, g) })
 				a.post(p.message(ground.last))
-				receive(t, g.in)
+				receive(t, g.In)
 				a.store.silence()
 				p.forget("a")
-				b := p.run("b", func(r *replica, _ *Config) {
+				b := p.run("b", func(r *replica, _ *bot.Config) {
 					if both {
 						r.stand(meanwhile, h)
 					}
 				})
-				b.post(said("next", "bob", "and what next?"))
+				b.post(bottest.Said("next", "bob", "and what next?"))
 				if both {
-					receive(t, h.in)
+					receive(t, h.In)
 				} else {
 					b.settle()
 				}
 				before := p.contents()
-				g.out <- struct{}{}
-				await(t, "the old owner has ended", func() bool { return a.bot.upkeep.Live() == 0 })
-				want(t, "what the old owner wrote", p.contents() == before, true)
+				g.Out <- struct{}{}
+				await(t, "the old owner has ended", func() bool { return a.bot.Upkeep().Live() == 0 })
+				bottest.Want(t, "what the old owner wrote", p.contents() == before, true)
 				if err := a.store.errorOf(step); !errors.Is(err, sessions.ErrLeaseLost) {
 					t.Errorf("the old owner got %v", err)
 				}
 				if both {
-					h.out <- struct{}{}
+					h.Out <- struct{}{}
 				}
 				b.settle()
 				p.whole()
-				want(t, "compactions", one[int](t, p.db(), "SELECT count(*) FROM compaction_log"), 1)
+				bottest.Want(t, "compactions", one[int](t, p.db(), "SELECT count(*) FROM compaction_log"), 1)
 			})
 		}
 	}
@@ -127,29 +129,29 @@ func TestRequestsDuringACompactionAreOne(t *testing.T) {
 	ground := ready(t)
 	looks := func(messages int) int {
 		p := ground.again(t)
-		g := newGate()
-		r := p.run("a", func(r *replica, _ *Config) { r.stand("summary", g) })
+		g := bottest.NewGate()
+		r := p.run("a", func(r *replica, _ *bot.Config) { r.stand("summary", g) })
 		r.post(p.message(ground.last))
-		receive(t, g.in)
+		receive(t, g.In)
 		for i := range messages {
-			n := len(r.wire.sends())
-			r.post(said(fmt.Sprintf("during%d", i), "bob", prose(i, 20)))
+			n := len(r.wire.Sends())
+			r.post(bottest.Said(fmt.Sprintf("during%d", i), "bob", bottest.Prose(i, 20)))
 			await(t, "the message is answered", func() bool {
-				return len(r.wire.sends()) > n && r.bot.turns.Live() == 0 && r.bot.outbox.Waiting() == 0
+				return len(r.wire.Sends()) > n && r.bot.Turns().Live() == 0 && r.bot.Outbox().Waiting() == 0
 			})
 		}
 		before := len(r.store.read())
-		g.out <- struct{}{}
+		g.Out <- struct{}{}
 		r.settle()
 		p.whole()
-		want(t, "summaries asked for", len(r.model.requests("summary")), 1)
+		bottest.Want(t, "summaries asked for", len(r.model.Requests("summary")), 1)
 		r.die()
 		r.stop()
 		return len(r.store.read()) - before
 	}
 	alone := looks(0)
 	for _, n := range []int{1, 6} {
-		want(t, fmt.Sprintf("looks more with %d messages", n), looks(n)-alone, 1)
+		bottest.Want(t, fmt.Sprintf("looks more with %d messages", n), looks(n)-alone, 1)
 	}
 }
 
@@ -159,18 +161,18 @@ func TestRequestAtTheLastInstant(t *testing.T) {
 	ground := ready(t)
 	p := ground.again(t)
 	var once atomic.Bool
-	r := p.run("a", func(r *replica, _ *Config) {
+	r := p.run("a", func(r *replica, _ *bot.Config) {
 		r.store.began = func(views int) {
 			v := r.store.read()[views-1]
 			if v.Session.CompactionCount == 0 || !once.CompareAndSwap(false, true) {
 				return
 			}
 			// It has been read, and nothing is due: now something is.
-			n := len(r.wire.sends())
+			n := len(r.wire.Sends())
 			for i := range 4 {
-				r.post(said(fmt.Sprintf("late%d", i), "bob", prose(i, 900)))
+				r.post(bottest.Said(fmt.Sprintf("late%d", i), "bob", bottest.Prose(i, 900)))
 				await(t, "the message is answered", func() bool {
-					return len(r.wire.sends()) > n+i && r.bot.turns.Live() == 0 && r.bot.outbox.Waiting() == 0
+					return len(r.wire.Sends()) > n+i && r.bot.Turns().Live() == 0 && r.bot.Outbox().Waiting() == 0
 				})
 			}
 		}
@@ -178,7 +180,7 @@ func TestRequestAtTheLastInstant(t *testing.T) {
 	r.post(p.message(ground.last))
 	r.settle()
 	p.whole()
-	want(t, "compactions", p.look().CompactionCount, 2)
+	bottest.Want(t, "compactions", p.look().CompactionCount, 2)
 }
 
 // P45: a new conversation that begins while the old one is compacted has nothing of it, and the old one's tables are
@@ -187,14 +189,14 @@ func TestRenewedInTheMiddle(t *testing.T) {
 	t.Parallel()
 	sc := scenarios()[0]
 	sc.words = func(i int) string { // the summary lacks what the audit looks for: a repair is asked for
-		return fmt.Sprintf("talk %d: the report is at https://example.com/reports/%d, ticket OPS-%d ", i, 4711+i, 4711+i) + prose(i, 700)
+		return fmt.Sprintf("talk %d: the report is at https://example.com/reports/%d, ticket OPS-%d ", i, 4711+i, 4711+i) + bottest.Prose(i, 700)
 	}
 	ground := prepare(t, sc)
 	for _, point := range []string{"summary", "repair", "stage", "compact", "commit"} {
 		t.Run(point, func(t *testing.T) {
 			p := ground.again(t)
-			g := newGate()
-			r := p.run("a", func(r *replica, c *Config) {
+			g := bottest.NewGate()
+			r := p.run("a", func(r *replica, c *bot.Config) {
 				c.InlineDeadline = 100 * time.Millisecond
 				if point == "commit" {
 					r.store.before = func(op string, _ int) error {
@@ -208,23 +210,23 @@ func TestRenewedInTheMiddle(t *testing.T) {
 				}
 			})
 			r.post(p.message(ground.last))
-			receive(t, g.in)
-			n := len(r.wire.sends())
-			r.post(said("new", "root", "/new"))
+			receive(t, g.In)
+			n := len(r.wire.Sends())
+			r.post(bottest.Said("new", "root", "/new"))
 			if point != "commit" { // a commit under way is waited for
-				await(t, "the new conversation has begun", func() bool { return len(r.wire.sends()) > n })
+				await(t, "the new conversation has begun", func() bool { return len(r.wire.Sends()) > n })
 			}
-			g.out <- struct{}{}
+			g.Out <- struct{}{}
 			r.settle()
 			s := p.look()
-			want(t, "generation", s.Gen, 1)
-			want(t, "summaries in the view", one[int](t, p.db(), "SELECT count(*) FROM session_summaries WHERE status = 'active'"), 0)
+			bottest.Want(t, "generation", s.Gen, 1)
+			bottest.Want(t, "summaries in the view", one[int](t, p.db(), "SELECT count(*) FROM session_summaries WHERE status = 'active'"), 0)
 			committed := one[int](t, p.db(), "SELECT count(*) FROM compaction_log WHERE outcome = 'committed'")
-			want(t, "committed", committed, map[bool]int{true: 1, false: 0}[point == "commit"])
-			want(t, "summaries", one[int](t, p.db(), "SELECT count(*) FROM session_summaries"), committed)
-			r.post(said("after", "bob", "hello again"))
+			bottest.Want(t, "committed", committed, map[bool]int{true: 1, false: 0}[point == "commit"])
+			bottest.Want(t, "summaries", one[int](t, p.db(), "SELECT count(*) FROM session_summaries"), committed)
+			r.post(bottest.Said("after", "bob", "hello again"))
 			r.settle()
-			if last := r.model.requests("chat"); strings.Contains(fmt.Sprint(last[len(last)-1].Messages), "talk 1") {
+			if last := r.model.Requests("chat"); strings.Contains(fmt.Sprint(last[len(last)-1].Messages), "talk 1") {
 				t.Error("the new conversation shows the old one")
 			}
 		})
@@ -239,8 +241,8 @@ func TestStoppedInTheMiddle(t *testing.T) {
 	for _, point := range []string{"summary", "compact", "commit"} {
 		t.Run(point, func(t *testing.T) {
 			p := ground.again(t)
-			g := newGate()
-			a := p.run("a", func(r *replica, _ *Config) {
+			g := bottest.NewGate()
+			a := p.run("a", func(r *replica, _ *bot.Config) {
 				if point == "summary" {
 					r.stand(point, g)
 					return
@@ -253,28 +255,28 @@ func TestStoppedInTheMiddle(t *testing.T) {
 						r.store.link.holdCommit(&g)
 						return nil
 					}
-					return g.pass(r.store.link.life)
+					return g.Pass(r.store.link.life)
 				}
 			})
 			a.post(p.message(ground.last))
-			receive(t, g.in)
+			receive(t, g.In)
 			if point == "compact" {
 				a.begin()
 				receive(t, a.bot.Draining())
-				g.out <- struct{}{}
+				g.Out <- struct{}{}
 			}
 			a.stop()
-			want(t, "maintenance left", a.bot.upkeep.Live(), 0)
+			bottest.Want(t, "maintenance left", a.bot.Upkeep().Live(), 0)
 			p.whole()
 			cut := p.look().CompactedSeq == 0
-			want(t, "cut off", cut, point != "compact")
-			want(t, "failures counted", p.look().CompactFailures, 0)
+			bottest.Want(t, "cut off", cut, point != "compact")
+			bottest.Want(t, "failures counted", p.look().CompactFailures, 0)
 			b := p.run("b", nil)
-			b.post(said("next", "bob", "and what next?"))
+			b.post(bottest.Said("next", "bob", "and what next?"))
 			b.settle()
 			p.whole()
-			want(t, "compactions", p.look().CompactionCount, 1)
-			want(t, "summaries asked for after the stop", len(b.model.requests("summary")), map[bool]int{true: 1, false: 0}[point == "summary"])
+			bottest.Want(t, "compactions", p.look().CompactionCount, 1)
+			bottest.Want(t, "summaries asked for after the stop", len(b.model.Requests("summary")), map[bool]int{true: 1, false: 0}[point == "summary"])
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"cmp"
@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot"
+	"ebb/bot/bottest"
 	"ebb/sessions"
 )
 
@@ -14,29 +16,29 @@ import (
 func TestRedeliveryAfterTheStaffIDIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{config: func(c *Config) { c.Scope = sessions.ScopeMember }})
-		first := said("m1", "alice", "first question")
+		w := bottest.Start(t, bottest.Setup{Config: func(c *bot.Config) { c.Scope = sessions.ScopeMember }})
+		first := bottest.Said("m1", "alice", "first question")
 		first.EncryptedID = "$:alice"
 		first.SenderID, first.StaffID = first.EncryptedID, ""
-		w.post(first)
-		after(time.Second)
+		w.Post(first)
+		bottest.After(time.Second)
 
-		both := said("m2", "alice", "second question")
+		both := bottest.Said("m2", "alice", "second question")
 		both.EncryptedID = "$:alice"
-		w.post(both)
-		after(time.Second)
-		want(t, "replies", len(w.wire.sends()), 2)
+		w.Post(both)
+		bottest.After(time.Second)
+		bottest.Want(t, "replies", len(w.Wire.Sends()), 2)
 
-		w.post(first)
-		after(time.Second)
-		want(t, "replies after the redelivery", len(w.wire.sends()), 2)
-		want(t, "redelivered", w.bot.restarts.redelivered.Load(), int64(1))
+		w.Post(first)
+		bottest.After(time.Second)
+		bottest.Want(t, "replies after the redelivery", len(w.Wire.Sends()), 2)
+		bottest.Want(t, "redelivered", w.Figure("redelivered"), 1)
 
-		third := said("m3", "alice", "third question")
+		third := bottest.Said("m3", "alice", "third question")
 		third.EncryptedID, third.SenderID, third.StaffID = "$:alice", "$:alice", ""
-		w.post(third)
-		after(time.Second)
-		want(t, "replies to a new message", len(w.wire.sends()), 3)
+		w.Post(third)
+		bottest.After(time.Second)
+		bottest.Want(t, "replies to a new message", len(w.Wire.Sends()), 3)
 	})
 }
 
@@ -45,7 +47,7 @@ func TestRedeliveryAfterTheStaffIDIsAnsweredOnce(t *testing.T) {
 func TestRedeliveryUnderAnotherSenderIDIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
 	with := func(id, staff string) sessions.Message {
-		m := said(id, "", "question "+id)
+		m := bottest.Said(id, "", "question "+id)
 		m.EncryptedID = "$:one"
 		m.SenderID, m.StaffID = sessions.UserID(cmp.Or(staff, "$:one")), sessions.UserID(staff)
 		return m
@@ -55,21 +57,21 @@ func TestRedeliveryUnderAnotherSenderIDIsAnsweredOnce(t *testing.T) {
 		"the id became ambiguous, staff id gone": {with("m1", "alice"), with("m2", "alice"), with("m3", "bob"), with("m2", "")},
 		"the second frame has the staff id":      {with("m1", "bob"), with("m2", ""), with("m3", "alice"), with("m2", "alice")},
 		"the staff id of the clash":              {with("m1", "alice"), with("m2", ""), with("m3", "bob"), with("m2", "bob")},
-		"the staff id comes with it":             {said("m1", "carol", "hello"), with("m2", ""), said("m3", "carol", "hello"), with("m2", "alice")},
+		"the staff id comes with it":             {bottest.Said("m1", "carol", "hello"), with("m2", ""), bottest.Said("m3", "carol", "hello"), with("m2", "alice")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := start(t, setup{config: func(c *Config) { c.Scope = sessions.ScopeMember }})
+				w := bottest.Start(t, bottest.Setup{Config: func(c *bot.Config) { c.Scope = sessions.ScopeMember }})
 				for _, m := range []sessions.Message{c.before, c.first, c.between, c.again} {
-					w.post(m)
-					after(time.Second)
+					w.Post(m)
+					bottest.After(time.Second)
 				}
-				want(t, "replies", len(w.wire.sends()), 3)
-				want(t, "redelivered", w.bot.restarts.redelivered.Load(), int64(1))
-				w.post(with("m4", ""))
-				after(time.Second)
-				want(t, "replies to a new message", len(w.wire.sends()), 4)
+				bottest.Want(t, "replies", len(w.Wire.Sends()), 3)
+				bottest.Want(t, "redelivered", w.Figure("redelivered"), 1)
+				w.Post(with("m4", ""))
+				bottest.After(time.Second)
+				bottest.Want(t, "replies to a new message", len(w.Wire.Sends()), 4)
 			})
 		})
 	}

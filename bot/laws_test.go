@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot"
+	"ebb/bot/bottest"
 	"ebb/bot/chat"
 	"ebb/bot/llm"
 	"ebb/bot/upkeep"
@@ -20,25 +22,20 @@ import (
 	"ebb/sessions"
 )
 
-// smallOf returns the settings of a policy in the small window.
-func smallOf(policy string) compaction.Settings {
-	return compaction.Settings{Enabled: true, Window: small, Policy: compaction.Policies[policy]}
-}
-
 // P8: while no summary comes, a view shows no more events than its policy says, notes what it leaves out, and the log
 // has everything.
 func TestContextSizeHoldsWithoutSummaries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{config: func(c *Config) { c.Compaction = smallOf("sliding_window") }, model: &script{
-			summary: func(context.Context, llm.Request) (llm.Response, error) { return text(""), nil },
+		w := bottest.Start(t, bottest.Setup{Config: func(c *bot.Config) { c.Compaction = bottest.SmallOf("sliding_window") }, Model: &bottest.Script{
+			Summary: func(context.Context, llm.Request) (llm.Response, error) { return bottest.Text(""), nil },
 		}})
 		const turns, most = 50, 75
 		for i := range turns {
-			w.post(said(fmt.Sprint("m", i), "alice", fmt.Sprintf("message %d", i)))
-			after(time.Minute)
+			w.Post(bottest.Said(fmt.Sprint("m", i), "alice", fmt.Sprintf("message %d", i)))
+			bottest.After(time.Minute)
 		}
-		for i, r := range w.model.requests("chat") {
+		for i, r := range w.Model.Requests("chat") {
 			_, shown := asks(r.Messages)
 			if shown > most {
 				t.Errorf("request %d shows %d events", i, shown)
@@ -47,8 +44,8 @@ func TestContextSizeHoldsWithoutSummaries(t *testing.T) {
 				t.Errorf("request %d of %d raw events says that some are left out: %v", i, 2*i, gap)
 			}
 		}
-		want(t, "events of the log", len(w.store.log(t.Context(), group)), 2*turns)
-		want(t, "cursor", w.state(group).CompactedSeq, 0)
+		bottest.Want(t, "events of the log", len(w.Store.EventsOf(t.Context(), bottest.Group)), 2*turns)
+		bottest.Want(t, "cursor", w.State(bottest.Group).CompactedSeq, 0)
 	})
 }
 
@@ -56,30 +53,30 @@ func TestContextSizeHoldsWithoutSummaries(t *testing.T) {
 func TestNoGainChangesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		lengthy := goodSummary // some 200 tokens, as many as short turns have
+		lengthy := bottest.GoodSummary // some 200 tokens, as many as short turns have
 		for i := range 30 {
 			lengthy += fmt.Sprintf(" %x", (i+7)*2654435761)
 		}
-		w := start(t, setup{
-			config: func(c *Config) {
-				c.Admins, c.Compaction = []sessions.UserID{"u-root"}, smallOf("archive")
+		w := bottest.Start(t, bottest.Setup{
+			Config: func(c *bot.Config) {
+				c.Admins, c.Compaction = []sessions.UserID{"u-root"}, bottest.SmallOf("archive")
 			},
-			model: &script{summary: func(context.Context, llm.Request) (llm.Response, error) { return text(lengthy), nil }},
+			Model: &bottest.Script{Summary: func(context.Context, llm.Request) (llm.Response, error) { return bottest.Text(lengthy), nil }},
 		})
 		for i := range 13 {
-			w.say(fmt.Sprint("m", i), "alice", prose(i, 4))
+			w.Say(fmt.Sprint("m", i), "alice", bottest.Prose(i, 4))
 		}
-		before := w.state(group)
-		w.post(said("c", "root", "/压缩"))
-		after(time.Minute)
-		now := w.state(group)
-		want(t, "cursor, count, tokens", []any{now.CompactedSeq, now.CompactionCount, now.TotalTokens}, []any{before.CompactedSeq, 0, before.TotalTokens})
-		want(t, "summaries", len(w.store.mem.Summaries(t.Context(), group)), 0)
-		rows := attempts(t, w.store.mem)
+		before := w.State(bottest.Group)
+		w.Post(bottest.Said("c", "root", "/压缩"))
+		bottest.After(time.Minute)
+		now := w.State(bottest.Group)
+		bottest.Want(t, "cursor, count, tokens", []any{now.CompactedSeq, now.CompactionCount, now.TotalTokens}, []any{before.CompactedSeq, 0, before.TotalTokens})
+		bottest.Want(t, "summaries", len(w.Store.Mem.Summaries(t.Context(), bottest.Group)), 0)
+		rows := bottest.Attempts(t, w.Store.Mem)
 		if len(rows) != 1 || rows[0].Outcome != upkeep.OutcomeRejected {
 			t.Fatalf("log %+v", rows)
 		}
-		if last := w.wire.texts()[len(w.wire.sends())-1]; !strings.HasPrefix(last, "无需压缩") {
+		if last := w.Wire.Texts()[len(w.Wire.Sends())-1]; !strings.HasPrefix(last, "无需压缩") {
 			t.Errorf("the admin's answer is %q", last)
 		}
 	})
@@ -103,29 +100,29 @@ func TestCompactWithNothingToGainAsksNoModel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := start(t, setup{config: func(in *Config) {
-					in.Admins, in.Compaction = []sessions.UserID{"u-root"}, smallOf(c.policy)
+				w := bottest.Start(t, bottest.Setup{Config: func(in *bot.Config) {
+					in.Admins, in.Compaction = []sessions.UserID{"u-root"}, bottest.SmallOf(c.policy)
 				}})
 				for i := range c.turns {
-					w.say(fmt.Sprint("m", i), "alice", prose(i, c.words))
+					w.Say(fmt.Sprint("m", i), "alice", bottest.Prose(i, c.words))
 				}
 				if c.last > 0 {
-					w.say("last", "alice", prose(1, c.last))
+					w.Say("last", "alice", bottest.Prose(1, c.last))
 				}
 				if c.compacted {
-					w.post(said("c0", "root", "/压缩"))
-					after(time.Minute)
-					w.say("more", "alice", prose(1, 5))
+					w.Post(bottest.Said("c0", "root", "/压缩"))
+					bottest.After(time.Minute)
+					w.Say("more", "alice", bottest.Prose(1, 5))
 				}
-				asked := func() int { return len(w.model.requests("summary")) + len(w.model.requests("flush")) }
-				before, rows := asked(), len(attempts(t, w.store.mem))
-				w.post(said("c", "root", "/压缩"))
-				after(time.Minute)
-				want(t, "requests for a summary and its flush", asked()-before, 0)
-				if all := attempts(t, w.store.mem); len(all) != rows+1 || all[rows].Outcome != upkeep.OutcomeNothing {
+				asked := func() int { return len(w.Model.Requests("summary")) + len(w.Model.Requests("flush")) }
+				before, rows := asked(), len(bottest.Attempts(t, w.Store.Mem))
+				w.Post(bottest.Said("c", "root", "/压缩"))
+				bottest.After(time.Minute)
+				bottest.Want(t, "requests for a summary and its flush", asked()-before, 0)
+				if all := bottest.Attempts(t, w.Store.Mem); len(all) != rows+1 || all[rows].Outcome != upkeep.OutcomeNothing {
 					t.Errorf("log %+v", all)
 				}
-				if last := w.wire.texts()[len(w.wire.sends())-1]; !strings.HasPrefix(last, "无需压缩") {
+				if last := w.Wire.Texts()[len(w.Wire.Sends())-1]; !strings.HasPrefix(last, "无需压缩") {
 					t.Errorf("the admin's answer is %q", last)
 				}
 			})
@@ -141,31 +138,31 @@ func TestLargeMessages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := start(t, setup{})
-				body := prose(2, words)
+				w := bottest.Start(t, bottest.Setup{})
+				body := bottest.Prose(2, words)
 				for i := range 3 {
-					w.say(fmt.Sprint("m", i), "alice", prose(i, 60))
+					w.Say(fmt.Sprint("m", i), "alice", bottest.Prose(i, 60))
 				}
-				w.say("large", "alice", body)
-				after(time.Minute)
-				w.say("next", "bob", "and now?")
-				after(time.Minute)
-				want(t, "replies", len(w.wire.sends()), 5)
-				for _, texts := range w.wire.texts() {
+				w.Say("large", "alice", body)
+				bottest.After(time.Minute)
+				w.Say("next", "bob", "and now?")
+				bottest.After(time.Minute)
+				bottest.Want(t, "replies", len(w.Wire.Sends()), 5)
+				for _, texts := range w.Wire.Texts() {
 					if !strings.HasPrefix(texts, "re: ") {
 						t.Errorf("the answer is %q", texts)
 					}
 				}
-				if !logged(w, body) {
+				if !bottest.Logged(w, body) {
 					t.Error("the log does not have it whole")
 				}
 				for _, kind := range []string{"chat", "summary", "flush"} {
-					for i, r := range w.model.requests(kind) {
+					for i, r := range w.Model.Requests(kind) {
 						n := r.MaxOutput
 						for _, m := range r.Messages {
-							n += counter.Count(m.Content) + tokens.MessageOverhead
+							n += bottest.Counter.Count(m.Content) + tokens.MessageOverhead
 						}
-						if n > small.Context || kind == "chat" && n >= small.Usable() {
+						if n > bottest.Small.Context || kind == "chat" && n >= bottest.Small.Usable() {
 							t.Errorf("%s request %d: %d tokens", kind, i, n)
 						}
 					}
@@ -184,15 +181,15 @@ func TestOddUsageLowersNoEstimate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := start(t, setup{model: &script{chat: func(context.Context, llm.Request) (llm.Response, error) {
-					a := text("ok")
+				w := bottest.Start(t, bottest.Setup{Model: &bottest.Script{Chat: func(context.Context, llm.Request) (llm.Response, error) {
+					a := bottest.Text("ok")
 					a.Usage = u
 					return a, nil
-				}}, config: func(c *Config) { c.Compaction.Enabled = false }})
+				}}, Config: func(c *bot.Config) { c.Compaction.Enabled = false }})
 				last := 0
 				for i := range 12 {
-					w.say(fmt.Sprint("m", i), "alice", prose(i, 120))
-					s := w.state(group)
+					w.Say(fmt.Sprint("m", i), "alice", bottest.Prose(i, 120))
+					s := w.State(bottest.Group)
 					if s.TotalTokens < last+120 || s.CalibrationFactor != 1 {
 						t.Fatalf("turn %d: %d tokens after %d, factor %v", i, s.TotalTokens, last, s.CalibrationFactor)
 					}
@@ -207,23 +204,23 @@ func TestOddUsageLowersNoEstimate(t *testing.T) {
 func TestSwitchToASmallerWindow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		big := start(t, setup{name: "a", config: func(c *Config) {
+		big := bottest.Start(t, bottest.Setup{Name: "a", Config: func(c *bot.Config) {
 			c.Compaction.Window = compaction.Window{Context: 64000, Reserve: 4000, Threshold: 50000, Share: 0.5, FlushRatio: 0.9, Summary: 400}
 		}})
-		big.fill(20000)
-		big.stop()
-		w := start(t, setup{name: "b", shelf: big.store.shelf})
-		w.post(said("first", "alice", "hello again"))
-		after(time.Minute)
-		asked := w.model.requests("chat")
-		want(t, "requests", len(asked), 1)
-		if n := requestTokens(w.bot, asked[0].Messages); n >= small.Usable() {
+		big.Fill(20000)
+		big.Stop()
+		w := bottest.Start(t, bottest.Setup{Name: "b", Shelf: big.Store.Shelf})
+		w.Post(bottest.Said("first", "alice", "hello again"))
+		bottest.After(time.Minute)
+		asked := w.Model.Requests("chat")
+		bottest.Want(t, "requests", len(asked), 1)
+		if n := bottest.RequestTokens(w.Views, asked[0].Messages); n >= bottest.Small.Usable() {
 			t.Errorf("the first request has %d tokens", n)
 		}
-		want(t, "replies", w.wire.texts(), []string{"re: alice(u-alice): hello again"})
-		want(t, "compactions", w.compactions() > 0, true)
-		for _, e := range attempts(t, w.store.mem) {
-			want(t, "outcome", e.Outcome, upkeep.OutcomeCommitted)
+		bottest.Want(t, "replies", w.Wire.Texts(), []string{"re: alice(u-alice): hello again"})
+		bottest.Want(t, "compactions", w.Compactions() > 0, true)
+		for _, e := range bottest.Attempts(t, w.Store.Mem) {
+			bottest.Want(t, "outcome", e.Outcome, upkeep.OutcomeCommitted)
 		}
 	})
 }
@@ -233,40 +230,40 @@ func TestSwitchToASmallerWindow(t *testing.T) {
 func TestMemoryAndPromptSpoilNoCompaction(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate()
+		g := bottest.NewGate()
 		var held sync.Once
-		a := start(t, setup{name: "a", model: &script{summary: func(ctx context.Context, _ llm.Request) (r llm.Response, err error) {
-			held.Do(func() { err = g.pass(ctx) })
-			return text(goodSummary), err
+		a := bottest.Start(t, bottest.Setup{Name: "a", Model: &bottest.Script{Summary: func(ctx context.Context, _ llm.Request) (r llm.Response, err error) {
+			held.Do(func() { err = g.Pass(ctx) })
+			return bottest.Text(bottest.GoodSummary), err
 		}}})
-		a.fill(3500)
-		a.post(said("trigger", "alice", prose(1, 600)))
-		<-g.in
-		a.store.shelf.mu.Lock()
-		a.store.put(group, []memory.Draft{{Scope: memory.ScopeGroup, ScopeID: memory.GroupID("robot", "c1"), Content: "saved meanwhile"}})
-		a.store.shelf.mu.Unlock()
-		a.store.fail(func(op string) error { // dies once the draft is staged
+		a.Fill(3500)
+		a.Post(bottest.Said("trigger", "alice", bottest.Prose(1, 600)))
+		<-g.In
+		a.Store.Shelf.Mu.Lock()
+		a.Store.Put(bottest.Group, []memory.Draft{{Scope: memory.ScopeGroup, ScopeID: memory.GroupID("robot", "c1"), Content: "saved meanwhile"}})
+		a.Store.Shelf.Mu.Unlock()
+		a.Store.Fail(func(op string) error { // dies once the draft is staged
 			if op == "compact" {
-				return errAway
+				return bottest.ErrAway
 			}
 			return nil
 		})
-		g.out <- struct{}{}
+		g.Out <- struct{}{}
 		synctest.Wait()
-		want(t, "compactions of the first", a.compactions(), 0)
-		a.kill()
-		a.stop()
-		after(10 * time.Second)
-		b := start(t, setup{name: "b", shelf: a.store.shelf, config: func(c *Config) {
-			c.Prompt, c.Tools = "Be brief.", append(c.Tools, handTool{name: "third", reads: true})
+		bottest.Want(t, "compactions of the first", a.Compactions(), 0)
+		a.Kill()
+		a.Stop()
+		bottest.After(10 * time.Second)
+		b := bottest.Start(t, bottest.Setup{Name: "b", Shelf: a.Store.Shelf, Config: func(c *bot.Config) {
+			c.Prompt, c.Tools = "Be brief.", append(c.Tools, bottest.HandTool{Name: "third", Reads: true})
 		}})
-		b.say("later", "bob", "hello")
-		after(5 * time.Minute)
-		b.say("later still", "bob", "hello")
-		after(time.Minute)
-		want(t, "compactions", b.compactions(), 1)
-		want(t, "summaries asked for again", len(b.model.requests("summary")), 0)
-		v := b.state(group)
+		b.Say("later", "bob", "hello")
+		bottest.After(5 * time.Minute)
+		b.Say("later still", "bob", "hello")
+		bottest.After(time.Minute)
+		bottest.Want(t, "compactions", b.Compactions(), 1)
+		bottest.Want(t, "summaries asked for again", len(b.Model.Requests("summary")), 0)
+		v := b.State(bottest.Group)
 		if v.CompactedSeq == 0 {
 			t.Error("a summarized event is raw again")
 		}
@@ -280,27 +277,27 @@ func TestMemoryAndPromptSpoilNoCompaction(t *testing.T) {
 func TestFlushIsInvisible(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate()
-		w := start(t, setup{model: &script{flush: func(ctx context.Context, _ llm.Request) (llm.Response, error) {
-			return saveCall("Alice decides"), g.pass(ctx)
+		g := bottest.NewGate()
+		w := bottest.Start(t, bottest.Setup{Model: &bottest.Script{Flush: func(ctx context.Context, _ llm.Request) (llm.Response, error) {
+			return bottest.SaveCall("Alice decides"), g.Pass(ctx)
 		}}})
-		for i := 0; w.tokens() < small.FlushAt(); i++ {
-			w.post(said(fmt.Sprint("m", i), "alice", prose(i, 100)))
+		for i := 0; w.Tokens() < bottest.Small.FlushAt(); i++ {
+			w.Post(bottest.Said(fmt.Sprint("m", i), "alice", bottest.Prose(i, 100)))
 			synctest.Wait()
 		}
-		<-g.in
+		<-g.In
 		look := func() []any {
-			v := w.view()
+			v := w.View()
 			return []any{
-				v.Session.TotalTokens, v.Session.LastSeq, v.Session.CompactedSeq, len(w.store.mem.Events(t.Context(), group)),
-				len(w.wire.sends()), written(w.bot.views.Frame.Assemble(v, smallSettings.Policy, "", nil)),
+				v.Session.TotalTokens, v.Session.LastSeq, v.Session.CompactedSeq, len(w.Store.Mem.Events(t.Context(), bottest.Group)),
+				len(w.Wire.Sends()), bottest.Transcript(w.Views.Frame.Assemble(v, bottest.SmallSettings.Policy, "", nil)),
 			}
 		}
 		before := look()
-		g.out <- struct{}{}
-		after(time.Second)
-		want(t, "flushes", len(w.store.flushes(group).ranges), 1)
-		want(t, "all that is seen", look(), before)
+		g.Out <- struct{}{}
+		bottest.After(time.Second)
+		bottest.Want(t, "flushes", len(w.Store.Flushes(bottest.Group).Ranges), 1)
+		bottest.Want(t, "all that is seen", look(), before)
 	})
 }
 
@@ -308,18 +305,18 @@ func TestFlushIsInvisible(t *testing.T) {
 func TestFlushedTwiceKeptOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{model: &script{flush: func(context.Context, llm.Request) (llm.Response, error) {
-			return saveCall("Alice owns the release.", "The release is on Friday."), nil
+		w := bottest.Start(t, bottest.Setup{Model: &bottest.Script{Flush: func(context.Context, llm.Request) (llm.Response, error) {
+			return bottest.SaveCall("Alice owns the release.", "The release is on Friday."), nil
 		}}})
-		w.store.lose(times(1, "flush", errAway))
-		w.talk(3)
-		w.stop()
+		w.Store.Lose(bottest.Times(1, "flush", bottest.ErrAway))
+		w.Talk(3)
+		w.Stop()
 		seen := map[string]int{}
-		for _, m := range w.store.memories {
+		for _, m := range w.Store.Memories {
 			seen[m.Content]++
 		}
-		want(t, "facts", seen, map[string]int{"Alice owns the release.": 1, "The release is on Friday (2000-01-07).": 1})
-		if n := len(w.model.requests("flush")); n < 3 {
+		bottest.Want(t, "facts", seen, map[string]int{"Alice owns the release.": 1, "The release is on Friday (2000-01-07).": 1})
+		if n := len(w.Model.Requests("flush")); n < 3 {
 			t.Errorf("%d flushes were asked for", n)
 		}
 	})
@@ -339,17 +336,17 @@ func TestNoReplyIsNothingSpecial(t *testing.T) {
 					if r.Delta != nil {
 						r.Delta(words, false)
 					}
-					return text(words), nil
+					return bottest.Text(words), nil
 				}
-				w := start(t, setup{model: &script{flush: aloud, summary: aloud}, config: func(c *Config) {
-					c.Display = listener(func(s string) { mu.Lock(); defer mu.Unlock(); streamed.WriteString(s) })
+				w := bottest.Start(t, bottest.Setup{Model: &bottest.Script{Flush: aloud, Summary: aloud}, Config: func(c *bot.Config) {
+					c.Display = bottest.Listener(func(s string) { mu.Lock(); defer mu.Unlock(); streamed.WriteString(s) })
 				}})
-				w.fill(4050)
-				after(10 * time.Minute)
-				if len(w.model.requests("flush")) == 0 || len(w.model.requests("summary")) == 0 {
+				w.Fill(4050)
+				bottest.After(10 * time.Minute)
+				if len(w.Model.Requests("flush")) == 0 || len(w.Model.Requests("summary")) == 0 {
 					t.Fatal("nothing was flushed or summarized")
 				}
-				for _, texts := range w.wire.texts() {
+				for _, texts := range w.Wire.Texts() {
 					if !strings.HasPrefix(texts, "re: ") {
 						t.Errorf("the group got %q", texts)
 					}
@@ -357,17 +354,17 @@ func TestNoReplyIsNothingSpecial(t *testing.T) {
 				if strings.Contains(strings.ToUpper(streamed.String()), "NO_") {
 					t.Errorf("streamed %q", streamed.String())
 				}
-				n := len(w.wire.sends())
-				w.say("q", "alice", words+" 是什么意思?")
-				want(t, "answers", len(w.wire.sends()), n+1)
-				if got := w.wire.texts()[n]; !strings.Contains(got, "是什么意思") {
+				n := len(w.Wire.Sends())
+				w.Say("q", "alice", words+" 是什么意思?")
+				bottest.Want(t, "answers", len(w.Wire.Sends()), n+1)
+				if got := w.Wire.Texts()[n]; !strings.Contains(got, "是什么意思") {
 					t.Errorf("answered %q", got)
 				}
-				w.model.mu.Lock()
-				w.model.chat = aloud
-				w.model.mu.Unlock()
-				w.say("q2", "alice", "say it")
-				want(t, "answers", len(w.wire.sends()), n+2)
+				w.Model.Mu.Lock()
+				w.Model.Chat = aloud
+				w.Model.Mu.Unlock()
+				w.Say("q2", "alice", "say it")
+				bottest.Want(t, "answers", len(w.Wire.Sends()), n+2)
 			})
 		})
 	}
@@ -378,32 +375,32 @@ func TestNoReplyIsNothingSpecial(t *testing.T) {
 func TestOverflowByToolResults(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var w *world
+		var w *bottest.World
 		overflows := 0
-		w = start(t, setup{
-			config: func(c *Config) {
-				c.Tools = []chat.Tool{handTool{name: "look", reads: true, f: func(_ context.Context, in chat.ToolInput) (string, error) {
-					return in.Arguments + prose(3, 1500), nil
+		w = bottest.Start(t, bottest.Setup{
+			Config: func(c *bot.Config) {
+				c.Tools = []chat.Tool{bottest.HandTool{Name: "look", Reads: true, F: func(_ context.Context, in chat.ToolInput) (string, error) {
+					return in.Arguments + bottest.Prose(3, 1500), nil
 				}}}
 			},
-			model: &script{chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
-				if 5*requestTokens(w.bot, r.Messages)/2 > small.Context {
+			Model: &bottest.Script{Chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
+				if 5*bottest.RequestTokens(w.Views, r.Messages)/2 > bottest.Small.Context {
 					overflows++
 					return llm.Response{}, &llm.CallError{Class: llm.Overflow, Err: errors.New("too long")}
 				}
-				results := strings.Count(written(r.Messages), "== tool")
-				if results < 6 && strings.Contains(written(r.Messages), "look it up") && !strings.Contains(lastWords(r), noMoreCalls) {
-					return calls(call("c1", "look", fmt.Sprintf(`{"n":%d}`, results)), call("c2", "look", fmt.Sprintf(`{"n":%d}`, results+1))), nil
+				results := strings.Count(bottest.Transcript(r.Messages), "== tool")
+				if results < 6 && strings.Contains(bottest.Transcript(r.Messages), "look it up") && !strings.Contains(bottest.LastWords(r), bottest.NoMoreCalls) {
+					return bottest.Calls(bottest.Call("c1", "look", fmt.Sprintf(`{"n":%d}`, results)), bottest.Call("c2", "look", fmt.Sprintf(`{"n":%d}`, results+1))), nil
 				}
-				return text("answered"), nil
+				return bottest.Text("answered"), nil
 			}},
 		})
-		w.fill(1500)
-		w.post(said("q", "alice", "look it up"))
-		after(time.Minute)
-		texts := w.wire.texts()
-		want(t, "the answer", texts[len(texts)-1], "answered")
-		want(t, "requests that were too large", overflows, 1)
+		w.Fill(1500)
+		w.Post(bottest.Said("q", "alice", "look it up"))
+		bottest.After(time.Minute)
+		texts := w.Wire.Texts()
+		bottest.Want(t, "the answer", texts[len(texts)-1], "answered")
+		bottest.Want(t, "requests that were too large", overflows, 1)
 	})
 }
 
@@ -422,38 +419,28 @@ func TestUnexplainedRefusalOfALargeRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				var w *world
+				var w *bottest.World
 				asked, refusing := 0, false
-				w = start(t, setup{
-					config: func(c *Config) { c.Compaction.Window.Threshold = 11000 },
-					model: &script{chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
+				w = bottest.Start(t, bottest.Setup{
+					Config: func(c *bot.Config) { c.Compaction.Window.Threshold = 11000 },
+					Model: &bottest.Script{Chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
 						if !refusing {
-							return text("noted"), nil
+							return bottest.Text("noted"), nil
 						}
-						if asked++; requestTokens(w.bot, r.Messages) > tt.limit {
+						if asked++; bottest.RequestTokens(w.Views, r.Messages) > tt.limit {
 							return llm.Response{}, &llm.CallError{Class: llm.Malformed, Status: 400, Err: errors.New("E4001")}
 						}
-						return text("answered"), nil
+						return bottest.Text("answered"), nil
 					}},
 				})
-				w.fill(tt.fill)
+				w.Fill(tt.fill)
 				refusing = true
-				w.post(said("q", "alice", "anything new?"))
-				after(time.Minute)
-				texts := w.wire.texts()
-				want(t, "the answer", texts[len(texts)-1], tt.answer)
-				want(t, "requests", asked, tt.requests)
+				w.Post(bottest.Said("q", "alice", "anything new?"))
+				bottest.After(time.Minute)
+				texts := w.Wire.Texts()
+				bottest.Want(t, "the answer", texts[len(texts)-1], tt.answer)
+				bottest.Want(t, "requests", asked, tt.requests)
 			})
 		})
 	}
 }
-
-// listener receives the streamed text of all turns.
-type listener func(text string)
-
-func (l listener) Show(context.Context, chat.Shown) chat.Live { return l }
-func (l listener) Text(text string, _ bool)                   { l(text) }
-func (l listener) Thought(string)                             {}
-func (l listener) Tool(string)                                {}
-func (l listener) Visible() bool                              { return true }
-func (l listener) Stop() string                               { return "" }

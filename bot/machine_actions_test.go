@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ebb/bot/bottest"
 	"ebb/bot/llm"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
@@ -40,7 +41,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 func (m *machine) begin() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.calm = !m.w.bot.worker.Busy(group)
+	m.calm = !m.w.Bot.Worker().Busy(bottest.Group)
 }
 
 // settle waits until everybody is answered. A process that died meanwhile is followed by another one. That a summariser
@@ -58,7 +59,7 @@ func (m *machine) settle() {
 		if waited > m.patience() {
 			m.broken("P55: a message is not answered in time", m.pendingWords())
 		}
-		after(time.Second)
+		bottest.After(time.Second)
 	}
 }
 
@@ -72,7 +73,7 @@ func (m *machine) patience() int {
 }
 
 func (m *machine) pendingWords() (words []string) {
-	for _, e := range m.shelf.mem.Events(m.t.Context(), group) {
+	for _, e := range m.shelf.Mem.Events(m.t.Context(), bottest.Group) {
 		if e.State == sessions.Pending {
 			words = append(words, tokens.HeadTail(e.Content, 40))
 		}
@@ -82,13 +83,13 @@ func (m *machine) pendingWords() (words []string) {
 
 // waiting reports whether a message was not answered yet.
 func (m *machine) waiting() bool {
-	return slices.ContainsFunc(m.shelf.mem.Events(m.t.Context(), group), func(e sessions.Event) bool { return e.State == sessions.Pending })
+	return slices.ContainsFunc(m.shelf.Mem.Events(m.t.Context(), bottest.Group), func(e sessions.Event) bool { return e.State == sessions.Pending })
 }
 
 // restart puts a new process in the place of one that is dead or was stopped.
 func (m *machine) restart() {
-	m.w.stop()
-	after(10 * time.Second) // the lease of a dead one runs out
+	m.w.Stop()
+	bottest.After(10 * time.Second) // the lease of a dead one runs out
 	m.boot()
 }
 
@@ -96,7 +97,7 @@ func (m *machine) restart() {
 func (m *machine) send(msg sessions.Message) {
 	m.posted[msg.ID] = msg.Text
 	for range 3 {
-		if err := m.w.wire.accept(m.t.Context(), msg); err == nil {
+		if err := m.w.Wire.Accept(m.t.Context(), msg); err == nil {
 			return
 		}
 		if !m.isDead() {
@@ -110,12 +111,12 @@ func (m *machine) send(msg sessions.Message) {
 // post has a member say words, with a number before them by which they are found again.
 func (m *machine) post(who, words string) {
 	n := len(m.posted) + 1
-	m.send(said(fmt.Sprint("id", n), who, fmt.Sprintf("(m%d) %s", n, words)))
+	m.send(bottest.Said(fmt.Sprint("id", n), who, fmt.Sprintf("(m%d) %s", n, words)))
 }
 
 // order posts an administrator's command.
 func (m *machine) order(words string) {
-	msg := said(fmt.Sprint("id", len(m.posted)+1), "root", words)
+	msg := bottest.Said(fmt.Sprint("id", len(m.posted)+1), "root", words)
 	msg.Admin = true
 	m.send(msg)
 }
@@ -132,7 +133,7 @@ var (
 func (m *machine) words(rt *rapid.T, most int) (who, words string) {
 	who = rapid.SampledFrom(machineSpeakers).Draw(rt, "speaker")
 	n := rapid.IntRange(1, most).Draw(rt, "words")
-	return who, prose(len(m.posted), n) + rapid.SampledFrom(evil).Draw(rt, "evil")
+	return who, bottest.Prose(len(m.posted), n) + rapid.SampledFrom(evil).Draw(rt, "evil")
 }
 
 func (m *machine) userMsg(rt *rapid.T) { m.post(m.words(rt, 400)) }
@@ -149,7 +150,7 @@ func (m *machine) talk(rt *rapid.T) {
 // reminder is a due reminder: it takes no room of the context.
 func (m *machine) reminder(rt *rapid.T) {
 	who, words := m.words(rt, 60)
-	msg := reminding(fmt.Sprint("id", len(m.posted)+1), who, words)
+	msg := bottest.Reminding(fmt.Sprint("id", len(m.posted)+1), who, words)
 	m.send(msg)
 	m.posted[msg.ID] = msg.Scheduled.Lead() + words
 }
@@ -176,7 +177,7 @@ func (m *machine) toolRound(rt *rapid.T) {
 // hugeMsg is larger than what may stay recent, or than all that a request may hold.
 func (m *machine) hugeMsg(rt *rapid.T) {
 	n := rapid.SampledFrom([]int{1500, 3500, 6000, 13000}).Draw(rt, "words")
-	m.post("alice", prose(len(m.posted), n))
+	m.post("alice", bottest.Prose(len(m.posted), n))
 }
 
 // P14: a message that is delivered again changes neither the log nor later decisions.
@@ -186,17 +187,17 @@ func (m *machine) redeliver(rt *rapid.T) {
 	}
 	n := rapid.IntRange(1, len(m.posted)).Draw(rt, "which")
 	id := sessions.MessageID(fmt.Sprint("id", n))
-	was, events := m.w.state(group), len(m.shelf.mem.Events(m.t.Context(), group))
+	was, events := m.w.State(bottest.Group), len(m.shelf.Mem.Events(m.t.Context(), bottest.Group))
 	m.mu.Lock()
 	calls, calm := len(m.asked), m.calm
 	m.mu.Unlock()
-	m.send(said(string(id), "alice", m.posted[id]))
+	m.send(bottest.Said(string(id), "alice", m.posted[id]))
 	synctest.Wait()
-	now := m.w.state(group)
+	now := m.w.State(bottest.Group)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if calm && (len(m.asked) != calls || now.LastSeq != was.LastSeq || now.TotalTokens != was.TotalTokens ||
-		len(m.shelf.mem.Events(m.t.Context(), group)) != events) {
+		len(m.shelf.Mem.Events(m.t.Context(), bottest.Group)) != events) {
 		m.faults = append(m.faults, "P14: a redelivered message changed something")
 	}
 }
@@ -210,17 +211,17 @@ func (m *machine) undo(*rapid.T) { m.order("/压缩撤销") }
 // P15: after /new nothing that was said before is in a request, and the log still has it.
 func (m *machine) renew(*rapid.T) {
 	gen, events := -1, 0
-	if s, err := m.shelf.mem.Session(m.t.Context(), group); err == nil {
+	if s, err := m.shelf.Mem.Session(m.t.Context(), bottest.Group); err == nil {
 		gen, events = s.Gen, int(s.LastSeq)
 	}
 	m.order("/新对话")
 	m.settle()
-	s := m.w.state(group)
+	s := m.w.State(bottest.Group)
 	if s.Gen <= gen { // a crash may have it begun twice
 		m.broken("P15: /new does not begin a generation")
 	}
 	m.first = len(m.posted)
-	if old, err := m.w.store.Range(m.t.Context(), group, 0, 1<<40, 1<<20); err != nil || len(old) < events {
+	if old, err := m.w.Store.Range(m.t.Context(), bottest.Group, 0, 1<<40, 1<<20); err != nil || len(old) < events {
 		m.broken("P15: /new loses the log")
 	}
 }
@@ -228,7 +229,7 @@ func (m *machine) renew(*rapid.T) {
 // crash kills the process where it stands.
 func (m *machine) crash(*rapid.T) {
 	m.die()
-	m.w.store.fail(func(string) error { return errAway })
+	m.w.Store.Fail(func(string) error { return bottest.ErrAway })
 }
 
 func (m *machine) die() {
@@ -244,31 +245,31 @@ func (m *machine) crashAt(rt *rapid.T) {
 	lost := rapid.Bool().Draw(rt, "after it")
 	hit := func(o string) error {
 		if m.isDead() {
-			return errAway
+			return bottest.ErrAway
 		}
 		if o == op {
 			m.die()
-			return errAway
+			return bottest.ErrAway
 		}
 		return nil
 	}
 	if !lost {
-		m.w.store.fail(hit)
+		m.w.Store.Fail(hit)
 		return
 	}
-	m.w.store.fail(func(string) error {
+	m.w.Store.Fail(func(string) error {
 		if m.isDead() {
-			return errAway
+			return bottest.ErrAway
 		}
 		return nil
 	})
-	m.w.store.lose(hit)
+	m.w.Store.Lose(hit)
 }
 
 func (m *machine) cleanRestart(*rapid.T) { m.restart() }
 
 func (m *machine) clock(rt *rapid.T) {
-	after(rapid.SampledFrom([]time.Duration{2 * time.Second, 30 * time.Second, 3 * time.Minute, 16 * time.Minute}).Draw(rt, "later"))
+	bottest.After(rapid.SampledFrom([]time.Duration{2 * time.Second, 30 * time.Second, 3 * time.Minute, 16 * time.Minute}).Draw(rt, "later"))
 }
 
 // summaryMode has the summariser answer otherwise from now on; two of the ways are summaries.
@@ -303,15 +304,15 @@ func (m *machine) policySwitch(rt *rapid.T) {
 
 // P29: asked again and again about the same conversation, the planner asks no summariser after the first time.
 func (m *machine) poke(*rapid.T) {
-	if _, err := m.shelf.mem.Session(m.t.Context(), group); err != nil || m.w.bot.worker.Busy(group) || m.forced() {
+	if _, err := m.shelf.Mem.Session(m.t.Context(), bottest.Group); err != nil || m.w.Bot.Worker().Busy(bottest.Group) || m.forced() {
 		return // not skipped: later draws must not depend on it
 	}
 	asked := false
 	for range 5 {
 		n := len(m.summaries())
-		m.w.bot.upkeep.Wake(group)
+		m.w.Bot.Upkeep().Wake(bottest.Group)
 		synctest.Wait()
-		if m.w.bot.worker.Busy(group) || m.isDead() {
+		if m.w.Bot.Worker().Busy(bottest.Group) || m.isDead() {
 			return
 		}
 		more := len(m.summaries()) > n
@@ -325,7 +326,7 @@ func (m *machine) poke(*rapid.T) {
 // forced reports whether the policy's hard limit is reached: that is tried at every occasion, whatever rests.
 func (m *machine) forced() bool {
 	v := m.view()
-	return m.w.bot.views.Decide(v, m.w.bot.views.ContextSize(v)).Forced
+	return m.w.Views.Decide(v, m.w.Views.ContextSize(v)).Forced
 }
 
 // summaries are the summary requests since the last check.
@@ -345,29 +346,29 @@ func (m *machine) answerSummary(ctx context.Context, mode string, a asked) (llm.
 			return llm.Response{}, context.Cause(ctx)
 		}
 	case "empty":
-		return text(" \n "), nil
+		return bottest.Text(" \n "), nil
 	case "refuse":
-		return text("抱歉，我无法完成这个请求。"), nil
+		return bottest.Text("抱歉，我无法完成这个请求。"), nil
 	case "garbage":
-		return text(strings.Repeat("the same words again and again, ", 200)), nil
+		return bottest.Text(strings.Repeat("the same words again and again, ", 200)), nil
 	case "page":
-		return text("<!DOCTYPE html><html><body>502 Bad Gateway</body></html>"), nil
+		return bottest.Text("<!DOCTYPE html><html><body>502 Bad Gateway</body></html>"), nil
 	case "error":
 		return llm.Response{}, &llm.CallError{Class: llm.Busy, Err: errors.New("busy")}
 	case "denied":
 		return llm.Response{}, &llm.CallError{Class: llm.Denied, Err: errors.New("no")}
 	case "hang":
-		return hang(ctx, llm.Request{})
+		return bottest.Hang(ctx, llm.Request{})
 	case "oversize":
-		return text(goodSummary + prose(3, 2*a.tokens)), nil
+		return bottest.Text(bottest.GoodSummary + bottest.Prose(3, 2*a.tokens)), nil
 	case "overflow":
 		return llm.Response{}, &llm.CallError{Class: llm.Overflow, Err: errors.New("too long")}
 	case "toolcall":
-		return saveCall("x"), nil
+		return bottest.SaveCall("x"), nil
 	case "thinking":
-		return text("<think>" + goodSummary + "</think>"), nil
+		return bottest.Text("<think>" + bottest.GoodSummary + "</think>"), nil
 	case "length":
-		return llm.Response{Text: goodSummary, Finish: llm.FinishLength}, nil
+		return llm.Response{Text: bottest.GoodSummary, Finish: llm.FinishLength}, nil
 	}
-	return text(goodSummary), nil
+	return bottest.Text(bottest.GoodSummary), nil
 }

@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ebb/bot/bottest"
 	"ebb/bot/upkeep"
 	"ebb/bot/view"
 	"ebb/bot/wording"
@@ -34,20 +35,10 @@ func (m *machine) broken(law string, detail ...any) {
 		m.rt.Log(detail...)
 	}
 	m.failed.Store(true)
-	for _, line := range m.w.log.tail(12) {
+	for _, line := range m.w.Log.Tail(12) {
 		m.rt.Log(line)
 	}
 	m.rt.Fatal(law)
-}
-
-// tail is the last lines of a log at most, without those that only report progress.
-func (l *logBuffer) tail(most int) []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(l.b.String()), "\n"), func(s string) bool {
-		return !strings.Contains(s, `"level":"warn"`) && !strings.Contains(s, `"level":"error"`)
-	})
-	return lines[max(0, len(lines)-most):]
 }
 
 // check holds every law against the rows, requests and messages since the last check.
@@ -60,7 +51,7 @@ func (m *machine) check() {
 		law, detail, _ := strings.Cut(f, ": ")
 		m.broken(law, detail)
 	}
-	if _, err := m.shelf.mem.Session(m.t.Context(), group); err != nil {
+	if _, err := m.shelf.Mem.Session(m.t.Context(), bottest.Group); err != nil {
 		return // no message yet
 	}
 	v := m.view()
@@ -77,18 +68,18 @@ func (m *machine) check() {
 
 // view is the storage's view of the session, for any owner.
 func (m *machine) view() sessions.View {
-	s, err := m.w.store.Session(m.t.Context(), group)
+	s, err := m.w.Store.Session(m.t.Context(), bottest.Group)
 	if err != nil {
 		m.broken("the session can't be read", err)
 	}
 	v := sessions.View{Session: s}
-	for _, sum := range m.shelf.mem.Summaries(m.t.Context(), group) {
+	for _, sum := range m.shelf.Mem.Summaries(m.t.Context(), bottest.Group) {
 		if sum.Status == sessions.Active {
 			v.Summaries = append(v.Summaries, sum)
 		}
 	}
 	slices.SortFunc(v.Summaries, func(a, b sessions.Summary) int { return int(a.StartSeq - b.StartSeq) })
-	for _, e := range m.shelf.log(m.t.Context(), group) {
+	for _, e := range m.shelf.EventsOf(m.t.Context(), bottest.Group) {
 		if e.Seq > s.CompactedSeq {
 			v.Tail = append(v.Tail, e)
 		}
@@ -147,7 +138,7 @@ func (m *machine) parted(v sessions.View) string {
 // checkLog holds that the log only grows, and never changes. With sawOpen, which compares the input of summaries with
 // it, it is P12: raw events and the sources of summaries are the log, byte for byte.
 func (m *machine) checkLog(v sessions.View) {
-	for _, e := range m.shelf.log(m.t.Context(), group) {
+	for _, e := range m.shelf.EventsOf(m.t.Context(), bottest.Group) {
 		body := fmt.Sprint(e.Role, " ", e.MsgID, " ", e.ToolCallID, " ", e.Content)
 		if was, ok := m.bodies[e.Seq]; ok && was != body {
 			m.broken("P12: an event has changed", e.Seq, was, body)
@@ -162,7 +153,7 @@ func (m *machine) checkLog(v sessions.View) {
 		m.broken("P12: the log has holes", len(m.bodies), v.Session.LastSeq)
 	}
 	seen := map[sessions.MessageID]bool{}
-	for _, e := range m.shelf.mem.Events(m.t.Context(), group) {
+	for _, e := range m.shelf.Mem.Events(m.t.Context(), bottest.Group) {
 		if e.Role == sessions.RoleUser && seen[e.MsgID] {
 			m.broken("P14: a message stands there twice", e.MsgID)
 		}
@@ -172,7 +163,7 @@ func (m *machine) checkLog(v sessions.View) {
 
 // checkProgress holds that the cursor moves when it may, and that failures move nothing.
 func (m *machine) checkProgress(v sessions.View) {
-	rows, err := m.shelf.mem.Compactions(m.t.Context(), group, 1<<20)
+	rows, err := m.shelf.Mem.Compactions(m.t.Context(), bottest.Group, 1<<20)
 	if err != nil {
 		m.broken("the compaction log can't be read", err)
 	}
@@ -202,9 +193,9 @@ func (m *machine) checkProgress(v sessions.View) {
 	if same && was.failing && !undone && m.set.Policy.Mode != compaction.PruneOnly && v.Session.CompactedSeq != was.CompactedSeq {
 		m.broken("P55: a failed summary moved the cursor", mode, rows[0])
 	}
-	job, err := m.shelf.mem.Job(m.t.Context(), group)
+	job, err := m.shelf.Mem.Job(m.t.Context(), bottest.Group)
 	staged := err == nil && job.Staged
-	now.failing = mode != "good" && mode != "slow" && !staged && !doubtful && !m.w.bot.worker.Busy(group)
+	now.failing = mode != "good" && mode != "slow" && !staged && !doubtful && !m.w.Bot.Worker().Busy(bottest.Group)
 	now.failing = now.failing || was.failing && mode != "good" && mode != "slow" && !doubtful
 	// P37: with a provider that reports no count, the count of a context never falls unless the context was made
 	// smaller.
@@ -224,8 +215,8 @@ func (m *machine) checkStanding(v sessions.View) {
 		}
 	}
 	// P83: the same view gives the same bytes.
-	one, two := m.w.bot.views.Frame.Assemble(v, p, "", nil), m.w.bot.views.Frame.Assemble(v, p, "", nil)
-	if written(one) != written(two) {
+	one, two := m.w.Views.Frame.Assemble(v, p, "", nil), m.w.Views.Frame.Assemble(v, p, "", nil)
+	if bottest.Transcript(one) != bottest.Transcript(two) {
 		m.broken("P83: one view has two forms")
 	}
 }
@@ -234,7 +225,7 @@ func (m *machine) checkStanding(v sessions.View) {
 func (m *machine) checkNotices() {
 	var sent []string
 	for _, w := range m.wires {
-		sent = append(sent, w.texts()...)
+		sent = append(sent, w.Texts()...)
 	}
 	for _, text := range sent[m.before.sent:] {
 		switch {
@@ -281,16 +272,16 @@ func (m *machine) checkFull(text string) {
 
 // checkFlushes holds that flushes read all of the log once.
 func (m *machine) checkFlushes(v sessions.View) {
-	f := m.shelf.flushes(group)
+	f := m.shelf.Flushes(bottest.Group)
 	at := int64(0)
 	// P88: flushed ranges lie end to end, whatever failed in between.
-	for _, r := range f.ranges {
+	for _, r := range f.Ranges {
 		if r[0] != at {
-			m.broken("P88: flushed ranges do not lie end to end", f.ranges)
+			m.broken("P88: flushed ranges do not lie end to end", f.Ranges)
 		}
 		at = r[1]
 	}
-	if f.failures == 0 && f.seq > v.Session.LastSeq {
+	if f.Failures == 0 && f.Seq > v.Session.LastSeq {
 		m.broken("P88: the flush cursor is past the log")
 	}
 	m.mu.Lock()
@@ -306,7 +297,7 @@ func (m *machine) checkFlushes(v sessions.View) {
 
 // sawOpen compares the input of a compaction with the log (P12), and notes its end (P11).
 func (m *machine) sawOpen(j sessions.Job, src sessions.Source) {
-	log := m.shelf.log(m.t.Context(), group)
+	log := m.shelf.EventsOf(m.t.Context(), bottest.Group)
 	var bodies []sessions.Event
 	for _, e := range log {
 		if e.Seq > j.From && e.Seq <= j.Through {
@@ -334,7 +325,7 @@ func (m *machine) sawCompact(ctx context.Context, before sessions.Session, c ses
 	p := m.set.Policy
 	var tail []sessions.Event
 	total := 0
-	for _, e := range m.w.bot.views.WithoutCommands(m.shelf.log(ctx, group)) {
+	for _, e := range m.w.Views.WithoutCommands(m.shelf.EventsOf(ctx, bottest.Group)) {
 		if e.Seq > c.Through {
 			tail = append(tail, e)
 		}
@@ -394,7 +385,7 @@ func (m *machine) checkRolled(c sessions.Compaction) {
 		return
 	}
 	active, tokens := 0, 0
-	for _, s := range m.shelf.mem.Summaries(m.t.Context(), group) {
+	for _, s := range m.shelf.Mem.Summaries(m.t.Context(), bottest.Group) {
 		if s.Status == sessions.Active {
 			active, tokens = active+1, tokens+s.Tokens
 		}

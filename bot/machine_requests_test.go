@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ebb/bot/bottest"
 	"ebb/bot/llm"
 	"ebb/sessions"
 )
@@ -20,7 +21,7 @@ var (
 // checkRequest holds what every request must be.
 func (m *machine) checkRequest(v sessions.View, a asked) {
 	// P16, P17, P18, P24: calls and results stand together, a person speaks first, and is asked.
-	if why := illegal(a.Messages); why != "" {
+	if why := bottest.Illegal(a.Messages); why != "" {
 		m.broken("P16: a request is illegal", a.kind, why)
 	}
 	for _, msg := range a.Messages {
@@ -34,7 +35,7 @@ func (m *machine) checkRequest(v sessions.View, a asked) {
 		m.broken("P18: a request begins with no person", a.kind)
 	}
 	// P22: nothing that was said stands in the system's words.
-	if sys := a.Messages[0].Content; tagRE.MatchString(sys) || a.kind == "chat" && sys != m.w.bot.views.Frame.System {
+	if sys := a.Messages[0].Content; tagRE.MatchString(sys) || a.kind == "chat" && sys != m.w.Views.Frame.System {
 		m.broken("P22: the system message has what was said", a.kind)
 	}
 	// P23: as far as our counting is right, no request is larger than the window leaves room for next to the answer.
@@ -154,7 +155,7 @@ func (m *machine) checkPrefix(a asked) {
 	if was.Messages == nil || was.epoch != a.epoch {
 		return
 	}
-	if len(was.Messages) > len(a.Messages) || written(was.Messages) != written(a.Messages[:len(was.Messages)]) {
-		m.broken("P81: a request does not begin as the last one", written(was.Messages), "-----", written(a.Messages))
+	if len(was.Messages) > len(a.Messages) || bottest.Transcript(was.Messages) != bottest.Transcript(a.Messages[:len(was.Messages)]) {
+		m.broken("P81: a request does not begin as the last one", bottest.Transcript(was.Messages), "-----", bottest.Transcript(a.Messages))
 	}
 }

@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"fmt"
@@ -43,7 +43,11 @@ type failedCheck struct {
 }
 
 func (f *failedCheck) Errorf(format string, args ...any) { f.report += fmt.Sprintf(format, args...) }
-func (f *failedCheck) Failed() bool                      { return f.report != "" }
-func (f *failedCheck) FailNow()                          { runtime.Goexit() }
-func (f *failedCheck) Logf(string, ...any)               {}
-func (f *failedCheck) Log(...any)                        {}
+
+func (f *failedCheck) Failed() bool { return f.report != "" }
+
+func (f *failedCheck) FailNow() { runtime.Goexit() }
+
+func (f *failedCheck) Logf(string, ...any) {}
+
+func (f *failedCheck) Log(...any) {}

@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"context"
@@ -16,6 +16,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ebb/bot"
+	"ebb/bot/bottest"
 	"ebb/bot/chat"
 	"ebb/bot/llm"
 	"ebb/bot/view"
@@ -31,9 +33,9 @@ import (
 type machine struct {
 	t       *testing.T
 	rt      *rapid.T
-	shelf   *shelf
-	w       *world
-	wires   []*wire // wires of all processes so far
+	shelf   *bottest.Shelf
+	w       *bottest.World
+	wires   []*bottest.Wire // wires of all processes so far
 	set     compaction.Settings
 	factor  float64 // the provider's tokens over ours
 	recall  view.Recall
@@ -82,7 +84,7 @@ func TestMachine(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			t.Helper()
 			m := &machine{
-				t: t, rt: rt, shelf: newShelf(), posted: map[sessions.MessageID]string{}, bodies: map[int64]string{},
+				t: t, rt: rt, shelf: bottest.NewShelf(), posted: map[sessions.MessageID]string{}, bodies: map[int64]string{},
 				summary: "good", flush: "save", failed: failed, opened: map[int64]int64{}, flushed: map[[2]int]int{},
 			}
 			m.set = drawSettings(rt)
@@ -148,22 +150,22 @@ func drawSettings(rt *rapid.T) compaction.Settings {
 		p.OffloadAt = 0.7
 	}
 	p.OffloadOver, p.OffloadEnough = 900, 1500
-	return compaction.Settings{Enabled: true, Window: small, Policy: p}
+	return compaction.Settings{Enabled: true, Window: bottest.Small, Policy: p}
 }
 
 // boot starts a process on the shelf.
 func (m *machine) boot() {
-	m.wires = append(m.wires, &wire{})
+	m.wires = append(m.wires, &bottest.Wire{})
 	m.mu.Lock()
 	m.dead = false
 	m.mu.Unlock()
-	m.w = start(m.t, setup{
-		shelf: m.shelf, wire: m.wires[len(m.wires)-1], name: sessions.ReplicaID(fmt.Sprint("r", len(m.wires))),
-		config: func(c *Config) {
+	m.w = bottest.Start(m.t, bottest.Setup{
+		Shelf: m.shelf, Wire: m.wires[len(m.wires)-1], Name: sessions.ReplicaID(fmt.Sprint("r", len(m.wires))),
+		Config: func(c *bot.Config) {
 			c.Compaction, c.InlineDeadline, c.Model = m.set, 7*time.Second, m
 			c.Remember.Recall, c.Remember.RecallTokens = m.recall, 800
 			c.Store, c.Memory = tap{c.Store, m}, memoryTap{c.Memory, m}
-			c.Tools = []chat.Tool{handTool{name: "look", reads: true, f: m.look}, handTool{name: "act", f: m.look}}
+			c.Tools = []chat.Tool{bottest.HandTool{Name: "look", Reads: true, F: m.look}, bottest.HandTool{Name: "act", F: m.look}}
 		},
 	})
 }
@@ -173,7 +175,7 @@ func (p memoryTap) Search(context.Context, memory.Reader, memory.Query) ([]memor
 	p.m.mu.Lock()
 	defer p.m.mu.Unlock()
 	p.m.calls++
-	return []memory.Hit{{Path: "MEMORY.md", Content: fmt.Sprint("recalled ", p.m.calls, " ", prose(p.m.calls, 200))}}, nil
+	return []memory.Hit{{Path: "MEMORY.md", Content: fmt.Sprint("recalled ", p.m.calls, " ", bottest.Prose(p.m.calls, 200))}}, nil
 }
 
 // look is what a tool finds: nothing that was found before.
@@ -181,7 +183,7 @@ func (m *machine) look(context.Context, chat.ToolInput) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.calls++
-	return fmt.Sprintf("finding %d. Tool result is at: /etc/passwd. %s", m.calls, prose(m.calls, m.size)), nil
+	return fmt.Sprintf("finding %d. Tool result is at: /etc/passwd. %s", m.calls, bottest.Prose(m.calls, m.size)), nil
 }
 
 // fault keeps what a goroutine of the bot found wrong. The words before the colon are the same for every run.
@@ -205,7 +207,7 @@ var tokensOf = func() func(string) int {
 		defer mu.Unlock()
 		n, ok := known[text]
 		if !ok {
-			n = counter.Count(text)
+			n = bottest.Counter.Count(text)
 			known[text] = n
 		}
 		return n
@@ -215,9 +217,9 @@ var tokensOf = func() func(string) int {
 // Generate counts like a provider, refuses requests that are too large, and answers as the machine's modes say.
 func (m *machine) Generate(ctx context.Context, r llm.Request) (llm.Response, error) {
 	r.Messages = slices.Clone(r.Messages)
-	a := asked{Request: r, kind: kindOfRequest(r)}
+	a := asked{Request: r, kind: bottest.KindOfRequest(r)}
 	if a.kind == "chat" {
-		a.tokens = m.w.bot.views.Frame.Tokens - tokensOf(m.w.bot.views.Frame.System)
+		a.tokens = m.w.Views.Frame.Tokens - tokensOf(m.w.Views.Frame.System)
 	}
 	for _, msg := range r.Messages {
 		a.tokens += tokensOf(msg.Content) + tokens.MessageOverhead
@@ -227,7 +229,7 @@ func (m *machine) Generate(ctx context.Context, r llm.Request) (llm.Response, er
 	}
 	if a.kind == "chat" {
 		// Recalled text stands before the question, for this turn alone: everything else is as if it were not there.
-		a.Messages = slices.DeleteFunc(slices.Clone(r.Messages), func(m llm.Message) bool { return strings.HasPrefix(m.Content, recallHead) })
+		a.Messages = slices.DeleteFunc(slices.Clone(r.Messages), func(m llm.Message) bool { return strings.HasPrefix(m.Content, bottest.RecallHead) })
 	}
 	m.mu.Lock()
 	a.over = float64(a.tokens)*m.factor > float64(m.set.Window.Context-r.MaxOutput)
@@ -251,14 +253,14 @@ func (m *machine) Generate(ctx context.Context, r llm.Request) (llm.Response, er
 func (m *machine) answerChat(a asked) (llm.Response, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := text("re: " + tokens.HeadTail(lastWords(a.Request), 60))
-	if strings.Contains(lastWords(a.Request), noMoreCalls) {
+	r := bottest.Text("re: " + tokens.HeadTail(bottest.LastWords(a.Request), 60))
+	if strings.Contains(bottest.LastWords(a.Request), bottest.NoMoreCalls) {
 		m.rounds = 0
 	}
 	if m.rounds > 0 {
 		m.rounds--
 		m.calls += 2 // ids come again in every round, arguments don't
-		r = calls(call("c1", "look", fmt.Sprintf(`{"n":%d}`, m.calls)), call("c2", "act", fmt.Sprintf(`{"n":%d}`, m.calls+1)))
+		r = bottest.Calls(bottest.Call("c1", "look", fmt.Sprintf(`{"n":%d}`, m.calls)), bottest.Call("c2", "act", fmt.Sprintf(`{"n":%d}`, m.calls+1)))
 	}
 	if m.reports {
 		r.Usage = sessions.Usage{Prompt: int(float64(a.tokens) * m.factor), Completion: 20}
@@ -269,19 +271,19 @@ func (m *machine) answerChat(a asked) (llm.Response, error) {
 func (m *machine) answerFlush(ctx context.Context, mode string) (llm.Response, error) {
 	switch mode {
 	case "prose":
-		return text("NO_REPLY secret words of a flush"), nil
+		return bottest.Text("NO_REPLY secret words of a flush"), nil
 	case "junk":
-		return calls(call("f", "memory_save", `{"facts":"no`)), nil
+		return bottest.Calls(bottest.Call("f", "memory_save", `{"facts":"no`)), nil
 	case "nothing":
-		return calls(call("f", "memory_save", `{"facts":[],"nothing_to_save":true}`)), nil
+		return bottest.Calls(bottest.Call("f", "memory_save", `{"facts":[],"nothing_to_save":true}`)), nil
 	case "error":
 		return llm.Response{}, &llm.CallError{Class: llm.Busy, Err: errors.New("busy")}
 	case "hang":
-		return hang(ctx, llm.Request{})
+		return bottest.Hang(ctx, llm.Request{})
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return saveCall(fmt.Sprintf("fact number %d", len(m.asked)), "a fact that is repeated"), nil
+	return bottest.SaveCall(fmt.Sprintf("fact number %d", len(m.asked)), "a fact that is repeated"), nil
 }
 
 // tap sees what goes to the storage.
@@ -299,7 +301,7 @@ func (p tap) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (ses
 }
 
 func (p tap) Compact(ctx context.Context, l sessions.Lease, c sessions.Compaction) (sessions.Compacted, error) {
-	before, _ := p.m.shelf.mem.Session(ctx, l.Key)
+	before, _ := p.m.shelf.Mem.Session(ctx, l.Key)
 	done, err := p.Store.Compact(ctx, l, c)
 	if err == nil {
 		p.m.sawCompact(ctx, before, c)
@@ -324,7 +326,7 @@ type memoryTap struct {
 }
 
 func (p memoryTap) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (memory.Receipt, error) {
-	before, _ := p.m.w.store.Session(ctx, l.Key)
+	before, _ := p.m.w.Store.Session(ctx, l.Key)
 	r, err := p.Store.Flush(ctx, l, f)
 	if err == nil && f.Last {
 		p.m.sawFlush(before, f)

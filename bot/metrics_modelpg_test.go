@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"context"
@@ -10,38 +10,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ebb/bot"
+	"ebb/bot/bottest"
 	"ebb/bot/llm"
 	"ebb/bot/wording"
 	"ebb/sessions"
 )
-
-// counters are the values of a counter, added up by the value of one label.
-func counters(t *testing.T, r *prometheus.Registry, name, by string) map[string]float64 {
-	t.Helper()
-	all, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	sums := map[string]float64{}
-	for _, f := range all {
-		for _, m := range f.GetMetric() {
-			value, cached := "", false
-			for _, l := range m.GetLabel() {
-				if l.GetValue() == "" {
-					t.Errorf("%s has an empty label %s", f.GetName(), l.GetName())
-				}
-				if l.GetName() == by {
-					value = l.GetValue()
-				}
-				cached = cached || l.GetName() == "token" && l.GetValue() == "cached"
-			}
-			if f.GetName() == name && !cached {
-				sums[value] += m.GetCounter().GetValue()
-			}
-		}
-	}
-	return sums
-}
 
 // Tokens and costs of the metrics are those of the database: of answers, flushes and summaries, of calls that failed or whose
 // answer was thrown away too. /status shows them.
@@ -49,7 +23,7 @@ func TestTokensOfMetricsAreThoseOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	p := imported(t, defaults, 3000, 74)
 	eraser, registry := &place{t: t, url: p.url}, prometheus.NewRegistry()
-	r := p.run("a", func(r *replica, c *Config) {
+	r := p.run("a", func(r *replica, c *bot.Config) {
 		c.Metrics, c.Language = registry, "en"
 		used := func(a llm.Response, prompt int) (llm.Response, error) {
 			a.Usage = sessions.Usage{Prompt: prompt, Cached: prompt / 2, Completion: 7}
@@ -57,15 +31,17 @@ func TestTokensOfMetricsAreThoseOfTheDatabase(t *testing.T) {
 			return a, nil
 		}
 		failed, thrown := false, false
-		r.model.chat = func(context.Context, llm.Request) (llm.Response, error) {
+		r.model.Chat = func(context.Context, llm.Request) (llm.Response, error) {
 			if !thrown { // an erasure ends the term of a turn that is under way
 				thrown = true
-				eraser.exec("UPDATE dingtalk_sessions SET lease_owner = NULL, lease_term = lease_term + 1 WHERE session_key = $1", string(group))
+				eraser.exec("UPDATE dingtalk_sessions SET lease_owner = NULL, lease_term = lease_term + 1 WHERE session_key = $1", string(bottest.Group))
 			}
-			return used(text("so it is"), 1100)
+			return used(bottest.Text("so it is"), 1100)
 		}
-		r.model.summary = func(context.Context, llm.Request) (llm.Response, error) { return used(text(goodSummary), 2300) }
-		r.model.flush = func(context.Context, llm.Request) (llm.Response, error) {
+		r.model.Summary = func(context.Context, llm.Request) (llm.Response, error) {
+			return used(bottest.Text(bottest.GoodSummary), 2300)
+		}
+		r.model.Flush = func(context.Context, llm.Request) (llm.Response, error) {
 			if !failed {
 				failed = true
 				a, _ := used(llm.Response{}, 50)
@@ -73,54 +49,54 @@ func TestTokensOfMetricsAreThoseOfTheDatabase(t *testing.T) {
 				a.Model, a.Parts = "", []llm.Part{{Model: "broken", Usage: a.Usage, Cost: a.Cost, Err: err}, {Model: "silent"}}
 				return a, err
 			}
-			return used(saveCall(fmt.Sprintf("Fact number %d.", p.facts.Add(1))), 3100)
+			return used(bottest.SaveCall(fmt.Sprintf("Fact number %d.", p.facts.Add(1))), 3100)
 		}
 	})
 	r.work()
-	r.post(said("q1", "alice", "And what of the gateway?"))
+	r.post(bottest.Said("q1", "alice", "And what of the gateway?"))
 	r.settle()
-	r.post(said("q2", "alice", "And its release?"))
+	r.post(bottest.Said("q2", "alice", "And its release?"))
 	r.settle()
 	r.work()
 
 	db := p.db()
 	sum := func(query string) float64 { return one[float64](t, db, query) }
-	tokens := counters(t, registry, "ebb_model_tokens_total", "kind")
+	tokens := bottest.Counters(t, registry, "ebb_model_tokens_total", "kind")
 	flushes := sum("SELECT coalesce(sum(prompt_tokens + completion_tokens), 0)::float8 FROM memory_flushes")
 	compactions := sum("SELECT coalesce(sum(prompt_tokens + completion_tokens), 0)::float8 FROM compaction_log")
 	whole := sum("SELECT coalesce(sum(prompt_tokens + completion_tokens), 0)::float8 FROM dingtalk_sessions")
-	want(t, "answers, with the one that was thrown away", tokens["turn"], 3*1107.0)
-	want(t, "flushes, with the one that failed", tokens["flush"], flushes+57)
-	want(t, "summaries", tokens["summary"], compactions)
-	want(t, "all", tokens["turn"]+tokens["flush"]+tokens["summary"], whole)
-	want(t, "errors of flushes", counters(t, registry, "ebb_model_errors_total", "kind")["flush"], 1)
-	want(t, "errors by class", counters(t, registry, "ebb_model_errors_total", "class")["denied"], 1)
+	bottest.Want(t, "answers, with the one that was thrown away", tokens["turn"], 3*1107.0)
+	bottest.Want(t, "flushes, with the one that failed", tokens["flush"], flushes+57)
+	bottest.Want(t, "summaries", tokens["summary"], compactions)
+	bottest.Want(t, "all", tokens["turn"]+tokens["flush"]+tokens["summary"], whole)
+	bottest.Want(t, "errors of flushes", bottest.Counters(t, registry, "ebb_model_errors_total", "kind")["flush"], 1)
+	bottest.Want(t, "errors by class", bottest.Counters(t, registry, "ebb_model_errors_total", "class")["denied"], 1)
 	if flushes == 0 || compactions == 0 {
 		t.Errorf("%v tokens of flushes and %v of compactions: nothing was compared", flushes, compactions)
 	}
 	// The sums have what everything took. The receipts and the log have what came through.
-	cost := counters(t, registry, "ebb_model_cost_total", "kind")
+	cost := bottest.Counters(t, registry, "ebb_model_cost_total", "kind")
 	for _, kind := range []string{"turn", "flush", "summary"} {
 		spent := func(what string) float64 {
 			return one[float64](t, db, "SELECT round(sum("+what+")::numeric, 6)::float8 FROM model_usage WHERE kind = $1", kind)
 		}
-		want(t, "tokens of "+kind, spent("prompt_tokens + completion_tokens"), tokens[kind])
-		want(t, "cost of "+kind, spent("cost"), math.Round(cost[kind]*1e6)/1e6)
+		bottest.Want(t, "tokens of "+kind, spent("prompt_tokens + completion_tokens"), tokens[kind])
+		bottest.Want(t, "cost of "+kind, spent("cost"), math.Round(cost[kind]*1e6)/1e6)
 	}
-	models := counters(t, registry, "ebb_model_tokens_total", "model")
+	models := bottest.Counters(t, registry, "ebb_model_tokens_total", "model")
 	for _, model := range []string{"fake", "broken"} {
-		want(t, "tokens of model "+model, one[float64](t, db, "SELECT sum(prompt_tokens + completion_tokens)::float8 FROM model_usage WHERE model = $1", model), models[model])
+		bottest.Want(t, "tokens of model "+model, one[float64](t, db, "SELECT sum(prompt_tokens + completion_tokens)::float8 FROM model_usage WHERE model = $1", model), models[model])
 	}
-	want(t, "rows of usage without a model", one[int](t, db, "SELECT count(*)::int FROM model_usage WHERE model = ''"), 0)
-	want(t, "cost of answers", math.Round(cost["turn"]*1e6)/1e6, 3.3)
-	want(t, "cost of flushes", math.Round(cost["flush"]*1e6)/1e6, sum("SELECT round(sum(cost)::numeric + 0.05, 6)::float8 FROM memory_flushes"))
-	want(t, "cost of summaries", math.Round(cost["summary"]*1e6)/1e6, sum("SELECT round(sum(cost)::numeric, 6)::float8 FROM compaction_log"))
+	bottest.Want(t, "rows of usage without a model", one[int](t, db, "SELECT count(*)::int FROM model_usage WHERE model = ''"), 0)
+	bottest.Want(t, "cost of answers", math.Round(cost["turn"]*1e6)/1e6, 3.3)
+	bottest.Want(t, "cost of flushes", math.Round(cost["flush"]*1e6)/1e6, sum("SELECT round(sum(cost)::numeric + 0.05, 6)::float8 FROM memory_flushes"))
+	bottest.Want(t, "cost of summaries", math.Round(cost["summary"]*1e6)/1e6, sum("SELECT round(sum(cost)::numeric, 6)::float8 FROM compaction_log"))
 
-	status := said("q3", "alice", "/status")
+	status := bottest.Said("q3", "alice", "/status")
 	status.Admin = true // the figures are for administrators
 	r.post(status)
 	r.settle()
-	answer := r.wire.texts()[len(r.wire.texts())-1]
+	answer := r.wire.Texts()[len(r.wire.Texts())-1]
 	line := fmt.Sprintf("- today: memory flushes %s, compactions %s, answers 3,321 tokens; cost %.4f\n",
 		wording.Thousands(int(tokens["flush"])), wording.Thousands(int(tokens["summary"])), cost["turn"]+cost["flush"]+cost["summary"])
 	if !strings.Contains(answer, line) {

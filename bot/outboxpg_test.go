@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"ebb/bot"
+	"ebb/bot/bottest"
 	"ebb/bot/chat"
 	"ebb/bot/llm"
 	"ebb/memory"
@@ -36,7 +38,7 @@ func (r *onlookers) sends(limited *atomic.Bool, pause time.Duration) func(contex
 		if !slices.ContainsFunc(r.seen, func(s sessions.Outgoing) bool { return s.Reply.Nonce == o.Reply.Nonce }) {
 			r.seen = append(r.seen, o)
 		}
-		return arrived, nil
+		return bottest.Arrived, nil
 	}
 }
 
@@ -53,30 +55,32 @@ func (r *onlookers) text() string {
 // emptyPlace is a new database.
 func emptyPlace(t *testing.T) *place {
 	t.Helper()
-	return &place{t: t, url: sqltest.URL(t), talk: dialogue{settings: smallSettings}, facts: &atomic.Int64{}}
+	return &place{t: t, url: sqltest.URL(t), talk: dialogue{settings: bottest.SmallSettings}, facts: &atomic.Int64{}}
 }
 
 // echo has a replica's model repeat the last words.
 func echo(r *replica) {
-	r.model.chat = func(_ context.Context, q llm.Request) (llm.Response, error) { return text("re: " + lastWords(q)), nil }
+	r.model.Chat = func(_ context.Context, q llm.Request) (llm.Response, error) {
+		return bottest.Text("re: " + bottest.LastWords(q)), nil
+	}
 }
 
 // refused waits until a replica has tried to send n messages.
 func (r *replica) refused(n int) {
 	r.t.Helper()
-	await(r.t, "the replies were tried", func() bool { return len(r.wire.sends()) >= n })
+	await(r.t, "the replies were tried", func() bool { return len(r.wire.Sends()) >= n })
 }
 
 // H1: an erased reply that waits for the rate limit is not sent, whichever process erased it.
 func TestErasedWordsAreNotSent(t *testing.T) {
 	t.Parallel()
 	for name, erase := range map[string]func(p *place, r *replica){
-		"by the person": func(_ *place, r *replica) { r.post(said("f", "alice", "/forget last")) },
+		"by the person": func(_ *place, r *replica) { r.post(bottest.Said("f", "alice", "/forget last")) },
 		"by an operator": func(p *place, r *replica) {
 			if _, err := p.reader().ForgetPerson(p.t.Context(), memory.Forget{Person: "u-alice"}); err != nil {
 				p.t.Fatal(err)
 			}
-			r.post(said("n", "bob", "and now?"))
+			r.post(bottest.Said("n", "bob", "and now?"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,13 +88,13 @@ func TestErasedWordsAreNotSent(t *testing.T) {
 			var limited atomic.Bool
 			limited.Store(true)
 			g, p := &onlookers{}, emptyPlace(t)
-			a := p.run("a", func(r *replica, c *Config) {
+			a := p.run("a", func(r *replica, c *bot.Config) {
 				echo(r)
-				r.wire.send, c.Rights = g.sends(&limited, 20*time.Millisecond), r.store
+				r.wire.Deliver, c.Rights = g.sends(&limited, 20*time.Millisecond), r.store
 			})
-			a.post(said("m0", "bob", "good morning"))
+			a.post(bottest.Said("m0", "bob", "good morning"))
 			a.refused(1)
-			a.post(said("m1", "alice", "my code is 4711"))
+			a.post(bottest.Said("m1", "alice", "my code is 4711"))
 			await(t, "the answer is committed", func() bool {
 				return one[int](t, p.db(), "SELECT count(*) FROM outbox WHERE body LIKE '%4711%'") == 1
 			})
@@ -104,7 +108,7 @@ func TestErasedWordsAreNotSent(t *testing.T) {
 			if seen := g.text(); strings.Contains(seen, "4711") || !strings.Contains(seen, "good morning") {
 				t.Errorf("the group saw %q, want the first answer and nothing that was erased", seen)
 			}
-			want(t, "rows given up", one[int](t, p.db(), "SELECT count(*) FROM outbox WHERE state = 'failed'"), 1)
+			bottest.Want(t, "rows given up", one[int](t, p.db(), "SELECT count(*) FROM outbox WHERE state = 'failed'"), 1)
 		})
 	}
 }
@@ -116,24 +120,24 @@ func TestReplyOfErasedSessionIsSeenOnce(t *testing.T) {
 	var limited, free atomic.Bool
 	limited.Store(true)
 	g, p := &onlookers{}, emptyPlace(t)
-	a := p.run("a", func(r *replica, _ *Config) { echo(r); r.wire.send = g.sends(&limited, 3*time.Second) })
-	b := p.run("b", func(r *replica, _ *Config) { echo(r); r.wire.send = g.sends(&free, 0) })
+	a := p.run("a", func(r *replica, _ *bot.Config) { echo(r); r.wire.Deliver = g.sends(&limited, 3*time.Second) })
+	b := p.run("b", func(r *replica, _ *bot.Config) { echo(r); r.wire.Deliver = g.sends(&free, 0) })
 	for i, text := range []string{"good morning", "question 0", "question 1", "question 2"} {
-		a.post(said(fmt.Sprint("m", i), "alice", text))
+		a.post(bottest.Said(fmt.Sprint("m", i), "alice", text))
 		await(t, "the answer is committed", func() bool { return one[int](t, p.db(), "SELECT count(*) FROM outbox") == i+1 })
 	}
 	p.exec("UPDATE outbox SET next_at = now()") // the pause is over
-	if _, err := p.reader().Erase(t.Context(), group, []int64{1}); err != nil {
+	if _, err := p.reader().Erase(t.Context(), bottest.Group, []int64{1}); err != nil {
 		t.Fatal(err)
 	}
 	limited.Store(false) // for the first owner's next attempt, seconds later
-	b.post(said("next", "bob", "question 3"))
+	b.post(bottest.Said("next", "bob", "question 3"))
 	await(t, "all is answered and sent", func() bool { return one[int](t, p.db(), openWork) == 0 })
-	await(t, "the first owner holds no reply", func() bool { return a.bot.outbox.Waiting() == 0 })
+	await(t, "the first owner holds no reply", func() bool { return a.bot.Outbox().Waiting() == 0 })
 	for i := range 4 {
-		want(t, fmt.Sprint("times that answer ", i, " was seen"), strings.Count(g.text(), fmt.Sprint("question ", i)), 1)
+		bottest.Want(t, fmt.Sprint("times that answer ", i, " was seen"), strings.Count(g.text(), fmt.Sprint("question ", i)), 1)
 	}
-	want(t, "counted as perhaps doubled", a.bot.restarts.doubled.Load()+b.bot.restarts.doubled.Load(), 0)
+	bottest.Want(t, "counted as perhaps doubled", a.bot.Figure("doubled")+b.bot.Figure("doubled"), 0)
 }
 
 // An operator who resumes calls ends the pauses of replies in the replica that holds them, and of those that a killed one left.
@@ -143,11 +147,11 @@ func TestResumedCallsSendWaitingReplies(t *testing.T) {
 	var spent atomic.Bool
 	spent.Store(true)
 	g, p := &onlookers{}, emptyPlace(t)
-	a := p.run("a", func(r *replica, _ *Config) { echo(r); r.wire.send = g.sends(&spent, time.Hour) })
+	a := p.run("a", func(r *replica, _ *bot.Config) { echo(r); r.wire.Deliver = g.sends(&spent, time.Hour) })
 	if _, err := p.reader().OpenCallMonth(t.Context(), "2026-11", 0); err != nil {
 		t.Fatal(err)
 	}
-	a.post(said("m0", "alice", "good morning"))
+	a.post(bottest.Said("m0", "alice", "good morning"))
 	a.refused(1)
 	p.exec(`INSERT INTO outbox (session_key, target, body, sender, state, next_at, refusals)
 		SELECT session_key, target, body || ' of a killed replica', 'killed', 'waiting', now() + interval '1 hour', 0 FROM outbox
@@ -161,6 +165,6 @@ func TestResumedCallsSendWaitingReplies(t *testing.T) {
 		t.Fatalf("resumed %+v, %v, want two replies", done, err)
 	}
 	await(t, "both are sent", func() bool { return one[int](t, p.db(), "SELECT count(*) FROM outbox WHERE state = 'sent'") == 2 })
-	want(t, "answers seen", strings.Count(g.text(), "good morning"), 2)
-	want(t, "refused ones seen", strings.Count(g.text(), "refused"), 0)
+	bottest.Want(t, "answers seen", strings.Count(g.text(), "good morning"), 2)
+	bottest.Want(t, "refused ones seen", strings.Count(g.text(), "refused"), 0)
 }

@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"bufio"
@@ -18,6 +18,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"ebb/bot/bottest"
 )
 
 // link is the connection of one bot to the database server. It counts the statements that pass, and breaks at a chosen
@@ -33,10 +35,10 @@ type link struct {
 	mu   sync.Mutex
 	open map[net.Conn]bool
 	dead bool
-	seen int   // statements since watch
-	cut  int   // breaks before the statement of this number; 0: never
-	lost bool  // breaks where the answer to a COMMIT comes in
-	hold *gate // stands before a COMMIT, once
+	seen int           // statements since watch
+	cut  int           // breaks before the statement of this number; 0: never
+	lost bool          // breaks where the answer to a COMMIT comes in
+	hold *bottest.Gate // stands before a COMMIT, once
 }
 
 // newLink makes a link to the server at address, and returns it with the address that leads through it.
@@ -95,7 +97,7 @@ func (l *link) watch(cut int, lost bool) {
 func (l *link) statements() int { l.mu.Lock(); defer l.mu.Unlock(); return l.seen }
 
 // holdCommit has the next COMMIT wait at a gate.
-func (l *link) holdCommit(g *gate) { l.mu.Lock(); defer l.mu.Unlock(); l.hold = g }
+func (l *link) holdCommit(g *bottest.Gate) { l.mu.Lock(); defer l.mu.Unlock(); l.hold = g }
 
 func (l *link) serve() {
 	for {
@@ -190,11 +192,11 @@ func readMessage(r io.Reader, first bool) ([]byte, error) {
 }
 
 // stand waits at a gate for as long as the client is there.
-func (l *link) stand(client net.Conn, in *bufio.Reader, g *gate) error {
+func (l *link) stand(client net.Conn, in *bufio.Reader, g *bottest.Gate) error {
 	ctx, stop := context.WithCancel(l.life)
 	defer stop()
 	passed := make(chan error, 1)
-	l.wg.Go(func() { passed <- g.pass(ctx) })
+	l.wg.Go(func() { passed <- g.Pass(ctx) })
 	for {
 		if err := client.SetReadDeadline(time.Now().Add(5 * time.Millisecond)); err != nil {
 			return err
@@ -206,14 +208,14 @@ func (l *link) stand(client net.Conn, in *bufio.Reader, g *gate) error {
 		default:
 		}
 		if !errors.Is(err, os.ErrDeadlineExceeded) { // it left, or says that it does
-			return errors.Join(err, errAway)
+			return errors.Join(err, bottest.ErrAway)
 		}
 	}
 }
 
 // pass counts a message that is a statement, and reports whether it may go on to the server, and the gate to stand at
 // before.
-func (l *link) pass(message []byte, first bool, committing *atomic.Bool) (ok bool, at *gate) {
+func (l *link) pass(message []byte, first bool, committing *atomic.Bool) (ok bool, at *bottest.Gate) {
 	if first || message[0] != 'Q' && message[0] != 'B' || bytes.HasPrefix(message[5:], []byte("-- ping")) {
 		return true, nil
 	}

@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"context"
@@ -14,6 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"ebb/bot"
+	"ebb/bot/bottest"
 	"ebb/bot/chat"
 	"ebb/bot/llm"
 	"ebb/bot/reload"
@@ -96,7 +98,7 @@ func (s *pgStore) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job)
 }
 
 func (s *pgStore) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte, paid sessions.Spending) error {
-	_, err := stepOf(s, "stage", func() (none, error) { return none{}, s.stepping.StageJob(ctx, l, j, staged, paid) })
+	_, err := stepOf(s, "stage", func() (struct{}, error) { return struct{}{}, s.stepping.StageJob(ctx, l, j, staged, paid) })
 	return err
 }
 
@@ -129,7 +131,7 @@ func (s *pgStore) Beat(ctx context.Context, o sessions.ReplicaID) (time.Time, er
 	s.beating.Lock()
 	defer s.beating.Unlock()
 	if s.silent {
-		return time.Time{}, errAway
+		return time.Time{}, bottest.ErrAway
 	}
 	return s.Store.Beat(ctx, o)
 }
@@ -165,7 +167,7 @@ type dialogue struct {
 
 // message is the message with the number i.
 func (p *place) message(i int) sessions.Message {
-	return said(fmt.Sprintf("m%d", i), "alice", p.talk.words(i))
+	return bottest.Said(fmt.Sprintf("m%d", i), "alice", p.talk.words(i))
 }
 
 // db is a connection of the test's own.
@@ -201,10 +203,10 @@ func (p *place) reader() *sql.Store {
 type replica struct {
 	t     *testing.T
 	place *place
-	bot   *Bot
+	bot   *bot.Bot
 	store *pgStore
-	wire  *wire
-	model *script
+	wire  *bottest.Wire
+	model *bottest.Script
 	links []*link
 	stop  func() // as a signal does; waits for the end
 	begin func() // the signal alone
@@ -215,9 +217,9 @@ type replica struct {
 }
 
 // run starts a bot on the database, which runs until the test ends. arrange may change it before.
-func (p *place) run(name sessions.ReplicaID, arrange func(*replica, *Config)) *replica {
+func (p *place) run(name sessions.ReplicaID, arrange func(*replica, *bot.Config)) *replica {
 	p.t.Helper()
-	r := &replica{t: p.t, place: p, wire: &wire{running: make(chan struct{})}, model: &script{}, dead: make(chan struct{})}
+	r := &replica{t: p.t, place: p, wire: &bottest.Wire{Running: make(chan struct{})}, model: &bottest.Script{}, dead: make(chan struct{})}
 	r.die = sync.OnceFunc(func() {
 		r.dying.Store(true)
 		r.store.silence()
@@ -227,21 +229,21 @@ func (p *place) run(name sessions.ReplicaID, arrange func(*replica, *Config)) *r
 		r.begin()
 		close(r.dead)
 	})
-	r.wire.send = func(context.Context, sessions.Outgoing) (chat.Sent, error) {
+	r.wire.Deliver = func(context.Context, sessions.Outgoing) (chat.Sent, error) {
 		if r.isDead() {
-			return chat.Sent{}, errAway
+			return chat.Sent{}, bottest.ErrAway
 		}
 		return chat.Sent{Via: "webhook", Part: 1}, nil
 	}
 	main, stepping := r.open(3), r.open(1)
 	r.store = &pgStore{Store: main, stepping: stepping, link: r.links[1], failed: map[string]error{}}
-	r.model.chat = chatOfTest
-	r.model.flush = func(context.Context, llm.Request) (llm.Response, error) {
-		return saveCall(fmt.Sprintf("Fact number %d.", p.facts.Add(1))), nil
+	r.model.Chat = chatOfTest
+	r.model.Flush = func(context.Context, llm.Request) (llm.Response, error) {
+		return bottest.SaveCall(fmt.Sprintf("Fact number %d.", p.facts.Add(1))), nil
 	}
-	cfg := Config{
-		Store: r.store, Memory: r.store, Transport: r.wire, Counter: counter, Replica: name,
-		Tools:   []chat.Tool{handTool{name: "fetch", reads: true, f: fetched}},
+	cfg := bot.Config{
+		Store: r.store, Memory: r.store, Transport: r.wire, Counter: bottest.Counter, Replica: name,
+		Tools:   []chat.Tool{bottest.HandTool{Name: "fetch", Reads: true, F: fetched}},
 		Values:  reload.Values{Model: r.model, Compaction: p.talk.settings, Admins: []sessions.UserID{"u-root"}},
 		Metrics: prometheus.NewRegistry(), InlineDeadline: patience,
 		Drain: 50 * time.Millisecond, Flush: 50 * time.Millisecond,
@@ -250,7 +252,7 @@ func (p *place) run(name sessions.ReplicaID, arrange func(*replica, *Config)) *r
 		arrange(r, &cfg)
 	}
 	r.mortal()
-	b, err := New(cfg)
+	b, err := bot.New(cfg)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -275,7 +277,7 @@ func (p *place) run(name sessions.ReplicaID, arrange func(*replica, *Config)) *r
 	})
 	p.t.Cleanup(r.stop)
 	select {
-	case <-r.wire.running:
+	case <-r.wire.Running:
 	case err := <-ended:
 		p.t.Fatalf("Run: %v", err)
 	}
@@ -314,35 +316,37 @@ func (r *replica) mortal() {
 			return f(ctx, q)
 		}
 	}
-	if r.model.summary == nil {
-		r.model.summary = func(context.Context, llm.Request) (llm.Response, error) { return text(goodSummary), nil }
+	if r.model.Summary == nil {
+		r.model.Summary = func(context.Context, llm.Request) (llm.Response, error) {
+			return bottest.Text(bottest.GoodSummary), nil
+		}
 	}
-	r.model.chat, r.model.flush, r.model.summary = alive(r.model.chat), alive(r.model.flush), alive(r.model.summary)
+	r.model.Chat, r.model.Flush, r.model.Summary = alive(r.model.Chat), alive(r.model.Flush), alive(r.model.Summary)
 }
 
 // errDead is a model's reply to a dead bot: it ends all retries.
-var errDead = &llm.CallError{Class: llm.Denied, Err: errAway}
+var errDead = &llm.CallError{Class: llm.Denied, Err: bottest.ErrAway}
 
 // chatOfTest fetches where it is asked to, and has little to say else.
 func chatOfTest(_ context.Context, r llm.Request) (llm.Response, error) {
 	last := r.Messages[len(r.Messages)-1]
 	if at := strings.Index(last.Content, "fetch "); last.Role == "user" && at >= 0 {
 		n := strings.Fields(last.Content[at:])[1]
-		return calls(sessions.ToolCall{ID: "c" + n, Name: "fetch", Arguments: `{"n":"` + n + `"}`}), nil
+		return bottest.Calls(sessions.ToolCall{ID: "c" + n, Name: "fetch", Arguments: `{"n":"` + n + `"}`}), nil
 	}
-	return text("noted"), nil
+	return bottest.Text("noted"), nil
 }
 
 // fetched is a large result, another one for every number.
 func fetched(_ context.Context, in chat.ToolInput) (string, error) {
-	return in.Arguments + " " + prose(len(in.Arguments), 2500), nil
+	return in.Arguments + " " + bottest.Prose(len(in.Arguments), 2500), nil
 }
 
 // post hands a message in, and fails the test where a living bot does not accept it. One may die while it waits: a turn takes a message
 // as soon as it is stored.
 func (r *replica) post(m sessions.Message) {
 	r.t.Helper()
-	if err := r.wire.accept(context.WithoutCancel(r.t.Context()), m); err != nil && !r.dying.Load() {
+	if err := r.wire.Accept(context.WithoutCancel(r.t.Context()), m); err != nil && !r.dying.Load() {
 		r.t.Fatalf("accept %s: %v", m.ID, err)
 	}
 }

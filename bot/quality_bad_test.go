@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode"
 
+	"ebb/bot/bottest"
 	"ebb/bot/llm"
 	"ebb/compaction/tokens"
 	"ebb/memory"
@@ -77,7 +78,7 @@ func TestQualityOfBadInput(t *testing.T) {
 	}
 	talk := func() { // as much as is compacted
 		for range 10 {
-			post(roomA, "Bob", fmt.Sprintf("talk %d ", n)+prose(n, 270), "")
+			post(roomA, "Bob", fmt.Sprintf("talk %d ", n)+bottest.Prose(n, 270), "")
 		}
 	}
 	talk()
@@ -91,7 +92,7 @@ func TestQualityOfBadInput(t *testing.T) {
 	if got := one[int](t, db, "SELECT count(*) FROM compaction_log WHERE outcome = 'committed'"); got == 0 {
 		t.Error("no compaction passed")
 	}
-	want(t, "flushes owed", one[string](t, db, "SELECT coalesce(string_agg(reason, ' '), '') FROM flush_debts"), "")
+	bottest.Want(t, "flushes owed", one[string](t, db, "SELECT coalesce(string_agg(reason, ' '), '') FROM flush_debts"), "")
 	s.unharmed()
 	for _, at := range []int{roomB, roomAlice, roomWang} {
 		s.blind(at)
@@ -122,7 +123,7 @@ func (s *stage) unharmed() {
 		switch {
 		case strings.Contains(m.Content, "needle-good"), strings.Contains(m.Content, "needle-long"):
 			good++
-			want(t, "scope of what Alice said herself", m.Scope+" "+m.ID, "group "+string(rooms[roomA].key()))
+			bottest.Want(t, "scope of what Alice said herself", m.Scope+" "+m.ID, "group "+string(rooms[roomA].key()))
 		case m.Scope != string(memory.ScopeSession) || m.ID != string(rooms[roomA].key()):
 			t.Errorf("stored beyond its session, in %s %s: %q", m.Scope, m.ID, short)
 		}

@@ -1,6 +1,8 @@
-package bot
+package bot_test
 
-import "ebb/memory"
+import (
+	"ebb/memory"
+)
 
 // The rooms of the talk, by their places.
 const (

@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"context"
@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"ebb/bot"
+	"ebb/bot/bottest"
 	"ebb/bot/chat"
 	"ebb/bot/llm"
 	"ebb/bot/view"
@@ -41,7 +43,7 @@ var rooms = [...]room{
 func (r room) key() sessions.Key { return sessions.NewKey("robot", r.id, "") }
 
 func (r room) message(id, who, words string) sessions.Message {
-	m := said(id, who, words)
+	m := bottest.Said(id, who, words)
 	m.ConversationID, m.ConversationType, m.ConversationTitle = r.id, r.kind, string(r.id)
 	return m
 }
@@ -78,25 +80,25 @@ func newStage(t *testing.T, extract func(context.Context, llm.Request) (llm.Resp
 			s.known[sources.said] = source{i, n}
 		}
 	}
-	settings := smallSettings
+	settings := bottest.SmallSettings
 	settings.Window.Threshold = 3000
 	s.place = &place{t: t, url: sqltest.URL(t), talk: dialogue{settings: settings}, facts: &atomic.Int64{}}
-	s.replica = s.run("quality", func(r *replica, c *Config) {
-		r.model.chat, r.model.flush = s.chat, s.extract
+	s.replica = s.run("quality", func(r *replica, c *bot.Config) {
+		r.model.Chat, r.model.Flush = s.chat, s.extract
 		if extract != nil {
-			r.model.flush = extract
+			r.model.Flush = extract
 		}
-		r.model.summary = func(context.Context, llm.Request) (llm.Response, error) { return text(vague), nil }
+		r.model.Summary = func(context.Context, llm.Request) (llm.Response, error) { return bottest.Text(vague), nil }
 		c.Keeper, c.TurnTimeout, c.CompactDeadline = r.store, patience, patience
 		c.Remember = view.Remember{Recall: view.RecallQuestions, RecallTokens: 800, PinnedTokens: 600, MaxPerScope: 500}
 		c.Tools = []chat.Tool{
-			handTool{name: "look", reads: true, f: func(_ context.Context, in chat.ToolInput) (string, error) {
+			bottest.HandTool{Name: "look", Reads: true, F: func(_ context.Context, in chat.ToolInput) (string, error) {
 				s.mu.Lock()
 				defer s.mu.Unlock()
 				s.as = in.Reader
 				return "looked", nil
 			}},
-			handTool{name: "fetch", reads: true, f: func(context.Context, chat.ToolInput) (string, error) {
+			bottest.HandTool{Name: "fetch", Reads: true, F: func(context.Context, chat.ToolInput) (string, error) {
 				return poison.fetched + "\n" + poison.forwarded, nil
 			}},
 		}
@@ -112,7 +114,7 @@ func (s *stage) chat(ctx context.Context, r llm.Request) (llm.Response, error) {
 		s.mu.Lock()
 		s.asked = r.Messages
 		s.mu.Unlock()
-		return calls(sessions.ToolCall{ID: "look", Name: "look", Arguments: "{}"}), nil
+		return bottest.Calls(sessions.ToolCall{ID: "look", Name: "look", Arguments: "{}"}), nil
 	}
 	return chatOfTest(ctx, r)
 }
@@ -126,7 +128,7 @@ type shown struct {
 // transcriptLines lists the lines of a flush's transcript. A line without a name continues the last speaker's.
 func transcriptLines(r llm.Request) []shown {
 	var lines []shown
-	for line := range strings.Lines(lastWords(r)) {
+	for line := range strings.Lines(bottest.LastWords(r)) {
 		var l shown
 		if strings.HasPrefix(line, `{"n":`) && json.Unmarshal([]byte(line), &l) == nil {
 			lines = append(lines, l)
@@ -141,7 +143,7 @@ var knownRE = regexp.MustCompile(`(?m)^- \[#(\d+)\] (.*)$`)
 // fact where that is shown to it.
 func (s *stage) extract(_ context.Context, r llm.Request) (llm.Response, error) {
 	numbers := map[string]int64{}
-	for _, m := range knownRE.FindAllStringSubmatch(lastWords(r), -1) {
+	for _, m := range knownRE.FindAllStringSubmatch(bottest.LastWords(r), -1) {
 		numbers[m[2]], _ = strconv.ParseInt(m[1], 10, 64)
 	}
 	facts, sources := []memory.Fact{}, []source{}
@@ -179,7 +181,7 @@ func saving(arguments any) llm.Response {
 	if err != nil {
 		panic(err)
 	}
-	return calls(sessions.ToolCall{ID: "f1", Name: draft.SaveTool, Arguments: string(args)})
+	return bottest.Calls(sessions.ToolCall{ID: "f1", Name: draft.SaveTool, Arguments: string(args)})
 }
 
 // line is a message of a person.

@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ebb/bot/bottest"
 	"ebb/memory"
 	"ebb/memory/show"
 )
@@ -26,7 +27,7 @@ const (
 func TestQualityOverTime(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, nil)
-	want(t, "facts planted", len(s.plants), 100)
+	bottest.Want(t, "facts planted", len(s.plants), 100)
 	s.hold(s.scripts())
 
 	var views [len(rooms)]string
@@ -59,8 +60,8 @@ func (s *stage) passed() {
 			t.Errorf("%d compactions passed over room %d, want %d", committed, at, leastPassed)
 		}
 	}
-	want(t, "flushes owed", one[int](t, db, "SELECT count(*) FROM flush_debts"), 0)
-	want(t, "facts that a flush had no room for", len(s.missed), 0)
+	bottest.Want(t, "flushes owed", one[int](t, db, "SELECT count(*) FROM flush_debts"), 0)
+	bottest.Want(t, "facts that a flush had no room for", len(s.missed), 0)
 	t.Logf("%d memories in force, %d superseded", one[int](t, db, "SELECT count(*) FROM memories WHERE superseded_by IS NULL"),
 		one[int](t, db, "SELECT count(*) FROM memories WHERE superseded_by IS NOT NULL"))
 }

@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ebb/bot/bottest"
 	"ebb/bot/llm"
 	"ebb/sessions"
 )
@@ -21,8 +22,8 @@ import (
 // time a model is asked about them.
 type fleet struct {
 	t      *testing.T
-	shelf  *shelf
-	worlds []*world
+	shelf  *bottest.Shelf
+	worlds []*bottest.World
 	dead   []*atomic.Bool
 	back   []time.Time // when a dead replica starts again
 	boots  int
@@ -32,7 +33,7 @@ type fleet struct {
 
 func newFleet(t *testing.T, replicas int, delay func(words string) time.Duration) *fleet {
 	t.Helper()
-	f := &fleet{t: t, shelf: newShelf(), delay: delay}
+	f := &fleet{t: t, shelf: bottest.NewShelf(), delay: delay}
 	for range replicas {
 		f.worlds, f.dead, f.back = append(f.worlds, nil), append(f.dead, nil), append(f.back, time.Time{})
 	}
@@ -55,8 +56,8 @@ func (f *fleet) revive() {
 		f.boots++
 		dead, started := &atomic.Bool{}, make(chan struct{})
 		f.dead[i], f.back[i] = dead, time.Time{}
-		f.worlds[i] = start(f.t, setup{name: sessions.ReplicaID(fmt.Sprint("r", f.boots)), shelf: f.shelf, model: &script{
-			chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
+		f.worlds[i] = bottest.Start(f.t, bottest.Setup{Name: sessions.ReplicaID(fmt.Sprint("r", f.boots)), Shelf: f.shelf, Model: &bottest.Script{
+			Chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
 				asked := wordsOf(r)
 				select {
 				case <-time.After(f.delay(asked)):
@@ -64,14 +65,14 @@ func (f *fleet) revive() {
 					return llm.Response{}, context.Cause(ctx)
 				}
 				if !strings.Contains(asked, "boom") {
-					return text("noted"), nil
+					return bottest.Text("noted"), nil
 				}
 				<-started
 				if dead.CompareAndSwap(false, true) {
 					f.deaths.Add(1)
-					f.worlds[i].kill()
+					f.worlds[i].Kill()
 				}
-				return hang(ctx, r)
+				return bottest.Hang(ctx, r)
 			},
 		}})
 		close(started)
@@ -82,7 +83,7 @@ func (f *fleet) revive() {
 func (f *fleet) killAll() {
 	for i, w := range f.worlds {
 		if f.dead[i].CompareAndSwap(false, true) {
-			w.kill()
+			w.Kill()
 		}
 	}
 }
@@ -90,7 +91,7 @@ func (f *fleet) killAll() {
 // post hands a message to a live replica. It reports false without one.
 func (f *fleet) post(m sessions.Message) bool {
 	for i, w := range f.worlds {
-		if !f.dead[i].Load() && w.wire.accept(f.t.Context(), m) == nil {
+		if !f.dead[i].Load() && w.Wire.Accept(f.t.Context(), m) == nil {
 			return true
 		}
 	}
@@ -111,7 +112,7 @@ func wordsOf(r llm.Request) string {
 func (f *fleet) states(conversations int) map[string]int {
 	n := map[string]int{}
 	for i := range conversations {
-		for _, e := range f.shelf.mem.Events(f.t.Context(), sessions.NewKey("robot", sessions.ConversationID(fmt.Sprint("c", i)), "")) {
+		for _, e := range f.shelf.Mem.Events(f.t.Context(), sessions.NewKey("robot", sessions.ConversationID(fmt.Sprint("c", i)), "")) {
 			if e.Role == sessions.RoleUser {
 				n[string(e.State)+" "+e.Content]++
 			}
@@ -134,7 +135,7 @@ func (f *fleet) run(at map[time.Duration][]sessions.Message, kills []time.Durati
 		if slices.Contains(kills, now) {
 			f.killAll()
 		}
-		after(step)
+		bottest.After(step)
 		f.revive()
 		n := f.states(conversations)
 		if len(at) == 0 && n["pending hello"]+n["pending boom"] == 0 {
@@ -168,7 +169,7 @@ func TestKillingMessagesAreNarrowedDown(t *testing.T) {
 					if count["boom"] < killers && rapid.IntRange(0, conversations-i).Draw(rt, "kills") <= killers {
 						words = "boom"
 					}
-					m := elsewhere(i, words)
+					m := bottest.Elsewhere(i, words)
 					m.ID = sessions.MessageID(fmt.Sprint("m", i, "-", count["hello"]+count["boom"]))
 					when := times.Draw(rt, "at")
 					at[when] = append(at[when], m)
@@ -206,9 +207,9 @@ func TestLoneKillerDiesThrice(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, 1, func(string) time.Duration { return 0 })
-		f.run(map[time.Duration][]sessions.Message{0: {elsewhere(0, "boom")}}, nil, 1)
-		want(t, "deaths", f.deaths.Load(), int32(maxBroken))
-		want(t, "dead letters", f.states(1)["dead boom"], 1)
+		f.run(map[time.Duration][]sessions.Message{0: {bottest.Elsewhere(0, "boom")}}, nil, 1)
+		bottest.Want(t, "deaths", f.deaths.Load(), int32(bottest.MaxBroken))
+		bottest.Want(t, "dead letters", f.states(1)["dead boom"], 1)
 	})
 }
 
@@ -229,7 +230,7 @@ func TestRecoveryTakesFewModelTimes(t *testing.T) {
 				f := newFleet(t, 2, func(string) time.Duration { return model })
 				at := map[time.Duration][]sessions.Message{}
 				for i := range conversations {
-					at[0] = append(at[0], elsewhere(i, "hello"))
+					at[0] = append(at[0], bottest.Elsewhere(i, "hello"))
 				}
 				began := time.Now()
 				f.run(at, c.kills, conversations)

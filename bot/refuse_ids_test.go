@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"errors"
@@ -7,7 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot"
 	"ebb/bot/access"
+	"ebb/bot/bottest"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -37,16 +39,16 @@ func TestDenialHoldsForEachID(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := start(t, setup{config: func(c *Config) {
+				w := bottest.Start(t, bottest.Setup{Config: func(c *bot.Config) {
 					c.Access = &access.Rules{Groups: []string{access.Everyone}, People: []string{access.Everyone}, External: true, Deny: []string{tt.deny}}
 				}})
 				for i, change := range append(tt.before, tt.last) {
-					m := said(fmt.Sprint("m", i), "eve", fmt.Sprint("hello ", i))
+					m := bottest.Said(fmt.Sprint("m", i), "eve", fmt.Sprint("hello ", i))
 					change(&m)
-					w.post(m)
-					after(time.Minute)
+					w.Post(m)
+					bottest.After(time.Minute)
 				}
-				want(t, "frames that were answered by a model", len(w.model.asked), tt.served)
+				bottest.Want(t, "frames that were answered by a model", len(w.Model.Asked), tt.served)
 			})
 		})
 	}
@@ -57,13 +59,13 @@ func TestDenialHoldsForEachID(t *testing.T) {
 func TestDenialOutlivesAnErasure(t *testing.T) {
 	t.Parallel()
 	p := emptyPlace(t)
-	a := p.run("a", func(r *replica, c *Config) {
+	a := p.run("a", func(r *replica, c *bot.Config) {
 		echo(r)
 		c.Access = &access.Rules{Groups: []string{access.Everyone}, People: []string{access.Everyone}, External: true, Deny: []string{"u-eve"}}
 	})
 	known := func() int { return one[int](t, p.db(), "SELECT count(*) FROM sender_ids WHERE staff_id = 'u-eve'") }
 	post := func(id string, only bool) {
-		m := said(id, "eve", "hello")
+		m := bottest.Said(id, "eve", "hello")
 		m.EncryptedID = "$:eve"
 		if only {
 			m.SenderID, m.StaffID = "$:eve", ""
@@ -74,11 +76,11 @@ func TestDenialOutlivesAnErasure(t *testing.T) {
 	if _, err := p.reader().ForgetPerson(t.Context(), memory.Forget{Person: "u-eve"}); err != nil {
 		t.Fatal(err)
 	}
-	want(t, "pairs of ids after the erasure", known(), 0)
+	bottest.Want(t, "pairs of ids after the erasure", known(), 0)
 	post("m2", false)
-	want(t, "pairs of ids after a frame with both", known(), 1)
+	bottest.Want(t, "pairs of ids after a frame with both", known(), 1)
 	post("m3", true)
-	want(t, "messages that were stored", one[int](t, p.db(), "SELECT count(*) FROM dingtalk_session_events WHERE sender_id IN ('u-eve', '$:eve')"), 0)
+	bottest.Want(t, "messages that were stored", one[int](t, p.db(), "SELECT count(*) FROM dingtalk_session_events WHERE sender_id IN ('u-eve', '$:eve')"), 0)
 }
 
 // The frames of a flood store the ids of a refused sender once in a while. Another pair of ids is stored at once, and so is one whose
@@ -86,15 +88,15 @@ func TestDenialOutlivesAnErasure(t *testing.T) {
 func TestFloodLearnsAPairOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{config: func(c *Config) {
+		w := bottest.Start(t, bottest.Setup{Config: func(c *bot.Config) {
 			c.Access = &access.Rules{Groups: []string{access.Everyone}, People: []string{"u-bob"}}
 		}})
 		n := 0
 		post := func(who string) error {
 			n++
-			m := said(fmt.Sprint("m", n), who, "hello")
+			m := bottest.Said(fmt.Sprint("m", n), who, "hello")
 			m.EncryptedID = sessions.UserID("$:" + who)
-			return w.wire.accept(t.Context(), m)
+			return w.Wire.Accept(t.Context(), m)
 		}
 		floods := func(who string, learnt int) {
 			t.Helper()
@@ -103,18 +105,18 @@ func TestFloodLearnsAPairOnce(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			want(t, "writes after a flood of "+who, w.store.called("learn"), learnt)
+			bottest.Want(t, "writes after a flood of "+who, w.Store.Called("learn"), learnt)
 		}
 		floods("eve", 1)
 		floods("mallory", 2)
-		after(learntFor + time.Second)
+		bottest.After(bot.LearntFor + time.Second)
 		floods("eve", 3)
-		w.store.fail(times(1, "learn", errors.New("cut")))
+		w.Store.Fail(bottest.Times(1, "learn", errors.New("cut")))
 		if err := post("trudy"); err == nil {
 			t.Error("a frame whose ids are not stored was acknowledged")
 		}
 		floods("trudy", 5)
-		want(t, "frames that were answered by a model", len(w.model.asked), 0)
+		bottest.Want(t, "frames that were answered by a model", len(w.Model.Asked), 0)
 	})
 }
 
@@ -122,23 +124,23 @@ func TestFloodLearnsAPairOnce(t *testing.T) {
 func TestAllowedPeopleAreKnownByBothIDs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{config: func(c *Config) {
+		w := bottest.Start(t, bottest.Setup{Config: func(c *bot.Config) {
 			c.Access = &access.Rules{Groups: []string{"c2"}, People: []string{"u-bob"}}
 		}})
 		post := func(id, who string, staff bool, group sessions.ConversationID) {
-			m := said(id, who, "hello "+id)
+			m := bottest.Said(id, who, "hello "+id)
 			m.EncryptedID, m.ConversationID = sessions.UserID("$:"+who), group
 			if !staff {
 				m.SenderID, m.StaffID = m.EncryptedID, ""
 			}
-			w.post(m)
-			after(time.Minute)
+			w.Post(m)
+			bottest.After(time.Minute)
 		}
 		post("m1", "bob", true, "c1") // refused for the group
 		post("m2", "bob", false, "c2")
-		want(t, "answers to the allowed person", len(w.model.asked), 1)
+		bottest.Want(t, "answers to the allowed person", len(w.Model.Asked), 1)
 		post("m3", "eve", true, "c2")
 		post("m4", "eve", false, "c2")
-		want(t, "answers after the other one wrote", len(w.model.asked), 1)
+		bottest.Want(t, "answers after the other one wrote", len(w.Model.Asked), 1)
 	})
 }

@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"context"
@@ -10,7 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot"
 	"ebb/bot/access"
+	"ebb/bot/bottest"
 	"ebb/bot/chat"
 	"ebb/sessions"
 )
@@ -23,43 +25,43 @@ func TestRefusal(t *testing.T) {
 		rules := &access.Rules{
 			Groups: []string{"c1"}, People: []string{access.Everyone}, Deny: []string{"u-mallory"}, Admins: []sessions.UserID{"u-root"},
 		}
-		config := func(c *Config) { c.Access = rules }
-		s := newShelf()
-		w := start(t, setup{shelf: s, config: config})
-		b := start(t, setup{shelf: s, name: "b", config: config})
-		elsewhere := said("m1", "alice", "机密 hello")
+		config := func(c *bot.Config) { c.Access = rules }
+		s := bottest.NewShelf()
+		w := bottest.Start(t, bottest.Setup{Shelf: s, Config: config})
+		b := bottest.Start(t, bottest.Setup{Shelf: s, Name: "b", Config: config})
+		elsewhere := bottest.Said("m1", "alice", "机密 hello")
 		elsewhere.ConversationID = "c2"
 		refused := func(wantText string, sends ...int) {
 			t.Helper()
-			after(time.Second)
-			for i, one := range []*world{w, b} {
-				want(t, fmt.Sprintf("replies of replica %d", i), len(one.wire.sends()), sends[i])
+			bottest.After(time.Second)
+			for i, one := range []*bottest.World{w, b} {
+				bottest.Want(t, fmt.Sprintf("replies of replica %d", i), len(one.Wire.Sends()), sends[i])
 			}
-			if all := w.wire.sends(); !strings.Contains(all[len(all)-1].Reply.Text, wantText) {
+			if all := w.Wire.Sends(); !strings.Contains(all[len(all)-1].Reply.Text, wantText) {
 				t.Errorf("the refusal is %q, want %q", all[len(all)-1].Reply.Text, wantText)
 			}
 		}
-		w.post(elsewhere)
+		w.Post(elsewhere)
 		refused("群 ID 发给管理员：`c2`", 1, 0)
-		w.post(elsewhere)
+		w.Post(elsewhere)
 		elsewhere.ID, elsewhere.SenderID, elsewhere.StaffID = "m2", "u-bob", "u-bob"
-		b.post(elsewhere)
+		b.Post(elsewhere)
 		refused("`c2`", 1, 0)
 
-		w.post(said("m3", "mallory", "secret words"))
+		w.Post(bottest.Said("m3", "mallory", "secret words"))
 		refused("your id to an administrator: `u-mallory`", 2, 0)
-		b.post(said("m4", "mallory", "secret words"))
+		b.Post(bottest.Said("m4", "mallory", "secret words"))
 		refused("`u-mallory`", 2, 0)
-		after(time.Hour)
-		w.post(said("m5", "mallory", "secret words"))
+		bottest.After(time.Hour)
+		w.Post(bottest.Said("m5", "mallory", "secret words"))
 		refused("`u-mallory`", 3, 0)
 
-		want(t, "model calls", len(w.model.asked)+len(b.model.asked), 0)
-		want(t, "events kept", len(s.mem.Events(t.Context(), group)), 0)
+		bottest.Want(t, "model calls", len(w.Model.Asked)+len(b.Model.Asked), 0)
+		bottest.Want(t, "events kept", len(s.Mem.Events(t.Context(), bottest.Group)), 0)
 		elsewhere.ID, elsewhere.SenderID, elsewhere.StaffID = "m6", "u-root", "u-root"
-		w.post(elsewhere)
-		after(time.Second)
-		want(t, "model calls for an administrator", len(w.model.asked), 1)
+		w.Post(elsewhere)
+		bottest.After(time.Second)
+		bottest.Want(t, "model calls for an administrator", len(w.Model.Asked), 1)
 	})
 }
 
@@ -68,29 +70,29 @@ func TestRefusalsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var recovered atomic.Bool
-		wire := &wire{send: func(context.Context, sessions.Outgoing) (chat.Sent, error) {
+		wire := &bottest.Wire{Deliver: func(context.Context, sessions.Outgoing) (chat.Sent, error) {
 			if !recovered.Load() {
 				return chat.Sent{}, &chat.SendError{Err: errors.New("down")}
 			}
 			return chat.Sent{Via: "webhook", Part: 1}, nil
 		}}
-		w := start(t, setup{wire: wire, config: func(c *Config) { c.Access = &access.Rules{Groups: []string{access.Everyone}} }})
+		w := bottest.Start(t, bottest.Setup{Wire: wire, Config: func(c *bot.Config) { c.Access = &access.Rules{Groups: []string{access.Everyone}} }})
 		stranger := func(id string, i int) {
-			m := said(id, fmt.Sprintf("p%d", i), "hi")
+			m := bottest.Said(id, fmt.Sprintf("p%d", i), "hi")
 			m.ConversationID = sessions.ConversationID(fmt.Sprintf("c%d", i))
-			w.post(m)
+			w.Post(m)
 		}
-		for i := range 3 * maxRefusing {
+		for i := range 3 * bot.MaxRefusing {
 			stranger(fmt.Sprintf("m%d", i), i)
 		}
 		synctest.Wait()
-		want(t, "tries at once", len(wire.sends()), maxRefusing)
+		bottest.Want(t, "tries at once", len(wire.Sends()), bot.MaxRefusing)
 		recovered.Store(true)
-		after(time.Minute)
-		want(t, "tries with the second ones", len(wire.sends()), 2*maxRefusing)
-		stranger("again", 3*maxRefusing-1)
-		after(time.Second)
-		want(t, "tries with another person", len(wire.sends()), 2*maxRefusing+1)
+		bottest.After(time.Minute)
+		bottest.Want(t, "tries with the second ones", len(wire.Sends()), 2*bot.MaxRefusing)
+		stranger("again", 3*bot.MaxRefusing-1)
+		bottest.After(time.Second)
+		bottest.Want(t, "tries with another person", len(wire.Sends()), 2*bot.MaxRefusing+1)
 	})
 }
 
@@ -99,23 +101,23 @@ func TestRefusalsAreBounded(t *testing.T) {
 func TestRefusalsHaveABudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf()
+		s := bottest.NewShelf()
 		rules := &access.Rules{Groups: []string{access.Everyone}, People: []string{"u-alice"}}
-		config := func(c *Config) { c.Access = rules }
-		w := start(t, setup{shelf: s, config: config})
-		b := start(t, setup{shelf: s, name: "b", config: config})
+		config := func(c *bot.Config) { c.Access = rules }
+		w := bottest.Start(t, bottest.Setup{Shelf: s, Config: config})
+		b := bottest.Start(t, bottest.Setup{Shelf: s, Name: "b", Config: config})
 		flood := func(id string) {
 			for i := range 40 {
-				[]*world{w, b}[i%2].post(said(fmt.Sprint(id, i), fmt.Sprint("p", i), "hi"))
-				after(time.Second)
+				[]*bottest.World{w, b}[i%2].Post(bottest.Said(fmt.Sprint(id, i), fmt.Sprint("p", i), "hi"))
+				bottest.After(time.Second)
 			}
 		}
 		flood("m")
-		want(t, "refusals of a minute", len(w.wire.sends())+len(b.wire.sends()), sessions.NoticesPerMinute)
-		w.say("asked", "alice", "hello")
-		want(t, "replies with an answer", len(w.wire.sends())+len(b.wire.sends()), sessions.NoticesPerMinute+1)
-		after(time.Minute)
+		bottest.Want(t, "refusals of a minute", len(w.Wire.Sends())+len(b.Wire.Sends()), sessions.NoticesPerMinute)
+		w.Say("asked", "alice", "hello")
+		bottest.Want(t, "replies with an answer", len(w.Wire.Sends())+len(b.Wire.Sends()), sessions.NoticesPerMinute+1)
+		bottest.After(time.Minute)
 		flood("n")
-		want(t, "replies after another minute", len(w.wire.sends())+len(b.wire.sends()), 2*sessions.NoticesPerMinute+1)
+		bottest.Want(t, "replies after another minute", len(w.Wire.Sends())+len(b.Wire.Sends()), 2*sessions.NoticesPerMinute+1)
 	})
 }

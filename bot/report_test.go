@@ -1,10 +1,9 @@
-package bot
+package bot_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot"
+	"ebb/bot/bottest"
 	"ebb/bot/chat"
 	"ebb/bot/llm"
 	"ebb/sessions"
@@ -81,9 +82,9 @@ func figures(line map[string]any) string {
 	return strings.Join(out, " ")
 }
 
-func (w *world) report() string {
-	w.t.Helper()
-	lines := w.log.lines(w.t, "Restart report")
+func report(w *bottest.World) string {
+	w.T.Helper()
+	lines := w.Log.Lines(w.T, "Restart report")
 	if len(lines) == 0 {
 		return "none"
 	}
@@ -95,31 +96,31 @@ func (w *world) report() string {
 func TestReportOfAStop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		kept, g := &book{}, newGate()
-		w := start(t, setup{
-			config: func(c *Config) { c.Reporter = kept },
-			model: &script{chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
-				if strings.Contains(lastWords(r), "slow") {
-					return text("done"), g.pass(ctx)
+		kept, g := &book{}, bottest.NewGate()
+		w := bottest.Start(t, bottest.Setup{
+			Config: func(c *bot.Config) { c.Reporter = kept },
+			Model: &bottest.Script{Chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
+				if strings.Contains(bottest.LastWords(r), "slow") {
+					return bottest.Text("done"), g.Pass(ctx)
 				}
-				return text("ok"), nil
+				return bottest.Text("ok"), nil
 			}},
 		})
-		kept.resign = func() int { return w.store.called("resign") }
-		w.say("m1", "alice", "hello")
-		w.post(said("m1", "alice", "hello")) // again
-		w.post(in("c2", said("m2", "bob", "slow")))
-		<-g.in
-		after(6 * time.Second)
+		kept.resign = func() int { return w.Store.Called("resign") }
+		w.Say("m1", "alice", "hello")
+		w.Post(bottest.Said("m1", "alice", "hello")) // again
+		w.Post(in("c2", bottest.Said("m2", "bob", "slow")))
+		<-g.In
+		bottest.After(6 * time.Second)
 		if last := kept.entries()[len(kept.entries())-1]; last.ending != sessions.Running || last.figures.Answered != 1 || last.figures.Redelivered != 1 {
 			t.Errorf("while it runs the book has %+v", last)
 		}
-		w.begin()
+		w.Begin()
 		synctest.Wait()
-		g.out <- struct{}{}
-		w.stop()
-		want(t, "report", w.report(), "2 1 2 0 0 1 0 0")
-		all, err := w.gather()
+		g.Out <- struct{}{}
+		w.Stop()
+		bottest.Want(t, "report", report(w), "2 1 2 0 0 1 0 0")
+		all, err := w.Gather()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,10 +132,10 @@ func TestReportOfAStop(t *testing.T) {
 				}
 			}
 		}
-		want(t, "metrics", fmt.Sprint(shown), "map[answered:2 debt:0 doubled:0 drained:1 flushed:2 lost:0 redelivered:1 resumed:0]")
+		bottest.Want(t, "metrics", fmt.Sprint(shown), "map[answered:2 debt:0 doubled:0 drained:1 flushed:2 lost:0 redelivered:1 resumed:0]")
 		entries := kept.entries()
 		last := entries[len(entries)-1]
-		want(t, "the book's last word", fmt.Sprint(last), "{a clean {2 1 2 0 0 1 0 0} false}")
+		bottest.Want(t, "the book's last word", fmt.Sprint(last), "{a clean {2 1 2 0 0 1 0 0} false}")
 	})
 }
 
@@ -143,45 +144,24 @@ func TestReportOfOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		kept := &book{ended: []sessions.Restart{{Replica: "dead", Ending: sessions.Killed, Figures: sessions.RestartFigures{Answered: 7, Lost: 2}}}}
-		w := start(t, setup{config: func(c *Config) { c.Reporter = kept }})
-		after(12 * time.Second)
-		lines := w.log.lines(t, "Restart report")
+		w := bottest.Start(t, bottest.Setup{Config: func(c *bot.Config) { c.Reporter = kept }})
+		bottest.After(12 * time.Second)
+		lines := w.Log.Lines(t, "Restart report")
 		if len(lines) != 1 {
 			t.Fatalf("%d reports, want one", len(lines))
 		}
-		want(t, "report", fmt.Sprintln(lines[0]["of"], lines[0]["ending"], lines[0]["level"], lines[0]["answered"]), "dead killed warn 7\n")
-		want(t, "counted as killed", series(t, w, "ebb_restarts_total", "killed"), 1)
-		want(t, "counted as clean", series(t, w, "ebb_restarts_total", "clean"), 0)
-		want(t, "counted as lost", series(t, w, "ebb_restarts_lost_total"), 2)
+		bottest.Want(t, "report", fmt.Sprintln(lines[0]["of"], lines[0]["ending"], lines[0]["level"], lines[0]["answered"]), "dead killed warn 7\n")
+		bottest.Want(t, "counted as killed", bottest.Series(t, w, "ebb_restarts_total", "killed"), 1)
+		bottest.Want(t, "counted as clean", bottest.Series(t, w, "ebb_restarts_total", "clean"), 0)
+		bottest.Want(t, "counted as lost", bottest.Series(t, w, "ebb_restarts_lost_total"), 2)
 	})
-}
-
-// series is what a counter with these values of its labels, in the order of their names, stands at; -1 where there is none.
-func series(t *testing.T, w *world, name string, labels ...string) float64 {
-	t.Helper()
-	all, err := w.gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range all {
-		for _, m := range f.GetMetric() {
-			var values []string
-			for _, l := range m.GetLabel() {
-				values = append(values, l.GetValue())
-			}
-			if f.GetName() == name && slices.Equal(values, labels) {
-				return m.GetCounter().GetValue()
-			}
-		}
-	}
-	return -1
 }
 
 // Metrics of alerts stand at 0 before the first event: a series that begins with its first event shows no increase.
 func TestMetricsBeginAtNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{})
+		w := bottest.Start(t, bottest.Setup{})
 		for name, words := range map[string]string{
 			"ebb_messages_accepted_total": "new duplicate error",
 			"ebb_restarts_total":          "clean killed",
@@ -189,15 +169,15 @@ func TestMetricsBeginAtNothing(t *testing.T) {
 			"ebb_daily_digests_total":     "written nothing failed",
 		} {
 			for word := range strings.FieldsSeq(words) {
-				want(t, name+" "+word, series(t, w, name, word), 0)
+				bottest.Want(t, name+" "+word, bottest.Series(t, w, name, word), 0)
 			}
 		}
 		for _, via := range []string{"none", "webhook", "openapi"} {
 			for _, outcome := range []string{"sent", "retried", "given_up"} {
-				want(t, "replies "+via+" "+outcome, series(t, w, "ebb_replies_total", outcome, via), 0)
+				bottest.Want(t, "replies "+via+" "+outcome, bottest.Series(t, w, "ebb_replies_total", outcome, via), 0)
 			}
 		}
-		want(t, "lost", series(t, w, "ebb_restarts_lost_total"), 0)
+		bottest.Want(t, "lost", bottest.Series(t, w, "ebb_restarts_lost_total"), 0)
 	})
 }
 
@@ -208,18 +188,18 @@ func TestReportOfLoss(t *testing.T) {
 		kept := &book{}
 		var asked []sessions.Stored
 		kept.gone = func(s []sessions.Stored) int64 { asked = s; return 1 }
-		w := start(t, setup{config: func(c *Config) { c.Reporter = kept }})
-		w.say("m1", "alice", "hello")
-		after(3 * time.Second)
-		w.say("m2", "alice", "and more")
-		w.stop()
-		if len(asked) != 2 || asked[0].Key != group || asked[0].EventID == asked[1].EventID || asked[0].Age-asked[1].Age != 3*time.Second {
+		w := bottest.Start(t, bottest.Setup{Config: func(c *bot.Config) { c.Reporter = kept }})
+		w.Say("m1", "alice", "hello")
+		bottest.After(3 * time.Second)
+		w.Say("m2", "alice", "and more")
+		w.Stop()
+		if len(asked) != 2 || asked[0].Key != bottest.Group || asked[0].EventID == asked[1].EventID || asked[0].Age-asked[1].Age != 3*time.Second {
 			t.Errorf("looked for %+v, want both messages with their ages", asked)
 		}
-		want(t, "report", w.report(), "2 0 1 0 0 0 0 1")
-		want(t, "errors", len(w.log.lines(t, "Messages that were acknowledged are not in the log")), 1)
+		bottest.Want(t, "report", report(w), "2 0 1 0 0 0 0 1")
+		bottest.Want(t, "errors", len(w.Log.Lines(t, "Messages that were acknowledged are not in the log")), 1)
 		all := kept.entries()
-		want(t, "in the book", all[len(all)-1].figures.Lost, 1)
+		bottest.Want(t, "in the book", all[len(all)-1].figures.Lost, 1)
 	})
 }
 
@@ -227,22 +207,22 @@ func TestReportOfLoss(t *testing.T) {
 func TestReportWithoutBook(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		kept := &book{away: errAway}
-		w := start(t, setup{config: func(c *Config) { c.Reporter = kept }})
-		w.say("m1", "alice", "hello")
-		after(6 * time.Second)
+		kept := &book{away: bottest.ErrAway}
+		w := bottest.Start(t, bottest.Setup{Config: func(c *bot.Config) { c.Reporter = kept }})
+		w.Say("m1", "alice", "hello")
+		bottest.After(6 * time.Second)
 		kept.mu.Lock()
 		kept.away = nil
 		kept.mu.Unlock()
-		after(10 * time.Second)
+		bottest.After(10 * time.Second)
 		if n := len(kept.entries()); n == 0 {
 			t.Error("the account was not taken up when the book was back")
 		}
 		kept.mu.Lock()
-		kept.away = errAway
+		kept.away = bottest.ErrAway
 		kept.mu.Unlock()
-		w.stop()
-		want(t, "report", w.report(), "1 0 1 0 0 0 0 0")
+		w.Stop()
+		bottest.Want(t, "report", report(w), "1 0 1 0 0 0 0 0")
 	})
 }
 
@@ -251,34 +231,34 @@ func TestReportWithoutBook(t *testing.T) {
 func TestResumed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := start(t, setup{
-			name: "a",
-			wire: sender(func(context.Context, int, sessions.Outgoing) (chat.Sent, error) {
+		a := bottest.Start(t, bottest.Setup{
+			Name: "a",
+			Wire: bottest.Sender(func(context.Context, int, sessions.Outgoing) (chat.Sent, error) {
 				return chat.Sent{}, &chat.SendError{After: 20 * time.Second, Err: errors.New("130101")}
 			}),
-			model: &script{chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
-				if strings.Contains(lastWords(r), "hang") {
-					return hang(ctx, r)
+			Model: &bottest.Script{Chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
+				if strings.Contains(bottest.LastWords(r), "hang") {
+					return bottest.Hang(ctx, r)
 				}
-				return text("ok"), nil
+				return bottest.Text("ok"), nil
 			}},
 		})
-		a.post(in("c2", said("m1", "alice", "hello"))) // its reply waits
-		a.say("m2", "bob", "hang")
-		a.kill()
+		a.Post(in("c2", bottest.Said("m1", "alice", "hello"))) // its reply waits
+		a.Say("m2", "bob", "hang")
+		a.Kill()
 		var broke atomic.Bool
-		b := start(t, setup{name: "b", shelf: a.store.shelf, model: &script{chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
-			if strings.Contains(lastWords(r), "poison") && !broke.Swap(true) {
+		b := bottest.Start(t, bottest.Setup{Name: "b", Shelf: a.Store.Shelf, Model: &bottest.Script{Chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
+			if strings.Contains(bottest.LastWords(r), "poison") && !broke.Swap(true) {
 				panic("poisoned")
 			}
-			return text("from b"), nil
+			return bottest.Text("from b"), nil
 		}}})
-		b.post(in("c3", said("m3", "carol", "poison")))
-		after(2 * time.Minute)
-		want(t, "replies of b", len(b.wire.sends()), 3)
-		b.stop()
-		if got := strings.Fields(b.report())[4]; got != "2" {
-			t.Errorf("resumed %s, want the message and the reply: %s", got, b.report())
+		b.Post(in("c3", bottest.Said("m3", "carol", "poison")))
+		bottest.After(2 * time.Minute)
+		bottest.Want(t, "replies of b", len(b.Wire.Sends()), 3)
+		b.Stop()
+		if got := strings.Fields(report(b))[4]; got != "2" {
+			t.Errorf("resumed %s, want the message and the reply: %s", got, report(b))
 		}
 	})
 }
@@ -303,30 +283,30 @@ func TestDoubled(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var tries int
-				wire := func() *wire {
-					return &wire{send: func(ctx context.Context, _ sessions.Outgoing) (chat.Sent, error) {
+				wire := func() *bottest.Wire {
+					return &bottest.Wire{Deliver: func(ctx context.Context, _ sessions.Outgoing) (chat.Sent, error) {
 						tries++
 						switch {
 						case tries == 1 && c.first == nil:
 							<-ctx.Done()
-							return chat.Sent{}, errAway
+							return chat.Sent{}, bottest.ErrAway
 						case tries == 1:
 							return chat.Sent{}, c.first
 						case tries == 2 && c.second != nil:
 							return chat.Sent{}, c.second
 						}
-						return arrived, nil
+						return bottest.Arrived, nil
 					}}
 				}
-				w := start(t, setup{name: "a", wire: wire()})
-				w.say("m1", "alice", "hello")
+				w := bottest.Start(t, bottest.Setup{Name: "a", Wire: wire()})
+				w.Say("m1", "alice", "hello")
 				if c.first == nil {
-					w.store.fail(func(string) error { return errAway })
-					w = start(t, setup{name: "b", shelf: w.store.shelf, wire: wire()})
+					w.Store.Fail(func(string) error { return bottest.ErrAway })
+					w = bottest.Start(t, bottest.Setup{Name: "b", Shelf: w.Store.Shelf, Wire: wire()})
 				}
-				after(3 * time.Minute)
-				w.stop()
-				if got := strings.Fields(w.report())[6]; got != c.want {
+				bottest.After(3 * time.Minute)
+				w.Stop()
+				if got := strings.Fields(report(w))[6]; got != c.want {
 					t.Errorf("doubled %s, want %s after %d tries", got, c.want, tries)
 				}
 			})
@@ -338,23 +318,23 @@ func TestDoubled(t *testing.T) {
 func TestMaybeOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := start(t, setup{name: "a", wire: sender(func(_ context.Context, try int, _ sessions.Outgoing) (chat.Sent, error) {
+		a := bottest.Start(t, bottest.Setup{Name: "a", Wire: bottest.Sender(func(_ context.Context, try int, _ sessions.Outgoing) (chat.Sent, error) {
 			if try == 1 {
 				return chat.Sent{}, &chat.SendError{Maybe: true, After: 20 * time.Second, Err: errors.New("timeout")}
 			}
 			return chat.Sent{}, &chat.SendError{After: 20 * time.Second, Err: errors.New("130101")}
 		})})
-		a.say("m1", "alice", "first")
-		a.say("m2", "bob", "second")
-		a.stop()
-		b := start(t, setup{name: "b", shelf: a.store.shelf})
-		after(time.Minute)
-		sent := b.wire.sends()
-		if len(sent) != 2 || sent[0].Reply.Nonce != a.wire.sends()[0].Reply.Nonce {
+		a.Say("m1", "alice", "first")
+		a.Say("m2", "bob", "second")
+		a.Stop()
+		b := bottest.Start(t, bottest.Setup{Name: "b", Shelf: a.Store.Shelf})
+		bottest.After(time.Minute)
+		sent := b.Wire.Sends()
+		if len(sent) != 2 || sent[0].Reply.Nonce != a.Wire.Sends()[0].Reply.Nonce {
 			t.Fatalf("b sent %d messages, want the first again under its key, and the second", len(sent))
 		}
-		b.stop()
-		want(t, "report of b", b.report(), "0 0 0 0 2 0 1 0")
+		b.Stop()
+		bottest.Want(t, "report of b", report(b), "0 0 0 0 2 0 1 0")
 	})
 }
 
@@ -364,41 +344,41 @@ func TestStopLeavesDebt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const rooms = 40
-		slow := &script{flush: func(ctx context.Context, _ llm.Request) (llm.Response, error) {
+		slow := &bottest.Script{Flush: func(ctx context.Context, _ llm.Request) (llm.Response, error) {
 			select {
 			case <-time.After(time.Second):
-				return saveCall("a fact"), nil
+				return bottest.SaveCall("a fact"), nil
 			case <-ctx.Done():
 				return llm.Response{}, context.Cause(ctx)
 			}
 		}}
-		a := start(t, setup{name: "a", model: slow, config: func(c *Config) { c.Flush = 1500 * time.Millisecond }})
+		a := bottest.Start(t, bottest.Setup{Name: "a", Model: slow, Config: func(c *bot.Config) { c.Flush = 1500 * time.Millisecond }})
 		room := func(i int) sessions.Key {
 			return sessions.NewKey("robot", sessions.ConversationID(fmt.Sprint("room", i)), "")
 		}
 		for i := range rooms {
-			a.post(in(fmt.Sprint("room", i), said("m", "alice", "let us say something")))
+			a.Post(in(fmt.Sprint("room", i), bottest.Said("m", "alice", "let us say something")))
 			synctest.Wait()
 		}
 		began := time.Now()
-		a.stop()
+		a.Stop()
 		if took := time.Since(began); took > 4*time.Second {
 			t.Errorf("the stop took %s", took)
 		}
-		want(t, "report", a.report(), "40 0 16 24 0 0 0 0")
+		bottest.Want(t, "report", report(a), "40 0 16 24 0 0 0 0")
 		owed := 0
 		for i := range rooms {
-			if f := a.store.flushes(room(i)); f.owed > 0 {
+			if f := a.Store.Flushes(room(i)); f.Owed > 0 {
 				owed++
-				want(t, "failures", f.failures, 0)
+				bottest.Want(t, "failures", f.Failures, 0)
 			}
 		}
-		want(t, "sessions that owe", owed, 24)
-		b := start(t, setup{name: "b", shelf: a.store.shelf, model: slow})
-		after(time.Minute)
+		bottest.Want(t, "sessions that owe", owed, 24)
+		b := bottest.Start(t, bottest.Setup{Name: "b", Shelf: a.Store.Shelf, Model: slow})
+		bottest.After(time.Minute)
 		for i := range rooms {
-			if f := b.store.flushes(room(i)); f.owed != 0 || fmt.Sprint(f.ranges) != "[[0 2]]" {
-				t.Errorf("room %d: owed up to %d, flushed %v", i, f.owed, f.ranges)
+			if f := b.Store.Flushes(room(i)); f.Owed != 0 || fmt.Sprint(f.Ranges) != "[[0 2]]" {
+				t.Errorf("room %d: owed up to %d, flushed %v", i, f.Owed, f.Ranges)
 			}
 		}
 	})

@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot"
+	"ebb/bot/bottest"
 	"ebb/compaction"
 	"ebb/sessions"
 )
@@ -16,28 +18,28 @@ import (
 func TestLeasesOfSessionsAtRestAreGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{})
+		w := bottest.Start(t, bottest.Setup{})
 		const groups = 50
 		post := func(round string, n int) {
 			for i := range n {
-				m := said(fmt.Sprintf("%s-%d", round, i), "alice", "hello "+round)
+				m := bottest.Said(fmt.Sprintf("%s-%d", round, i), "alice", "hello "+round)
 				m.ConversationID = sessions.ConversationID(fmt.Sprint("c", i))
-				w.post(m)
+				w.Post(m)
 			}
 			synctest.Wait()
-			after(time.Second)
+			bottest.After(time.Second)
 		}
 		post("first", groups)
-		want(t, "replies", len(w.wire.sends()), groups)
-		after(releaseAfter - time.Minute)
-		want(t, "leases of active sessions", w.bot.shared.Leases.Count(), groups)
-		after(idleAfter)
+		bottest.Want(t, "replies", len(w.Wire.Sends()), groups)
+		bottest.After(bottest.ReleaseAfter - time.Minute)
+		bottest.Want(t, "leases of active sessions", w.Bot.Leases().Count(), groups)
+		bottest.After(bottest.IdleAfter)
 		post("second", 5)
-		after(3 * time.Minute)
-		want(t, "leases when all but five sessions rest", w.bot.shared.Leases.Count(), 5)
+		bottest.After(3 * time.Minute)
+		bottest.Want(t, "leases when all but five sessions rest", w.Bot.Leases().Count(), 5)
 		post("third", groups)
-		want(t, "replies in all", len(w.wire.sends()), 2*groups+5)
-		want(t, "leases when all sessions are active again", w.bot.shared.Leases.Count(), groups)
+		bottest.Want(t, "replies in all", len(w.Wire.Sends()), 2*groups+5)
+		bottest.Want(t, "leases when all sessions are active again", w.Bot.Leases().Count(), groups)
 	})
 }
 
@@ -57,23 +59,23 @@ func TestBacklogWithNothingDueRests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := start(t, setup{config: func(cfg *Config) {
+				w := bottest.Start(t, bottest.Setup{Config: func(cfg *bot.Config) {
 					cfg.Compaction.Policy = compaction.Policy{
 						Name: "own", Mode: compaction.SummaryOnly, Window: c.window, Cooldown: c.cooldown, TailTurns: c.kept,
 						Rolling: true, Profile: compaction.ProfileChat,
 					}
 				}})
-				threshold := w.bot.cfg.Compaction.Window.Trigger()
-				for i := 0; i == 0 || w.state(group).TotalTokens < threshold; i++ {
-					w.say(fmt.Sprint("m", i), "alice", strings.Repeat("release notes of the gateway ", 20))
+				threshold := w.Values.Compaction.Window.Trigger()
+				for i := 0; i == 0 || w.State(bottest.Group).TotalTokens < threshold; i++ {
+					w.Say(fmt.Sprint("m", i), "alice", strings.Repeat("release notes of the gateway ", 20))
 				}
-				after(idleAfter + 2*releaseAfter)
-				want(t, "leases of idle sessions", w.bot.shared.Leases.Count(), 0)
-				want(t, "compactions before the cooldown ends", w.state(group).CompactionCount, 0)
-				after(c.cooldown + time.Minute)
-				want(t, "compactions", w.state(group).CompactionCount, c.compacts)
-				after(3*releaseAfter + idleAfter)
-				want(t, "leases in the end", w.bot.shared.Leases.Count(), 0)
+				bottest.After(bottest.IdleAfter + 2*bottest.ReleaseAfter)
+				bottest.Want(t, "leases of idle sessions", w.Bot.Leases().Count(), 0)
+				bottest.Want(t, "compactions before the cooldown ends", w.State(bottest.Group).CompactionCount, 0)
+				bottest.After(c.cooldown + time.Minute)
+				bottest.Want(t, "compactions", w.State(bottest.Group).CompactionCount, c.compacts)
+				bottest.After(3*bottest.ReleaseAfter + bottest.IdleAfter)
+				bottest.Want(t, "leases in the end", w.Bot.Leases().Count(), 0)
 			})
 		})
 	}

@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"strings"
@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot"
+	"ebb/bot/bottest"
 	"ebb/sessions"
 )
 
@@ -14,27 +16,27 @@ import (
 func TestScopeChangesWhileATurnRuns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{model: &script{chat: halfway("slow", "It began when")}, config: func(c *Config) {
-			rooted(c)
+		w := bottest.Start(t, bottest.Setup{Model: &bottest.Script{Chat: bottest.Halfway("slow", "It began when")}, Config: func(c *bot.Config) {
+			bottest.WithRoot(c)
 			c.Scope = sessions.ScopeMember
 		}})
-		w.say("m1", "alice", "tell a slow story")
-		after(time.Second)
-		w.say("m2", "root", "/scope group")
-		after(time.Second)
-		if got := w.last().Reply.Text; !strings.Contains(got, "This group shares one context.") {
+		w.Say("m1", "alice", "tell a slow story")
+		bottest.After(time.Second)
+		w.Say("m2", "root", "/scope group")
+		bottest.After(time.Second)
+		if got := w.Last().Reply.Text; !strings.Contains(got, "This group shares one context.") {
 			t.Fatalf("the command was answered %q", got)
 		}
-		w.say("m3", "alice", "second question")
-		w.say("m4", "bob", "hello")
-		after(time.Second)
-		w.say("m5", "alice", "/stop")
-		after(time.Second)
-		w.say("m6", "alice", "third question")
-		after(time.Second)
-		w.say("m1", "alice", "tell a slow story")
-		w.say("m3", "alice", "second question")
-		after(time.Second)
+		w.Say("m3", "alice", "second question")
+		w.Say("m4", "bob", "hello")
+		bottest.After(time.Second)
+		w.Say("m5", "alice", "/stop")
+		bottest.After(time.Second)
+		w.Say("m6", "alice", "third question")
+		bottest.After(time.Second)
+		w.Say("m1", "alice", "tell a slow story")
+		w.Say("m3", "alice", "second question")
+		bottest.After(time.Second)
 
 		member, root := sessions.NewKey("robot", "c1", "u-alice"), sessions.NewKey("robot", "c1", "u-root")
 		wanted := []struct {
@@ -42,12 +44,12 @@ func TestScopeChangesWhileATurnRuns(t *testing.T) {
 			text string
 		}{
 			{root, "This group shares one context."},
-			{group, "hello"},
+			{bottest.Group, "hello"},
 			{member, "It began when\n\n⏹️ Stopped the answer"},
 			{member, "second question"},
-			{group, "third question"},
+			{bottest.Group, "third question"},
 		}
-		sent := w.wire.sends()
+		sent := w.Wire.Sends()
 		if len(sent) != len(wanted) {
 			t.Fatalf("%d replies, want %d", len(sent), len(wanted))
 		}
@@ -56,6 +58,6 @@ func TestScopeChangesWhileATurnRuns(t *testing.T) {
 				t.Errorf("reply %d of session %s is %q, want one of %s with %q", i+1, sent[i].Key, sent[i].Reply.Text, one.key, one.text)
 			}
 		}
-		want(t, "redelivered", w.bot.restarts.redelivered.Load(), int64(2))
+		bottest.Want(t, "redelivered", w.Figure("redelivered"), 2)
 	})
 }

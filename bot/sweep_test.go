@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot"
+	"ebb/bot/bottest"
 	"ebb/bot/llm"
 	"ebb/sessions"
 )
@@ -16,32 +18,32 @@ func TestRunningTurnKeepsADeletedSession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
-		w := start(t, setup{model: &script{chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
+		w := bottest.Start(t, bottest.Setup{Model: &bottest.Script{Chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
 			<-answer
-			return text("re: " + lastWords(r)), nil
+			return bottest.Text("re: " + bottest.LastWords(r)), nil
 		}}})
-		w.say("m0", "alice", "q0")
-		after(time.Second)
-		held, _ := w.bot.shared.Leases.Held(group)
+		w.Say("m0", "alice", "q0")
+		bottest.After(time.Second)
+		held, _ := w.Bot.Leases().Held(bottest.Group)
 		for range 2 {
-			w.store.mem.DeleteRow(group)
-			_ = w.bot.shared.Leases.Check(group, sessions.ErrLeaseLost)
-			after(2 * w.bot.cfg.LeaseTTL)
-			s, err := w.store.mem.Session(t.Context(), group)
-			want(t, "error of reading the session", err, nil)
-			want(t, "lease", s.Lease, held)
+			w.Store.Mem.DeleteRow(bottest.Group)
+			_ = w.Bot.Leases().Check(bottest.Group, sessions.ErrLeaseLost)
+			bottest.After(2 * bottest.LeaseTTL)
+			s, err := w.Store.Mem.Session(t.Context(), bottest.Group)
+			bottest.Want(t, "error of reading the session", err, nil)
+			bottest.Want(t, "lease", s.Lease, held)
 		}
-		w.store.mem.DeleteRow(group)
-		w.say("m1", "bob", "q1")
+		w.Store.Mem.DeleteRow(bottest.Group)
+		w.Say("m1", "bob", "q1")
 		close(answer)
-		after(3 * time.Second)
-		want(t, "texts", w.wire.texts(), []string{"re: alice(u-alice): q0", "re: bob(u-bob): q1"})
-		want(t, "requests", len(w.model.requests("chat")), 2)
+		bottest.After(3 * time.Second)
+		bottest.Want(t, "texts", w.Wire.Texts(), []string{"re: alice(u-alice): q0", "re: bob(u-bob): q1"})
+		bottest.Want(t, "requests", len(w.Model.Requests("chat")), 2)
 	})
 }
 
 // deaf is a storage that passes on no notification.
-type deaf struct{ *store }
+type deaf struct{ *bottest.Store }
 
 func (deaf) Listen(ctx context.Context, _ sessions.ReplicaID, _ func(sessions.Key)) error {
 	<-ctx.Done()
@@ -52,21 +54,21 @@ func (deaf) Listen(ctx context.Context, _ sessions.ReplicaID, _ func(sessions.Ke
 func TestSweepMakesUpForLostNotifications(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		shelf := newShelf()
-		a := start(t, setup{shelf: shelf, name: "a", config: func(c *Config) { c.Store = deaf{c.Store.(*store)} }})
-		b := start(t, setup{shelf: shelf, name: "b"})
-		a.say("m0", "alice", "q0")
-		b.say("m1", "bob", "q1")
-		want(t, "replies without a sweep", len(a.wire.texts()), 1)
-		after(a.bot.cfg.SweepEvery)
-		want(t, "replies with one", a.wire.texts(), []string{"re: alice(u-alice): q0", "re: bob(u-bob): q1"})
-		b.store.fail(times(1000, "begin", errAway)) // it takes no turn, and leaves the message
-		elsewhere := said("m2", "carol", "q2")
+		shelf := bottest.NewShelf()
+		a := bottest.Start(t, bottest.Setup{Shelf: shelf, Name: "a", Config: func(c *bot.Config) { c.Store = deaf{c.Store.(*bottest.Store)} }})
+		b := bottest.Start(t, bottest.Setup{Shelf: shelf, Name: "b"})
+		a.Say("m0", "alice", "q0")
+		b.Say("m1", "bob", "q1")
+		bottest.Want(t, "replies without a sweep", len(a.Wire.Texts()), 1)
+		bottest.After(bottest.SweepEvery)
+		bottest.Want(t, "replies with one", a.Wire.Texts(), []string{"re: alice(u-alice): q0", "re: bob(u-bob): q1"})
+		b.Store.Fail(bottest.Times(1000, "begin", bottest.ErrAway)) // it takes no turn, and leaves the message
+		elsewhere := bottest.Said("m2", "carol", "q2")
 		elsewhere.ConversationID = "c2"
-		b.post(elsewhere)
-		b.stop()
-		after(2 * a.bot.cfg.SweepEvery)
-		want(t, "replies of the other one", len(b.wire.texts()), 0)
-		want(t, "replies after its stop", len(a.wire.texts()), 3)
+		b.Post(elsewhere)
+		b.Stop()
+		bottest.After(2 * bottest.SweepEvery)
+		bottest.Want(t, "replies of the other one", len(b.Wire.Texts()), 0)
+		bottest.Want(t, "replies after its stop", len(a.Wire.Texts()), 3)
 	})
 }

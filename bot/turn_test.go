@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"context"
@@ -11,47 +11,29 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot"
+	"ebb/bot/bottest"
 	"ebb/bot/llm"
 	"ebb/bot/wording"
 	"ebb/sessions"
 )
 
-// gate has a model wait until the test lets it go on.
-type gate struct{ in, out chan struct{} }
-
-func newGate() gate { return gate{make(chan struct{}), make(chan struct{})} }
-
-// pass announces the caller and waits to be let through, or for the end of ctx.
-func (g gate) pass(ctx context.Context) error {
-	select {
-	case g.in <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	select {
-	case <-g.out:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 func TestTurnAnswersAndKeeps(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{})
-		w.say("m1", "alice", "hello there")
-		w.say("m2", "bob", "and me")
-		want(t, "replies", w.wire.texts(), []string{"re: alice(u-alice): hello there", "re: bob(u-bob): and me"})
+		w := bottest.Start(t, bottest.Setup{})
+		w.Say("m1", "alice", "hello there")
+		w.Say("m2", "bob", "and me")
+		bottest.Want(t, "replies", w.Wire.Texts(), []string{"re: alice(u-alice): hello there", "re: bob(u-bob): and me"})
 		var log []string
-		for _, e := range w.store.log(t.Context(), group) {
+		for _, e := range w.Store.EventsOf(t.Context(), bottest.Group) {
 			log = append(log, fmt.Sprintf("%d %s %s %s", e.Seq, e.Role, e.State, e.Content))
 		}
-		want(t, "log", log, []string{
+		bottest.Want(t, "log", log, []string{
 			"1 user done hello there", "2 assistant done re: alice(u-alice): hello there",
 			"3 user done and me", "4 assistant done re: bob(u-bob): and me",
 		})
-		if s := w.state(group); s.TotalTokens == 0 || s.LastSeq != 4 {
+		if s := w.State(bottest.Group); s.TotalTokens == 0 || s.LastSeq != 4 {
 			t.Errorf("state %+v", s)
 		}
 	})
@@ -61,17 +43,17 @@ func TestTurnAnswersAndKeeps(t *testing.T) {
 func TestRedeliveryIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{})
+		w := bottest.Start(t, bottest.Setup{})
 		for range 3 {
-			w.post(said("m1", "alice", "once"))
+			w.Post(bottest.Said("m1", "alice", "once"))
 		}
 		synctest.Wait()
 		for range 2 {
-			w.say("m1", "alice", "once")
+			w.Say("m1", "alice", "once")
 		}
-		after(5 * time.Second)
-		want(t, "model calls", len(w.model.requests("chat")), 1)
-		want(t, "replies", len(w.wire.sends()), 1)
+		bottest.After(5 * time.Second)
+		bottest.Want(t, "model calls", len(w.Model.Requests("chat")), 1)
+		bottest.Want(t, "replies", len(w.Wire.Sends()), 1)
 	})
 }
 
@@ -80,58 +62,58 @@ func TestRedeliveryIsAnsweredOnce(t *testing.T) {
 func TestWaitingMessagesAreMerged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate()
-		w := start(t, setup{model: &script{chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
-			if err := g.pass(ctx); err != nil {
+		g := bottest.NewGate()
+		w := bottest.Start(t, bottest.Setup{Model: &bottest.Script{Chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
+			if err := g.Pass(ctx); err != nil {
 				return llm.Response{}, err
 			}
-			return text(fmt.Sprintf("answer %d", len(r.Messages))), nil
+			return bottest.Text(fmt.Sprintf("answer %d", len(r.Messages))), nil
 		}}})
-		w.post(said("m1", "alice", "first"))
-		<-g.in
+		w.Post(bottest.Said("m1", "alice", "first"))
+		<-g.In
 		for i, who := range []string{"bob", "carol", "bob", "alice"} {
-			w.post(said(fmt.Sprintf("n%d", i), who, fmt.Sprintf("more %d", i)))
+			w.Post(bottest.Said(fmt.Sprintf("n%d", i), who, fmt.Sprintf("more %d", i)))
 		}
-		g.out <- struct{}{}
-		<-g.in
-		g.out <- struct{}{}
+		g.Out <- struct{}{}
+		<-g.In
+		g.Out <- struct{}{}
 		synctest.Wait()
-		sent := w.wire.sends()
+		sent := w.Wire.Sends()
 		if len(sent) != 2 {
 			t.Fatalf("%d replies, want 2", len(sent))
 		}
-		want(t, "mentions", sent[1].Reply.Target.Mentions, []sessions.Mention{{StaffID: "u-bob", Nick: "bob"}, {StaffID: "u-carol", Nick: "carol"}, {StaffID: "u-alice", Nick: "alice"}})
+		bottest.Want(t, "mentions", sent[1].Reply.Target.Mentions, []sessions.Mention{{StaffID: "u-bob", Nick: "bob"}, {StaffID: "u-carol", Nick: "carol"}, {StaffID: "u-alice", Nick: "alice"}})
 		var log []string
-		for _, e := range w.store.log(t.Context(), group) {
+		for _, e := range w.Store.EventsOf(t.Context(), bottest.Group) {
 			log = append(log, e.Content)
 		}
-		want(t, "view", strings.Join(log, "|"), "first|answer 3|more 0|more 1|more 2|more 3|answer 8")
+		bottest.Want(t, "view", strings.Join(log, "|"), "first|answer 3|more 0|more 1|more 2|more 3|answer 8")
 	})
 }
 
 func TestMergeCanBeSwitchedOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate()
-		w := start(t, setup{
-			config: func(c *Config) { c.AloneEach = true },
-			model: &script{chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
-				if strings.Contains(lastWords(r), "first") {
-					if err := g.pass(ctx); err != nil {
+		g := bottest.NewGate()
+		w := bottest.Start(t, bottest.Setup{
+			Config: func(c *bot.Config) { c.AloneEach = true },
+			Model: &bottest.Script{Chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
+				if strings.Contains(bottest.LastWords(r), "first") {
+					if err := g.Pass(ctx); err != nil {
 						return llm.Response{}, err
 					}
 				}
-				return text("to " + lastWords(r)), nil
+				return bottest.Text("to " + bottest.LastWords(r)), nil
 			}},
 		})
-		w.post(said("m1", "alice", "first"))
-		<-g.in
+		w.Post(bottest.Said("m1", "alice", "first"))
+		<-g.In
 		for i := range 3 {
-			w.post(said(fmt.Sprintf("n%d", i), "bob", fmt.Sprintf("more %d", i)))
+			w.Post(bottest.Said(fmt.Sprintf("n%d", i), "bob", fmt.Sprintf("more %d", i)))
 		}
-		g.out <- struct{}{}
+		g.Out <- struct{}{}
 		synctest.Wait()
-		want(t, "replies", strings.Join(w.wire.texts(), "|"),
+		bottest.Want(t, "replies", strings.Join(w.Wire.Texts(), "|"),
 			"to alice(u-alice): first|to bob(u-bob): more 0|to bob(u-bob): more 1|to bob(u-bob): more 2")
 	})
 }
@@ -140,25 +122,25 @@ func TestMergeCanBeSwitchedOff(t *testing.T) {
 func TestMergeLimitGoesOnAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate()
+		g := bottest.NewGate()
 		var first atomic.Bool
-		w := start(t, setup{
-			config: func(c *Config) { c.MaxMerged = 5 },
-			model: &script{chat: func(ctx context.Context, _ llm.Request) (llm.Response, error) {
+		w := bottest.Start(t, bottest.Setup{
+			Config: func(c *bot.Config) { c.MaxMerged = 5 },
+			Model: &bottest.Script{Chat: func(ctx context.Context, _ llm.Request) (llm.Response, error) {
 				if first.CompareAndSwap(false, true) {
-					return text("ok"), g.pass(ctx)
+					return bottest.Text("ok"), g.Pass(ctx)
 				}
-				return text("ok"), nil
+				return bottest.Text("ok"), nil
 			}},
 		})
-		w.post(said("m0", "alice", "first"))
-		<-g.in
+		w.Post(bottest.Said("m0", "alice", "first"))
+		<-g.In
 		for i := range 12 {
-			w.post(said(fmt.Sprintf("n%d", i), "bob", "more"))
+			w.Post(bottest.Said(fmt.Sprintf("n%d", i), "bob", "more"))
 		}
-		g.out <- struct{}{}
+		g.Out <- struct{}{}
 		synctest.Wait()
-		want(t, "turns", len(w.model.requests("chat")), 1+3)
+		bottest.Want(t, "turns", len(w.Model.Requests("chat")), 1+3)
 	})
 }
 
@@ -168,35 +150,35 @@ func TestOneTurnAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const rooms, each = 4, 40
 		var busy [rooms]atomic.Int32
-		w := start(t, setup{model: &script{chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
+		w := bottest.Start(t, bottest.Setup{Model: &bottest.Script{Chat: func(_ context.Context, r llm.Request) (llm.Response, error) {
 			var room int
-			_, _ = fmt.Sscanf(lastWords(r), "room %d", &room)
+			_, _ = fmt.Sscanf(bottest.LastWords(r), "room %d", &room)
 			if busy[room].Add(1) > 1 {
 				t.Errorf("two turns in room %d", room)
 			}
 			<-time.After(time.Millisecond)
 			busy[room].Add(-1)
-			return text("ok"), nil
+			return bottest.Text("ok"), nil
 		}}})
 		var wg sync.WaitGroup
 		for i := range rooms * each {
 			wg.Go(func() {
-				m := said(fmt.Sprintf("m%d", i), "alice", fmt.Sprintf("room %d", i%rooms))
+				m := bottest.Said(fmt.Sprintf("m%d", i), "alice", fmt.Sprintf("room %d", i%rooms))
 				m.ConversationType, m.ConversationID = sessions.Private, sessions.ConversationID(fmt.Sprint("c", i%rooms))
-				w.post(m)
+				w.Post(m)
 			})
 		}
 		wg.Wait()
-		after(2 * time.Second)
+		bottest.After(2 * time.Second)
 		for room := range rooms {
 			key := sessions.NewKey("robot", sessions.ConversationID(fmt.Sprint("c", room)), "")
 			done := 0
-			for _, e := range w.store.log(t.Context(), key) {
+			for _, e := range w.Store.EventsOf(t.Context(), key) {
 				if e.Role == sessions.RoleUser && e.State == sessions.Done {
 					done++
 				}
 			}
-			want(t, fmt.Sprintf("answered in room %d", room), done, each)
+			bottest.Want(t, fmt.Sprintf("answered in room %d", room), done, each)
 		}
 	})
 }
@@ -205,13 +187,13 @@ func TestOneTurnAtATime(t *testing.T) {
 func TestCommandsAreNoFinds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{})
-		w.say("m1", "alice", "hello")
-		want(t, "turns that no search finds", w.store.flushes(group).hidden, 0)
-		w.say("m2", "alice", "/status")
-		w.say("m3", "alice", "／记忆")
-		w.say("m4", "alice", "what does /status tell?")
-		want(t, "turns that no search finds", w.store.flushes(group).hidden, 2)
+		w := bottest.Start(t, bottest.Setup{})
+		w.Say("m1", "alice", "hello")
+		bottest.Want(t, "turns that no search finds", w.Store.Flushes(bottest.Group).Hidden, 0)
+		w.Say("m2", "alice", "/status")
+		w.Say("m3", "alice", "／记忆")
+		w.Say("m4", "alice", "what does /status tell?")
+		bottest.Want(t, "turns that no search finds", w.Store.Flushes(bottest.Group).Hidden, 2)
 	})
 }
 
@@ -219,13 +201,13 @@ func TestCommandsAreNoFinds(t *testing.T) {
 func TestCommitOutlastsAnOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{})
-		w.store.fail(times(5, "commit", errAway))
-		w.say("m1", "alice", "hello")
-		want(t, "replies during the outage", len(w.wire.sends()), 0)
-		after(10 * time.Second)
-		want(t, "replies", len(w.wire.sends()), 1)
-		want(t, "model calls", len(w.model.requests("chat")), 1)
+		w := bottest.Start(t, bottest.Setup{})
+		w.Store.Fail(bottest.Times(5, "commit", bottest.ErrAway))
+		w.Say("m1", "alice", "hello")
+		bottest.Want(t, "replies during the outage", len(w.Wire.Sends()), 0)
+		bottest.After(10 * time.Second)
+		bottest.Want(t, "replies", len(w.Wire.Sends()), 1)
+		bottest.Want(t, "model calls", len(w.Model.Requests("chat")), 1)
 	})
 }
 
@@ -233,13 +215,13 @@ func TestCommitOutlastsAnOutage(t *testing.T) {
 func TestCommitWhoseAnswerWasLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{})
-		w.store.lose(times(1, "commit", errAway))
-		w.post(said("m1", "alice", "hello"))
-		after(5 * time.Second)
-		want(t, "model calls", len(w.model.requests("chat")), 1)
-		want(t, "replies", w.wire.texts(), []string{"re: alice(u-alice): hello"})
-		want(t, "events", len(w.store.log(t.Context(), group)), 2)
+		w := bottest.Start(t, bottest.Setup{})
+		w.Store.Lose(bottest.Times(1, "commit", bottest.ErrAway))
+		w.Post(bottest.Said("m1", "alice", "hello"))
+		bottest.After(5 * time.Second)
+		bottest.Want(t, "model calls", len(w.Model.Requests("chat")), 1)
+		bottest.Want(t, "replies", w.Wire.Texts(), []string{"re: alice(u-alice): hello"})
+		bottest.Want(t, "events", len(w.Store.EventsOf(t.Context(), bottest.Group)), 2)
 	})
 }
 
@@ -247,25 +229,25 @@ func TestCommitWhoseAnswerWasLost(t *testing.T) {
 func TestSessionsAreIndependent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{model: &script{chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
+		w := bottest.Start(t, bottest.Setup{Model: &bottest.Script{Chat: func(ctx context.Context, r llm.Request) (llm.Response, error) {
 			switch {
-			case strings.Contains(lastWords(r), "hang"):
+			case strings.Contains(bottest.LastWords(r), "hang"):
 				<-ctx.Done()
 				return llm.Response{}, context.Cause(ctx)
-			case strings.Contains(lastWords(r), "panic"):
+			case strings.Contains(bottest.LastWords(r), "panic"):
 				panic("in the model")
 			}
-			return text("ok"), nil
+			return bottest.Text("ok"), nil
 		}}})
 		for i := range 30 {
-			m := said(fmt.Sprintf("h%d", i), "bob", []string{"hang", "panic"}[i%2])
+			m := bottest.Said(fmt.Sprintf("h%d", i), "bob", []string{"hang", "panic"}[i%2])
 			m.ConversationID = sessions.ConversationID(fmt.Sprintf("bad%d", i))
-			w.post(m)
+			w.Post(m)
 		}
 		began := time.Now()
-		w.say("m1", "alice", "hello")
-		want(t, "replies", w.wire.texts(), []string{"ok"})
-		want(t, "waited", time.Since(began), 0)
+		w.Say("m1", "alice", "hello")
+		bottest.Want(t, "replies", w.Wire.Texts(), []string{"ok"})
+		bottest.Want(t, "waited", time.Since(began), 0)
 	})
 }
 
@@ -276,30 +258,30 @@ func TestNothingIsHeldWhileTheModelIsAsked(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				g := newGate()
-				m := &script{}
+				g := bottest.NewGate()
+				m := &bottest.Script{}
 				var held sync.Once
 				hold := func(ctx context.Context, _ llm.Request) (r llm.Response, err error) {
-					held.Do(func() { err = g.pass(ctx) })
-					return text("ok"), err
+					held.Do(func() { err = g.Pass(ctx) })
+					return bottest.Text("ok"), err
 				}
-				w := start(t, setup{model: m})
-				w.fill(3000)
-				m.mu.Lock()
+				w := bottest.Start(t, bottest.Setup{Model: m})
+				w.Fill(3000)
+				m.Mu.Lock()
 				switch kind {
 				case "chat":
-					m.chat = hold
+					m.Chat = hold
 				case "flush":
-					m.flush = hold
+					m.Flush = hold
 				case "summary":
-					m.summary = hold
+					m.Summary = hold
 				}
-				m.mu.Unlock()
-				w.post(said("last", "alice", prose(1, 1300)))
-				<-g.in
+				m.Mu.Unlock()
+				w.Post(bottest.Said("last", "alice", bottest.Prose(1, 1300)))
+				<-g.In
 				synctest.Wait()
-				want(t, "calls open", w.store.underWay(), 0)
-				g.out <- struct{}{}
+				bottest.Want(t, "calls open", w.Store.UnderWay(), 0)
+				g.Out <- struct{}{}
 			})
 		})
 	}
@@ -315,20 +297,20 @@ func TestOwnWordsAreInTheAskersLanguage(t *testing.T) {
 		m    sessions.Message
 		want string
 	}{
-		"Chinese":                 {said("1", "alice", "你好"), wording.Say(wording.Busy, "zh")},
-		"English":                 {said("1", "alice", "hello"), wording.Say(wording.Busy, "en")},
-		"mixed":                   {said("1", "alice", "帮我 review 一下"), wording.Say(wording.Busy, "zh")},
-		"digits":                  {said("1", "alice", "1234?"), wording.Say(wording.Busy, "zh")},
-		"English with a quote":    {quoting(said("1", "alice", "what is this?"), "Bob", "some words"), wording.Say(wording.Busy, "en")},
-		"English, Chinese quoted": {quoting(said("1", "alice", "what is this?"), "张三", "发布说明"), wording.Say(wording.Busy, "en")},
+		"Chinese":                 {bottest.Said("1", "alice", "你好"), wording.Say(wording.Busy, "zh")},
+		"English":                 {bottest.Said("1", "alice", "hello"), wording.Say(wording.Busy, "en")},
+		"mixed":                   {bottest.Said("1", "alice", "帮我 review 一下"), wording.Say(wording.Busy, "zh")},
+		"digits":                  {bottest.Said("1", "alice", "1234?"), wording.Say(wording.Busy, "zh")},
+		"English with a quote":    {quoting(bottest.Said("1", "alice", "what is this?"), "Bob", "some words"), wording.Say(wording.Busy, "en")},
+		"English, Chinese quoted": {quoting(bottest.Said("1", "alice", "what is this?"), "张三", "发布说明"), wording.Say(wording.Busy, "en")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := start(t, setup{model: &script{chat: broken}})
-				w.post(c.m)
+				w := bottest.Start(t, bottest.Setup{Model: &bottest.Script{Chat: broken}})
+				w.Post(c.m)
 				synctest.Wait()
-				want(t, "replies", w.wire.texts(), []string{c.want})
+				bottest.Want(t, "replies", w.Wire.Texts(), []string{c.want})
 			})
 		})
 	}
@@ -343,23 +325,23 @@ func quoting(m sessions.Message, nick, words string) sessions.Message {
 func TestQuotes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, setup{config: func(c *Config) { c.Name = "小潮" }})
-		w.post(quoting(said("1", "alice", "who does this?"), "bob", "deploy on friday"))
+		w := bottest.Start(t, bottest.Setup{Config: func(c *bot.Config) { c.Name = "小潮" }})
+		w.Post(quoting(bottest.Said("1", "alice", "who does this?"), "bob", "deploy on friday"))
 		synctest.Wait()
-		if asked := lastWords(w.model.requests("chat")[0]); !strings.Contains(asked, "bob: deploy on friday") || !strings.Contains(asked, "who does this?") {
+		if asked := bottest.LastWords(w.Model.Requests("chat")[0]); !strings.Contains(asked, "bob: deploy on friday") || !strings.Contains(asked, "who does this?") {
 			t.Errorf("the model read %q", asked)
 		}
-		own := quoting(said("2", "alice", "really?"), "", "an answer")
+		own := quoting(bottest.Said("2", "alice", "really?"), "", "an answer")
 		own.Quote.FromBot = true
-		w.post(own)
+		w.Post(own)
 		synctest.Wait()
-		if asked := lastWords(w.model.requests("chat")[1]); !strings.Contains(asked, "小潮: an answer") {
+		if asked := bottest.LastWords(w.Model.Requests("chat")[1]); !strings.Contains(asked, "小潮: an answer") {
 			t.Errorf("the model read %q, want the bot by its name", asked)
 		}
-		w.post(quoting(said("3", "alice", "/help"), "bob", "words"))
+		w.Post(quoting(bottest.Said("3", "alice", "/help"), "bob", "words"))
 		synctest.Wait()
-		want(t, "model calls", len(w.model.requests("chat")), 2)
-		if got := w.wire.texts()[2]; !strings.Contains(got, "`/stop`") {
+		bottest.Want(t, "model calls", len(w.Model.Requests("chat")), 2)
+		if got := w.Wire.Texts()[2]; !strings.Contains(got, "`/stop`") {
 			t.Errorf("/help as a reply was answered %q", got)
 		}
 	})
