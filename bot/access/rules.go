@@ -37,14 +37,14 @@ func (r *Rules) Check(m sessions.Message, linked ...sessions.UserID) Refusal {
 		return ""
 	}
 	conversation := string(m.ConversationID)
-	denied := lists(r.Deny, conversation)
-	if m.ConversationType != sessions.Private && (denied || !lists(r.Groups, conversation)) {
+	denied := hasAny(r.Deny, conversation)
+	if m.ConversationType != sessions.Private && (denied || !hasAny(r.Groups, conversation)) {
 		return Group
 	}
-	person := lists(r.People, ids(m)...)
+	person := hasAny(r.People, idsOf(m)...)
 	switch {
-	case denied || lists(r.Deny, string(m.SenderID), string(m.EncryptedID)) ||
-		slices.ContainsFunc(linked, func(id sessions.UserID) bool { return lists(r.Deny, string(id)) }):
+	case denied || hasAny(r.Deny, string(m.SenderID), string(m.EncryptedID)) ||
+		slices.ContainsFunc(linked, func(id sessions.UserID) bool { return hasAny(r.Deny, string(id)) }):
 		return Person
 	case m.External && !r.External:
 		return External
@@ -55,13 +55,13 @@ func (r *Rules) Check(m sessions.Message, linked ...sessions.UserID) Refusal {
 }
 
 // A staff id of another organization may be that of a member.
-func ids(m sessions.Message) []string {
+func idsOf(m sessions.Message) []string {
 	if m.External && m.StaffID != "" {
 		return nil
 	}
 	return []string{string(m.SenderID), string(m.EncryptedID)}
 }
 
-func lists(list []string, ids ...string) bool {
+func hasAny(list []string, ids ...string) bool {
 	return slices.ContainsFunc(list, func(entry string) bool { return entry == Everyone || entry != "" && slices.Contains(ids, entry) })
 }

@@ -23,13 +23,13 @@ type arriving struct {
 	pending []chan struct{} // closed when the message is stored or refused
 }
 
-// add registers a message, in call order. Messages of one millisecond get different times. done ends the wait for it.
-func (a *arrivals) add(m *sessions.Message) (done func()) {
+// addMessage registers a message, in call order. Messages of one millisecond get different times. done ends the wait for it.
+func (a *arrivals) addMessage(m *sessions.Message) (done func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := a.open[m.ConversationID]
 	if c == nil {
-		a.prune()
+		a.pruneStored()
 		c = &arriving{}
 		a.open[m.ConversationID] = c
 	}
@@ -48,7 +48,7 @@ func (a *arrivals) add(m *sessions.Message) (done func()) {
 }
 
 // The caller of prune holds the mutex.
-func (a *arrivals) prune() {
+func (a *arrivals) pruneStored() {
 	if a.open == nil {
 		a.open = map[sessions.ConversationID]*arriving{}
 	}
@@ -62,8 +62,8 @@ func (a *arrivals) prune() {
 	}
 }
 
-// wait returns when each message received before the call is stored or refused, or with ctx.
-func (a *arrivals) wait(ctx context.Context, id sessions.ConversationID) {
+// awaitStored returns when each message received before the call is stored or refused, or with ctx.
+func (a *arrivals) awaitStored(ctx context.Context, id sessions.ConversationID) {
 	a.mu.Lock()
 	var pending []chan struct{}
 	if c := a.open[id]; c != nil {

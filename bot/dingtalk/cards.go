@@ -47,7 +47,7 @@ const staffIDs = 1
 func (t *Transport) CreateCard(ctx context.Context, to sessions.Target, c card.New) (carrier string, err error) {
 	robot := to.RobotCode
 	if robot == "" {
-		robot = t.config.robot()
+		robot = t.config.robotCode()
 	}
 	body := cardBody{Template: c.Template, Track: c.Track, Callback: "STREAM", Data: cardData{c.Variables}, IDs: staffIDs}
 	if to.ConversationType == sessions.Private {
@@ -59,7 +59,7 @@ func (t *Transport) CreateCard(ctx context.Context, to sessions.Target, c card.N
 		body.RobotSpace, body.RobotDeliver = &cardSpace{true}, &cardDelivery{Space: "IM_ROBOT", Robot: robot}
 	} else {
 		body.Space = "dtv1.card//IM_GROUP." + string(to.ConversationID)
-		body.GroupSpace, body.GroupDeliver = &cardSpace{true}, &cardDelivery{Robot: robot, Mentions: mentioned(to.Mentions)}
+		body.GroupSpace, body.GroupDeliver = &cardSpace{true}, &cardDelivery{Robot: robot, Mentions: nicksOf(to.Mentions)}
 	}
 	const doing = "creating a card"
 	a, failed := t.callAPI(ctx, apiCall{
@@ -78,18 +78,18 @@ func (t *Transport) CreateCard(ctx context.Context, to sessions.Target, c card.N
 	for _, v := range a.body.obj("result").list("deliverResults") {
 		r, ok := v.(map[string]any)
 		if ok && !asObject(r).flag("success") {
-			return "", &chat.SendError{Permanent: true, Said: t.config.redact(asObject(r).str("errorMsg")), Err: fmt.Errorf("%s: %w", doing, card.ErrUndelivered)}
+			return "", &chat.SendError{Permanent: true, Said: t.config.redactText(asObject(r).str("errorMsg")), Err: fmt.Errorf("%s: %w", doing, card.ErrUndelivered)}
 		}
-		carrier = clip(asObject(r).str("carrierId"), maxCarrier)
+		carrier = clipRunes(asObject(r).str("carrierId"), maxCarrier)
 	}
 	return carrier, nil
 }
 
 const maxCarrier = 200
 
-func mentioned(people []sessions.Mention) map[string]string {
+func nicksOf(people []sessions.Mention) map[string]string {
 	var m message
-	m.address(people)
+	m.addPeople(people)
 	if len(m.ids) == 0 {
 		return nil
 	}
@@ -97,7 +97,7 @@ func mentioned(people []sessions.Mention) map[string]string {
 	for _, id := range m.ids {
 		out[id] = id
 		for _, p := range people {
-			if name := nickname(p.Nick); string(p.StaffID) == id && name != "" {
+			if name := safeNick(p.Nick); string(p.StaffID) == id && name != "" {
 				out[id] = name
 			}
 		}
@@ -164,7 +164,7 @@ func denial(t *Transport, a answer, doing string) *chat.SendError {
 	if !a.body.has("success") || a.body.flag("success") {
 		return nil
 	}
-	return &chat.SendError{Said: t.config.redact(t.words(a), a.token), Err: fmt.Errorf("%s: no success: %s", doing, codeOf(a))}
+	return &chat.SendError{Said: t.config.redactText(t.codeWords(a), a.token), Err: fmt.Errorf("%s: no success: %s", doing, codeOf(a))}
 }
 
 func cardFailure(failed *chat.SendError, a answer) error {

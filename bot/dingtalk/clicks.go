@@ -24,7 +24,7 @@ const clickTime = 1500 * time.Millisecond
 // OnClick implements [chat.Clickable].
 func (t *Transport) OnClick(f func(ctx context.Context, c chat.Click) chat.Clicked) { t.clicked = f }
 
-func (in intake) click(f *payload.DataFrame) *payload.DataFrameResponse {
+func (in intake) judgeClick(f *payload.DataFrame) *payload.DataFrameResponse {
 	ctx, cancel := context.WithTimeout(in.ctx, clickTime)
 	defer cancel()
 	answer := clickAnswer{}
@@ -42,7 +42,7 @@ func (in intake) click(f *payload.DataFrame) *payload.DataFrameResponse {
 	default: // the person presses again
 	}
 	if err != nil {
-		zerolog.Ctx(in.ctx).Warn().Err(err).Str("frame", clip(f.GetMessageId(), 100)).Msg("Click not handled")
+		zerolog.Ctx(in.ctx).Warn().Err(err).Str("frame", clipRunes(f.GetMessageId(), 100)).Msg("Click not handled")
 	}
 	ack := payload.NewSuccessDataFrameResponse()
 	ack.Message = "OK"
@@ -84,14 +84,14 @@ func decodeClick(data string) (c chat.Click, err error) {
 		return chat.Click{}, err
 	}
 	private := o.obj("content").obj("cardPrivateData")
-	c = chat.Click{Card: clip(o.str("outTrackId"), 200), By: sessions.UserID(o.str("userId")), Organization: short(o.str("corpId"))}
+	c = chat.Click{Card: clipRunes(o.str("outTrackId"), 200), By: sessions.UserID(o.str("userId")), Organization: boundedID(o.str("corpId"))}
 	for _, v := range private.list("actionIds") {
 		if id := asString(v); id != "" && c.Action == "" {
-			c.Action = chat.Action(strings.ToLower(clip(id, 50)))
+			c.Action = chat.Action(strings.ToLower(clipRunes(id, 50)))
 		}
 	}
 	if c.Action == "" {
-		c.Action = chat.Action(strings.ToLower(clip(private.obj("params").str("action"), 50)))
+		c.Action = chat.Action(strings.ToLower(clipRunes(private.obj("params").str("action"), 50)))
 	}
 	return c, nil
 }

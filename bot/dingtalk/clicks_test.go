@@ -25,7 +25,7 @@ func TestClickNamesItsOrganization(t *testing.T) {
 	own := g.next(t).Organization
 	in := intake{t: g.Transport, ctx: zerolog.Nop().WithContext(t.Context())}
 	for _, org := range []string{own, "dingother", ""} {
-		in.click(&payload.DataFrame{Data: fmt.Sprintf(`{"outTrackId":"card","corpId":%q,"userId":"u0001","content":{"cardPrivateData":{"actionIds":["stop"]}}}`, org)})
+		in.judgeClick(&payload.DataFrame{Data: fmt.Sprintf(`{"outTrackId":"card","corpId":%q,"userId":"u0001","content":{"cardPrivateData":{"actionIds":["stop"]}}}`, org)})
 	}
 	if got := fmt.Sprint(by); own == "" || got != "[u0001 of "+own+" u0001 of dingother u0001 of ]" {
 		t.Errorf("pressed by %s, and the robot is of %q", got, own)

@@ -126,9 +126,9 @@ func classify(a answer) class {
 	return unknown
 }
 
-// failure turns the class of an answer into what the outbox does with the reply: wait, wait for the whole account, try another way,
+// sendError turns the class of an answer into what the outbox does with the reply: wait, wait for the whole account, try another way,
 // or give it up.
-func (t *Transport) failure(to sessions.Target, a answer, err error) *chat.SendError {
+func (t *Transport) sendError(to sessions.Target, a answer, err error) *chat.SendError {
 	switch classify(a) {
 	case limited:
 		return t.tooMany(to, err)
@@ -164,5 +164,5 @@ func (t *Transport) judgeWebhook(to sessions.Target, a answer) error {
 	if classify(a) == expired {
 		return fmt.Errorf("%w: errcode %s", errNoWebhook, code)
 	}
-	return t.failure(to, a, fmt.Errorf("posting to the session webhook: errcode %s", codeOf(a)))
+	return t.sendError(to, a, fmt.Errorf("posting to the session webhook: errcode %s", codeOf(a)))
 }

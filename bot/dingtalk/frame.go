@@ -33,11 +33,11 @@ func decode(data string, robot sessions.RobotCode) (sessions.Message, error) {
 	m := sessions.Message{
 		RobotCode:         robot,
 		ConversationID:    sessions.ConversationID(o.str("conversationId", "openConversationId")),
-		ConversationTitle: clip(oneLine(o.str("conversationTitle")), 200),
+		ConversationTitle: clipRunes(oneLine(o.str("conversationTitle")), 200),
 		ID:                sessions.MessageID(o.str("msgId", "openMsgId")),
-		StaffID:           sessions.UserID(short(o.str("senderStaffId"))),
-		SenderID:          sessions.UserID(short(o.str("senderStaffId", "senderId", "senderUnionId"))),
-		SenderNick:        clip(oneLine(o.str("senderNick")), 100),
+		StaffID:           sessions.UserID(boundedID(o.str("senderStaffId"))),
+		SenderID:          sessions.UserID(boundedID(o.str("senderStaffId", "senderId", "senderUnionId"))),
+		SenderNick:        clipRunes(oneLine(o.str("senderNick")), 100),
 		Admin:             o.flag("isAdmin"),
 		SentAt:            o.millis("createAt"),
 		Webhook:           o.str("sessionWebhook"),
@@ -46,12 +46,12 @@ func decode(data string, robot sessions.RobotCode) (sessions.Message, error) {
 	}
 	org, own := o.str("senderCorpId"), o.str("chatbotCorpId")
 	colleague := org != "" && org == own
-	m.Organization = short(own)
+	m.Organization = boundedID(own)
 	m.External = !colleague && (m.StaffID == "" || org != "" && own != "")
 	if colleague { // a former member keeps no rights of either id
-		m.EncryptedID = sessions.UserID(short(o.str("senderId")))
+		m.EncryptedID = sessions.UserID(boundedID(o.str("senderId")))
 	}
-	if r := short(o.str("robotCode")); r != "" {
+	if r := boundedID(o.str("robotCode")); r != "" {
 		m.RobotCode = sessions.RobotCode(r)
 	}
 	if m.ID == "" || len(m.ID) > maxID {
@@ -64,11 +64,11 @@ func decode(data string, robot sessions.RobotCode) (sessions.Message, error) {
 		return sessions.Message{}, errNoPlace
 	}
 	m.ConversationType = conversationType(o)
-	fill(&m, o)
+	fillMessage(&m, o)
 	return m, nil
 }
 
-func fill(m *sessions.Message, o object) {
+func fillMessage(m *sessions.Message, o object) {
 	bot := o.str("chatbotUserId")
 	body := bodyOf(o)
 	m.Kind = kindOf(o, body)
@@ -122,7 +122,7 @@ func wordsObject(v any) object {
 }
 
 func kindOf(o, body object) string {
-	if k := clip(oneLine(o.str("msgtype", "msgType")), 64); k != "" {
+	if k := clipRunes(oneLine(o.str("msgtype", "msgType")), 64); k != "" {
 		return k
 	}
 	switch {
@@ -142,8 +142,8 @@ func kindOf(o, body object) string {
 	return "unknown"
 }
 
-// short drops ids that are too long.
-func short(s string) string {
+// boundedID drops ids that are too long.
+func boundedID(s string) string {
 	if len(s) > maxID {
 		return ""
 	}
@@ -176,7 +176,7 @@ func mentionsOf(o object, bot string) mentions {
 			at.ours, at.alone = true, len(users) == 1
 			continue
 		}
-		id := sessions.UserID(short(one.str("staffId", "dingtalkId")))
+		id := sessions.UserID(boundedID(one.str("staffId", "dingtalkId")))
 		if id != "" && !slices.Contains(at.people, id) && len(at.people) < maxMentioned {
 			at.people = append(at.people, id)
 		}

@@ -409,7 +409,7 @@ func TestPanicOfDecoderRefusesTheFrame(t *testing.T) {
 	tr := newTransport(t, "http://127.0.0.1:1", nil)
 	in := intake{t: tr, ctx: testContext(t), decode: func(string, sessions.RobotCode) (sessions.Message, error) { panic("secret") }}
 	for range 2 * maxHeldFrames {
-		ack := in.take(&payload.DataFrame{Data: "{}"}, 2)()
+		ack := in.takeFrame(&payload.DataFrame{Data: "{}"}, 2)()
 		if ack.Code != 500 || strings.Contains(ack.Message+ack.Data, "secret") {
 			t.Fatalf("the ack is %+v", ack)
 		}

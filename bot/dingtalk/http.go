@@ -30,18 +30,18 @@ const maxAnswer = 1 << 20
 var errUnsent = errors.New("not sent")
 
 func (t *Transport) post(ctx context.Context, address string, header http.Header, v any) (answer, error) {
-	return t.request(ctx, http.MethodPost, address, header, v)
+	return t.sendJSON(ctx, http.MethodPost, address, header, v)
 }
 
-func within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+func withTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if d > 0 {
 		return context.WithTimeout(ctx, d)
 	}
 	return ctx, func() {}
 }
 
-// request sends v as JSON. Its errors have neither the address, which may hold a token, nor the request.
-func (t *Transport) request(ctx context.Context, method, address string, header http.Header, v any) (answer, error) {
+// sendJSON sends v as JSON. Its errors have neither the address, which may hold a token, nor the request.
+func (t *Transport) sendJSON(ctx context.Context, method, address string, header http.Header, v any) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.timing.request)
 	defer cancel()
 	data, err := encode(v)
@@ -50,7 +50,7 @@ func (t *Transport) request(ctx context.Context, method, address string, header 
 	}
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(data))
 	if err != nil {
-		return answer{}, fmt.Errorf("%w: %w", errUnsent, plain(err))
+		return answer{}, fmt.Errorf("%w: %w", errUnsent, withoutAddress(err))
 	}
 	maps.Copy(req.Header, header)
 	req.Header.Set("Content-Type", "application/json")
@@ -58,9 +58,9 @@ func (t *Transport) request(ctx context.Context, method, address string, header 
 	resp, err := t.http.Do(req)
 	if err != nil {
 		if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-			return answer{}, fmt.Errorf("%w: %w", errUnsent, plain(err))
+			return answer{}, fmt.Errorf("%w: %w", errUnsent, withoutAddress(err))
 		}
-		return answer{}, plain(err)
+		return answer{}, withoutAddress(err)
 	}
 	defer resp.Body.Close()
 	a := answer{status: resp.StatusCode}
@@ -86,21 +86,21 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// plain strips the address from an error of net/http or net/url.
-func plain(err error) error {
+// withoutAddress strips the address from an error of net/http or net/url.
+func withoutAddress(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err
 }
 
-// words is the code and the beginning of the message, for answers to requests without words of people.
-func (t *Transport) words(a answer) string {
+// codeWords is the code and the beginning of the message, for answers to requests without words of people.
+func (t *Transport) codeWords(a answer) string {
 	if !a.intact {
 		return "no JSON answer"
 	}
 	code := a.body.str("code", "errcode", "status")
-	return strings.TrimSpace(t.config.redact(code + " " + oneLine(a.body.str("message", "errmsg"))))
+	return strings.TrimSpace(t.config.redactText(code + " " + oneLine(a.body.str("message", "errmsg"))))
 }
 
 // codeOf is the code without the message, which may repeat what people wrote, for logs and tables.
@@ -121,12 +121,12 @@ func codeOf(a answer) string {
 
 var codeLike = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
-// redact shortens an external text and removes secrets.
-func (c Config) redact(s string, secrets ...string) string {
+// redactText shortens an external text and removes secrets.
+func (c Config) redactText(s string, secrets ...string) string {
 	for _, secret := range append(secrets, c.ClientSecret) {
 		if len(secret) >= 4 {
 			s = strings.ReplaceAll(s, secret, "***")
 		}
 	}
-	return clip(s, 200)
+	return clipRunes(s, 200)
 }

@@ -35,18 +35,18 @@ type intake struct {
 	ctx context.Context
 }
 
-// take decodes a frame and registers its place in its conversation, in call order. It blocks at the bound of held
+// takeFrame decodes a frame and registers its place in its conversation, in call order. It blocks at the bound of held
 // bytes.
-func (in intake) take(f *payload.DataFrame, bytes int) (store func() *payload.DataFrameResponse) {
+func (in intake) takeFrame(f *payload.DataFrame, bytes int) (store func() *payload.DataFrameResponse) {
 	began := time.Now()
 	c := &in.t.counters
 	c.frames.Add(1)
-	log := zerolog.Ctx(in.ctx).With().Str("frame", clip(f.GetMessageId(), 100)).Logger()
+	log := zerolog.Ctx(in.ctx).With().Str("frame", clipRunes(f.GetMessageId(), 100)).Logger()
 	weight := min(max(int64(bytes), maxHeldBytes/maxHeldFrames), maxHeldBytes)
 	_ = in.t.held.Acquire(context.WithoutCancel(in.ctx), weight) // every held frame is released within its ack deadline
 	var m sessions.Message
 	err := guarded(log.WithContext(in.ctx), func() (err error) {
-		m, err = in.decode(f.Data, in.t.config.robot())
+		m, err = in.decode(f.Data, in.t.config.robotCode())
 		return err
 	})
 	f.Data = ""                 // the message holds all needed data
@@ -62,17 +62,17 @@ func (in intake) take(f *payload.DataFrame, bytes int) (store func() *payload.Da
 		return refuse
 	}
 	m.ReceivedAt = began
-	stored := in.t.arrivals.add(&m)
+	stored := in.t.arrivals.addMessage(&m)
 	return func() *payload.DataFrameResponse {
 		defer in.t.held.Release(weight)
 		defer stored()
-		return in.store(log, m)
+		return in.storeMessage(log, m)
 	}
 }
 
-// store acknowledges within the time that DingTalk waits, counted from the frame. A message that was stored too late is refused: its
+// storeMessage acknowledges within the time that DingTalk waits, counted from the frame. A message that was stored too late is refused: its
 // redelivery is recognized, while an acknowledgement after the deadline might not count.
-func (in intake) store(log zerolog.Logger, m sessions.Message) *payload.DataFrameResponse {
+func (in intake) storeMessage(log zerolog.Logger, m sessions.Message) *payload.DataFrameResponse {
 	ctx, cancel := context.WithDeadline(log.WithContext(in.ctx), m.ReceivedAt.Add(in.t.timing.accept))
 	defer cancel()
 	if m.OverQuota {

@@ -38,11 +38,11 @@ func newLimits(perMinute int) *limits {
 	return &limits{perMinute: perMinute, now: time.Now, paces: map[sessions.ConversationID]*pace{}}
 }
 
-// take counts one message of a conversation, or returns the wait before the next one.
-func (l *limits) take(c sessions.ConversationID) time.Duration {
+// takePlace counts one message of a conversation, or returns the wait before the next one.
+func (l *limits) takePlace(c sessions.ConversationID) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p, now := l.pace(c), l.now()
+	p, now := l.paceOf(c), l.now()
 	if p.until.After(now) {
 		return p.until.Sub(now)
 	}
@@ -59,17 +59,17 @@ func (l *limits) take(c sessions.ConversationID) time.Duration {
 	return 0
 }
 
-func (l *limits) refused(c sessions.ConversationID) time.Duration {
+func (l *limits) noteRefusal(c sessions.ConversationID) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p := l.pace(c)
+	p := l.paceOf(c)
 	d := silences.After(p.strikes)
 	p.strikes++
 	p.until = l.now().Add(d)
 	return d
 }
 
-func (l *limits) arrived(c sessions.ConversationID) {
+func (l *limits) noteArrival(c sessions.ConversationID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if p := l.paces[c]; p != nil {
@@ -77,7 +77,7 @@ func (l *limits) arrived(c sessions.ConversationID) {
 	}
 }
 
-func (l *limits) pace(c sessions.ConversationID) *pace {
+func (l *limits) paceOf(c sessions.ConversationID) *pace {
 	if p := l.paces[c]; p != nil {
 		return p
 	}

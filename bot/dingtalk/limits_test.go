@@ -25,9 +25,9 @@ func TestLimitsHoldInEveryMinute(t *testing.T) {
 		var sent []time.Time
 		for range 200 {
 			now = now.Add(time.Duration(rapid.IntRange(0, 5000).Draw(r, "step")) * time.Millisecond)
-			if wait := l.take("c"); wait > 0 {
+			if wait := l.takePlace("c"); wait > 0 {
 				now = now.Add(wait)
-				if l.take("c") > 0 {
+				if l.takePlace("c") > 0 {
 					r.Fatalf("refused after waiting %s as told", wait)
 				}
 			}
@@ -46,11 +46,11 @@ func TestLimitsBackOffPerConversation(t *testing.T) {
 	l.now = func() time.Time { return now }
 	var last time.Duration
 	for range 12 {
-		d := l.refused("c")
+		d := l.noteRefusal("c")
 		if d < last || d > longestSilence {
 			t.Errorf("silence of %s after one of %s", d, last)
 		}
-		if wait := l.take("c"); wait != d {
+		if wait := l.takePlace("c"); wait != d {
 			t.Errorf("take says %s, refused said %s", wait, d)
 		}
 		last = d
@@ -58,15 +58,15 @@ func TestLimitsBackOffPerConversation(t *testing.T) {
 	if last != longestSilence {
 		t.Errorf("the longest silence is %s", last)
 	}
-	if l.take("other") != 0 {
+	if l.takePlace("other") != 0 {
 		t.Error("another conversation has to wait as well")
 	}
 	now = now.Add(last)
-	if l.take("c") != 0 {
+	if l.takePlace("c") != 0 {
 		t.Error("the silence does not end")
 	}
-	l.arrived("c")
-	if d := l.refused("c"); d != firstSilence {
+	l.noteArrival("c")
+	if d := l.noteRefusal("c"); d != firstSilence {
 		t.Errorf("after a success the first silence is %s", d)
 	}
 }
@@ -78,7 +78,7 @@ func TestLimitsForgetIdleConversations(t *testing.T) {
 	l.now = func() time.Time { return now }
 	for i := range 5 * manyPaces {
 		now = now.Add(time.Second)
-		l.take(sessions.ConversationID(fmt.Sprint(i)))
+		l.takePlace(sessions.ConversationID(fmt.Sprint(i)))
 	}
 	if n := len(l.paces); n > manyPaces {
 		t.Errorf("%d conversations are remembered", n)
@@ -95,7 +95,7 @@ func TestTokensAreFetchedOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 50 {
 		all.Go(func() {
-			if v, err := k.get(ctx); v != "token1" || err != nil {
+			if v, err := k.tokenInForce(ctx); v != "token1" || err != nil {
 				t.Errorf("got %q, %v", v, err)
 			}
 		})
@@ -104,8 +104,8 @@ func TestTokensAreFetchedOnce(t *testing.T) {
 	// Many calls learn at once that the token is refused: one new token serves them all.
 	for range 50 {
 		all.Go(func() {
-			k.reject(ctx, "token1")
-			if v, err := k.get(ctx); v != "token2" || err != nil {
+			k.dropToken(ctx, "token1")
+			if v, err := k.tokenInForce(ctx); v != "token2" || err != nil {
 				t.Errorf("got %q, %v", v, err)
 			}
 		})
@@ -124,7 +124,7 @@ func TestTokensThatEndSoonAreNotUsed(t *testing.T) {
 		return fmt.Sprint("token", n), 0, nil
 	})
 	for want := 1; want <= 2; want++ {
-		if v, _ := k.get(testContext(t)); v != fmt.Sprint("token", want) {
+		if v, _ := k.tokenInForce(testContext(t)); v != fmt.Sprint("token", want) {
 			t.Errorf("got %q", v)
 		}
 	}
@@ -141,7 +141,7 @@ func TestTokensFailTogether(t *testing.T) {
 	var all sync.WaitGroup
 	for range 50 {
 		all.Go(func() {
-			if _, err := k.get(testContext(t)); !errors.Is(err, down) {
+			if _, err := k.tokenInForce(testContext(t)); !errors.Is(err, down) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -153,7 +153,7 @@ func TestTokensFailTogether(t *testing.T) {
 	over, cancel := context.WithCancel(testContext(t))
 	cancel()
 	k.lock <- struct{}{}
-	if _, err := k.get(over); !errors.Is(err, context.Canceled) {
+	if _, err := k.tokenInForce(over); !errors.Is(err, context.Canceled) {
 		t.Errorf("waiting does not end with the context: %v", err)
 	}
 }

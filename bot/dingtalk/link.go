@@ -40,39 +40,39 @@ type link struct {
 	gone  chan struct{} // closed when the connection has ended
 }
 
-// open asks for an endpoint and connects within one bound. Errors are made plain, since the addresses in them hold a ticket.
-func (t *Transport) open(ctx context.Context, in intake) (*link, error) {
+// openLink asks for an endpoint and connects within one bound. Errors are made plain, since the addresses in them hold a ticket.
+func (t *Transport) openLink(ctx context.Context, in intake) (*link, error) {
 	starting, cancel := context.WithTimeout(ctx, t.timing.open)
 	defer cancel()
-	endpoint, err := t.endpoint(starting)
+	endpoint, err := t.askEndpoint(starting)
 	if err != nil {
-		return nil, fmt.Errorf("opening a stream connection: %w", plain(err))
+		return nil, fmt.Errorf("opening a stream connection: %w", withoutAddress(err))
 	}
 	conn, resp, err := websocket.DefaultDialer.DialContext(starting, endpoint, nil)
 	if resp != nil {
 		_ = resp.Body.Close()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("opening a stream connection: %w", plain(err))
+		return nil, fmt.Errorf("opening a stream connection: %w", withoutAddress(err))
 	}
 	now := time.Now()
 	l := &link{conn: conn, opened: now, leave: make(chan struct{}), gone: make(chan struct{})}
 	l.seen.Store(now.UnixNano())
 	l.heard.Store(now.UnixNano())
 	go l.keepAlive(t.config.KeepAlive)
-	go l.read(in, t.config.KeepAlive)
+	go l.readFrames(in, t.config.KeepAlive)
 	return l, nil
 }
 
-func (t *Transport) endpoint(ctx context.Context) (string, error) {
+func (t *Transport) askEndpoint(ctx context.Context) (string, error) {
 	options := []client.ClientOption{
 		client.WithAppCredential(client.NewAppCredentialConfig(t.config.ClientID, t.config.ClientSecret)),
 		client.WithOpenApiHost(t.config.APIBase),
 		client.WithUserAgent(&client.UserAgentConfig{UserAgent: userAgent}),
-		client.WithSubscription(callback, payload.BotMessageCallbackTopic, unused),
+		client.WithSubscription(callback, payload.BotMessageCallbackTopic, unusedHandler),
 	}
 	if t.cards != nil {
-		options = append(options, client.WithSubscription(callback, payload.CardInstanceCallbackTopic, unused))
+		options = append(options, client.WithSubscription(callback, payload.CardInstanceCallbackTopic, unusedHandler))
 	}
 	c := client.NewStreamClient(options...)
 	e, err := c.GetConnectionEndpoint(ctx)
@@ -83,31 +83,33 @@ func (t *Transport) endpoint(ctx context.Context) (string, error) {
 }
 
 // The SDK requires a handler for each subscription, although link reads the frames itself.
-func unused(context.Context, *payload.DataFrame) (*payload.DataFrameResponse, error) { return nil, nil } //nolint:nilnil // never called
+func unusedHandler(context.Context, *payload.DataFrame) (*payload.DataFrameResponse, error) {
+	return nil, nil
+} //nolint:nilnil // never called
 
-var _ handler.IFrameHandler = unused
+var _ handler.IFrameHandler = unusedHandler
 
-func (l *link) read(in intake, idle time.Duration) {
+func (l *link) readFrames(in intake, idle time.Duration) {
 	defer close(l.gone)
 	defer l.conn.Close() //nolint:errcheck // it has ended
-	l.conn.SetPongHandler(func(string) error { return l.hear(idle) })
+	l.conn.SetPongHandler(func(string) error { return l.noteHeard(idle) })
 	l.conn.SetPingHandler(func(data string) error {
 		_ = l.conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(writeWait))
-		return l.hear(idle)
+		return l.noteHeard(idle)
 	})
-	for l.hear(idle) == nil {
+	for l.noteHeard(idle) == nil {
 		kind, data, err := l.conn.ReadMessage()
 		if err != nil {
 			return
 		}
 		if kind == websocket.TextMessage {
-			l.frame(in, data)
+			l.handleFrame(in, data)
 		}
 	}
 }
 
-// hear also extends the read deadline.
-func (l *link) hear(idle time.Duration) error {
+// noteHeard also extends the read deadline.
+func (l *link) noteHeard(idle time.Duration) error {
 	now := time.Now()
 	l.heard.Store(now.UnixNano())
 	return l.conn.SetReadDeadline(now.Add(idle + pongWait))
@@ -132,42 +134,42 @@ func (l *link) keepAlive(idle time.Duration) {
 }
 
 // A message is acknowledged after it is stored, while the next frames are read.
-func (l *link) frame(in intake, data []byte) {
+func (l *link) handleFrame(in intake, data []byte) {
 	f, err := payload.DecodeDataFrame(data)
 	if err != nil || f.Headers == nil {
 		return // no id to acknowledge
 	}
 	switch topic := f.GetTopic(); {
 	case f.Type == callback && topic == payload.BotMessageCallbackTopic:
-		l.touch()
+		l.noteSeen()
 		l.busy.Add(1)
-		store := in.take(f, len(data))
+		store := in.takeFrame(f, len(data))
 		go func() {
 			defer l.busy.Add(-1)
-			l.write(f, store())
+			l.writeAck(f, store())
 		}()
 	case f.Type == callback && topic == payload.CardInstanceCallbackTopic:
-		l.touch()
+		l.noteSeen()
 		l.busy.Add(1)
 		go func() {
 			defer l.busy.Add(-1)
-			l.write(f, in.click(f))
+			l.writeAck(f, in.judgeClick(f))
 		}()
 	case f.Type == system && topic == "ping":
-		l.touch()
+		l.noteSeen()
 		pong := payload.NewDataFrameAckPong(f.GetMessageId())
 		pong.Data = f.Data
-		l.write(f, pong)
+		l.writeAck(f, pong)
 	case f.Type == system && topic == "disconnect": // wants no ack
-		l.touch()
+		l.noteSeen()
 		l.once.Do(func() { close(l.leave) })
 	default:
-		l.write(f, payload.NewDataFrameResponse(payload.DataFrameResponseStatusCodeKHandlerNotFound))
+		l.writeAck(f, payload.NewDataFrameResponse(payload.DataFrameResponseStatusCodeKHandlerNotFound))
 	}
 }
 
 // A failed write of an ack ends the connection, and DingTalk redelivers.
-func (l *link) write(f *payload.DataFrame, ack *payload.DataFrameResponse) {
+func (l *link) writeAck(f *payload.DataFrame, ack *payload.DataFrameResponse) {
 	ack.SetHeader(payload.DataFrameHeaderKMessageId, f.GetMessageId())
 	ack.SetHeader(payload.DataFrameHeaderKContentType, payload.DataFrameContentTypeKJson)
 	l.writing.Lock()
@@ -178,9 +180,9 @@ func (l *link) write(f *payload.DataFrame, ack *payload.DataFrameResponse) {
 	}
 }
 
-func (l *link) touch() { l.seen.Store(time.Now().UnixNano()) }
+func (l *link) noteSeen() { l.seen.Store(time.Now().UnixNano()) }
 
-func (l *link) alive() bool {
+func (l *link) isAlive() bool {
 	select {
 	case <-l.gone:
 		return false
@@ -189,7 +191,7 @@ func (l *link) alive() bool {
 	}
 }
 
-func (l *link) leaving() bool {
+func (l *link) isLeaving() bool {
 	select {
 	case <-l.leave:
 		return true
@@ -198,11 +200,11 @@ func (l *link) leaving() bool {
 	}
 }
 
-// close waits for the acks of all frames, until the deadline.
-func (l *link) close(deadline time.Time) {
+// closeAfterAcks waits for the acks of all frames, until the deadline.
+func (l *link) closeAfterAcks(deadline time.Time) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for time.Now().Before(deadline) && l.busy.Load() > 0 && l.alive() {
+	for time.Now().Before(deadline) && l.busy.Load() > 0 && l.isAlive() {
 		<-tick.C
 	}
 	_ = l.conn.Close()

@@ -29,9 +29,9 @@ type message struct {
 	plain []string // names of people without a staff id
 }
 
-// parts are the messages of a reply as clients may show them.
-func (c Config) parts(o sessions.Outgoing) []message {
-	r := named(o)
+// partsOf are the messages of a reply as clients may show them.
+func (c Config) partsOf(o sessions.Outgoing) []message {
+	r := withAskers(o)
 	r.Text = c.Pictures.Safe(r.Text)
 	return compose(r)
 }
@@ -41,7 +41,7 @@ func compose(r sessions.Reply) []message {
 	text := markdown.Harmless(r.Text)
 	title := titleOf(text)
 	var out []message
-	for _, text := range pieces(strings.TrimSpace(text), r.Target.Card != "") {
+	for _, text := range cutPieces(strings.TrimSpace(text), r.Target.Card != "") {
 		if text := strings.TrimRightFunc(strings.Trim(text, "\n"), unicode.IsSpace); text != "" {
 			out = append(out, message{title: title, text: text})
 		}
@@ -52,13 +52,13 @@ func compose(r sessions.Reply) []message {
 		}
 	}
 	if len(out) > 0 && r.Target.ConversationType != sessions.Private {
-		out[0].address(r.Target.Mentions)
+		out[0].addPeople(r.Target.Mentions)
 	}
 	return out
 }
 
 // The first part of a reply that begins on a card fits the card. The rest are messages.
-func pieces(text string, onCard bool) []string {
+func cutPieces(text string, onCard bool) []string {
 	messages := markdown.Budget{Limit: maxPart, Size: escapedLen}
 	if onCard {
 		return card.SplitOnto(text, messages)
@@ -71,7 +71,7 @@ func pieces(text string, onCard bool) []string {
 }
 
 // Several replies in one message each name their asker.
-func named(o sessions.Outgoing) sessions.Reply {
+func withAskers(o sessions.Outgoing) sessions.Reply {
 	r := o.Reply
 	if len(o.Joined) == 0 || r.Target.ConversationType != sessions.Group {
 		return r
@@ -79,7 +79,7 @@ func named(o sessions.Outgoing) sessions.Reply {
 	var texts []string
 	for _, one := range o.Joined {
 		var whose message
-		whose.address(slices.DeleteFunc(slices.Clone(one.Target.Mentions), func(m sessions.Mention) bool { return m.Named }))
+		whose.addPeople(slices.DeleteFunc(slices.Clone(one.Target.Mentions), func(m sessions.Mention) bool { return m.Named }))
 		names := whose.names
 		if len(names) == 0 {
 			names = whose.ids
@@ -94,12 +94,12 @@ func named(o sessions.Outgoing) sessions.Reply {
 	return r
 }
 
-// address collects the addressees without duplicates, up to DingTalk's bound.
-func (m *message) address(people []sessions.Mention) {
+// addPeople collects the addressees without duplicates, up to DingTalk's bound.
+func (m *message) addPeople(people []sessions.Mention) {
 	seen := map[sessions.UserID]bool{}
 	size := 0
 	for _, p := range people {
-		id, name := string(p.StaffID), nickname(p.Nick)
+		id, name := string(p.StaffID), safeNick(p.Nick)
 		if !usableID(id) {
 			id = ""
 		}
@@ -120,16 +120,16 @@ func (m *message) address(people []sessions.Mention) {
 }
 
 // DingTalk notifies ids that are in the list and, after an @, in the text.
-func (m message) mentioning() string {
+func (m message) withMentions() string {
 	var words []string
 	for _, id := range m.ids {
 		words = append(words, "@"+id)
 	}
-	return lead(append(words, m.plain...), " ", m.place+m.text)
+	return withLead(append(words, m.plain...), " ", m.place+m.text)
 }
 
 // The open API has no mentions, so the text names people.
-func (m message) naming() string { return lead(m.names, "、", m.place+m.text) }
+func (m message) withNames() string { return withLead(m.names, "、", m.place+m.text) }
 
 // The names at the beginning of a card stand beside [card.Limit], in characters.
 const maxNames = 150
@@ -148,10 +148,10 @@ func (m message) onCard() string {
 		}
 		names = append(names, name)
 	}
-	return lead(names, "、", m.place+m.text)
+	return withLead(names, "、", m.place+m.text)
 }
 
-func lead(words []string, sep, text string) string {
+func withLead(words []string, sep, text string) string {
 	if len(words) == 0 {
 		return text
 	}
@@ -164,14 +164,14 @@ func usableID(id string) bool {
 	})
 }
 
-func nickname(s string) string {
+func safeNick(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if strings.ContainsRune("@＠[]()<>*`#!|\\_~", r) || unicode.IsControl(r) {
 			return -1
 		}
 		return r
 	}, s)
-	return clip(oneLine(clean(s)), 20)
+	return clipRunes(oneLine(cleanText(s)), 20)
 }
 
 // titleOf is the text of the notification: the first words, without Markdown.
@@ -188,7 +188,7 @@ func titleOf(text string) string {
 		}, line)
 		s = strings.TrimLeft(oneLine(s), "-+ ")
 		if s != "" {
-			return clip(s, 20)
+			return clipRunes(s, 20)
 		}
 	}
 	return "回复"

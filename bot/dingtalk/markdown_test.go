@@ -20,11 +20,11 @@ func TestPartsAreNumbered(t *testing.T) {
 	parts := compose(sessions.Reply{Text: strings.Repeat("一句话。\n\n", 2000)})
 	for i, m := range parts {
 		mark := fmt.Sprintf("(%d/%d)\n\n", i+1, len(parts))
-		if len(parts) < 2 || !strings.HasPrefix(m.mentioning(), mark) || !strings.HasPrefix(m.naming(), mark) {
-			t.Errorf("part %d of %d begins with %q", i+1, len(parts), clip(m.mentioning(), 20))
+		if len(parts) < 2 || !strings.HasPrefix(m.withMentions(), mark) || !strings.HasPrefix(m.withNames(), mark) {
+			t.Errorf("part %d of %d begins with %q", i+1, len(parts), clipRunes(m.withMentions(), 20))
 		}
 	}
-	if text := compose(sessions.Reply{Text: "short"})[0].mentioning(); text != "short" {
+	if text := compose(sessions.Reply{Text: "short"})[0].withMentions(); text != "short" {
 		t.Errorf("the only part is %q", text)
 	}
 }
@@ -37,11 +37,11 @@ func TestJoinedRepliesSayWhoseTheyAre(t *testing.T) {
 		o.Joined = append(o.Joined, sessions.Reply{Text: []string{"one", "two"}[i], Target: sessions.Target{Mentions: []sessions.Mention{who}}})
 		o.Reply.Target.Mentions = append(o.Reply.Target.Mentions, who)
 	}
-	if got := compose(named(o))[0].mentioning(); got != "@u1 @u2 \n\n**张三 x**\n\none\n\n---\n\n**u2**\n\ntwo" {
+	if got := compose(withAskers(o))[0].withMentions(); got != "@u1 @u2 \n\n**张三 x**\n\none\n\n---\n\n**u2**\n\ntwo" {
 		t.Errorf("the group reads %q", got)
 	}
 	o.Reply.Target.ConversationType = sessions.Private
-	if got := compose(named(o))[0].mentioning(); got != "one\n\n---\n\ntwo" {
+	if got := compose(withAskers(o))[0].withMentions(); got != "one\n\n---\n\ntwo" {
 		t.Errorf("the person reads %q", got)
 	}
 }
@@ -80,8 +80,8 @@ func TestEveryRequestIsWithinDingTalksBounds(t *testing.T) {
 	} {
 		parts := compose(sessions.Reply{Text: text, Target: sessions.Target{ConversationType: sessions.Group, Mentions: people}})
 		for i, m := range parts {
-			hook, _ := encode(webhookBody{MsgType: "markdown", Markdown: markdownBody{m.title, m.mentioning()}, At: &atBody{UserIDs: m.ids}, MsgUUID: strings.Repeat("u", 64)})
-			param, _ := encode(markdownBody{m.title, m.naming()})
+			hook, _ := encode(webhookBody{MsgType: "markdown", Markdown: markdownBody{m.title, m.withMentions()}, At: &atBody{UserIDs: m.ids}, MsgUUID: strings.Repeat("u", 64)})
+			param, _ := encode(markdownBody{m.title, m.withNames()})
 			if len(hook) > 15_000 || len(param) > 15_000 {
 				t.Errorf("%s, part %d: %d bytes by webhook, %d by the open API", name, i, len(hook), len(param))
 			}
@@ -98,12 +98,12 @@ func TestComposeMentionsOnlyTheAskers(t *testing.T) {
 		{StaffID: "u1", Nick: "张三"}, {StaffID: "u1", Nick: "张三"}, {Nick: "[客](http://x) @all"}, {StaffID: "all", Nick: "Eve"}, {StaffID: "u2"},
 	}}
 	m := compose(sessions.Reply{Target: to, Text: "完成 @all @ALL，@所有人 hello@all.example"})[0]
-	text := m.mentioning()
+	text := m.withMentions()
 	if want := []string{"u1", "u2"}; strings.Join(m.ids, " ") != strings.Join(want, " ") {
 		t.Errorf("mentions %q, want %q", m.ids, want)
 	}
 	for _, bad := range []string{"@all", "@ALL", "@所有人", "](", "@张三"} {
-		if strings.Contains(text, bad) || strings.Contains(m.naming(), bad) {
+		if strings.Contains(text, bad) || strings.Contains(m.withNames(), bad) {
 			t.Errorf("%q is in %q", bad, text)
 		}
 	}
@@ -112,11 +112,11 @@ func TestComposeMentionsOnlyTheAskers(t *testing.T) {
 			t.Errorf("%q is not in %q", good, text)
 		}
 	}
-	if naming := m.naming(); !strings.HasPrefix(naming, "张三、") || strings.Contains(naming, "u1") {
+	if naming := m.withNames(); !strings.HasPrefix(naming, "张三、") || strings.Contains(naming, "u1") {
 		t.Errorf("by the open API it is %q", naming)
 	}
 	to.ConversationType = sessions.Private
-	if m := compose(sessions.Reply{Target: to, Text: "hi"})[0]; m.mentioning() != "hi" || len(m.ids) > 0 {
+	if m := compose(sessions.Reply{Target: to, Text: "hi"})[0]; m.withMentions() != "hi" || len(m.ids) > 0 {
 		t.Errorf("a private reply mentions a member: %+v", m)
 	}
 }
@@ -131,8 +131,8 @@ func TestTitleIsTheFirstWords(t *testing.T) {
 		strings.Repeat("长", 50):       strings.Repeat("长", 20),
 		"> [docs](https://x.example)": "docshttps://x.example",
 	} {
-		if got := titleOf(text); got != clip(want, 20) {
-			t.Errorf("%q has the title %q, want %q", clip(text, 20), got, want)
+		if got := titleOf(text); got != clipRunes(want, 20) {
+			t.Errorf("%q has the title %q, want %q", clipRunes(text, 20), got, want)
 		}
 	}
 }
@@ -146,7 +146,7 @@ func TestPartsKeepTheirIndentation(t *testing.T) {
 	}
 	for i, p := range parts[1 : len(parts)-1] {
 		if !strings.HasPrefix(p.text, item) {
-			t.Errorf("part %d begins with %q", i+1, clip(p.text, 30))
+			t.Errorf("part %d begins with %q", i+1, clipRunes(p.text, 30))
 		}
 	}
 }
@@ -162,8 +162,8 @@ func TestPicturesOfOtherHostsAreLinks(t *testing.T) {
 		"card":   {Reply: sessions.Reply{Text: one.Text, Target: sessions.Target{Card: "track"}}},
 		"joined": {Reply: sessions.Reply{Target: sessions.Target{ConversationType: sessions.Group}}, Joined: []sessions.Reply{one, one}},
 	} {
-		parts := tr.config.parts(o)
-		for _, text := range []string{parts[0].mentioning(), parts[0].naming(), parts[0].onCard()} {
+		parts := tr.config.partsOf(o)
+		for _, text := range []string{parts[0].withMentions(), parts[0].withNames(), parts[0].onCard()} {
 			if strings.Contains(text, evil) || strings.Contains(text, "<script") || !strings.Contains(text, "[s（evil.example）](https://evil.example/p?q=FACT)") ||
 				!strings.Contains(text, "![t](https://img.example.com/a.png)") {
 				t.Errorf("%s: people get %q", name, text)

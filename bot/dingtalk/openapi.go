@@ -25,13 +25,13 @@ type apiBody struct {
 
 // A private chat's conversation id is not valid here, so the person gets the message. The API has no idempotency key.
 func (t *Transport) sendOpenAPI(ctx context.Context, to sessions.Target, m message) *chat.SendError {
-	param, err := encode(markdownBody{m.title, m.naming()})
+	param, err := encode(markdownBody{m.title, m.withNames()})
 	if err != nil {
 		return &chat.SendError{Permanent: true, Err: err}
 	}
 	body := apiBody{RobotCode: to.RobotCode, MsgKey: "sampleMarkdown", MsgParam: string(param)}
 	if body.RobotCode == "" {
-		body.RobotCode = t.config.robot()
+		body.RobotCode = t.config.robotCode()
 	}
 	call := apiCall{
 		api: calls.GroupSend, need: calls.Finish, method: http.MethodPost,
@@ -59,7 +59,7 @@ func (t *Transport) sendOpenAPI(ctx context.Context, to sessions.Target, m messa
 	}
 	switch {
 	case failed != nil:
-		failed.Aside, failed.Gone = isBarred(a, failed), failed.Permanent && (isGone(a) || names(a.body, "invalidStaffIdList", to.StaffID))
+		failed.Aside, failed.Gone = isBarred(a, failed), failed.Permanent && (isGone(a) || listsPerson(a.body, "invalidStaffIdList", to.StaffID))
 	case to.Scheduled:
 		if err := t.calls.CountShare(ctx, to.StaffID); err != nil {
 			zerolog.Ctx(ctx).Debug().Err(err).Msg("Call of a schedule not counted for its person")
@@ -121,7 +121,7 @@ func (t *Transport) callReaction(ctx context.Context, api calls.API, path, doing
 		Text: reactionText{ID: "2659900", Name: name, Text: name, Background: "im_bg_1"},
 	}
 	if body.RobotCode == "" {
-		body.RobotCode = t.config.robot()
+		body.RobotCode = t.config.robotCode()
 	}
 	a, failed := t.callAPI(ctx, apiCall{api: api, need: calls.Finish, method: http.MethodPost, path: path, doing: doing, body: body, reserved: &m.Reserved})
 	if failed == nil {
@@ -154,7 +154,7 @@ type apiCall struct {
 // callAPI renews a refused token once. Each attempt is counted before it is made.
 func (t *Transport) callAPI(ctx context.Context, c apiCall) (answer, *chat.SendError) {
 	for try := 0; ; try++ {
-		token, err := t.tokens.get(ctx)
+		token, err := t.tokens.tokenInForce(ctx)
 		if err != nil {
 			if c.reserved != nil {
 				t.giveBack(ctx, *c.reserved, c.api)
@@ -165,13 +165,13 @@ func (t *Transport) callAPI(ctx context.Context, c apiCall) (answer, *chat.SendE
 			}
 			return answer{}, failed
 		}
-		counted, failed := t.reserve(ctx, c)
+		counted, failed := t.reserveCall(ctx, c)
 		c.reserved = nil
 		if failed != nil {
 			return answer{}, failed
 		}
-		one, stop := within(ctx, c.within)
-		a, err := t.request(one, c.method, t.config.APIBase+c.path, http.Header{"X-Acs-Dingtalk-Access-Token": {token}}, c.body)
+		one, stop := withTimeout(ctx, c.within)
+		a, err := t.sendJSON(one, c.method, t.config.APIBase+c.path, http.Header{"X-Acs-Dingtalk-Access-Token": {token}}, c.body)
 		stop()
 		if err != nil {
 			if errors.Is(err, errUnsent) {
@@ -193,7 +193,7 @@ func (t *Transport) callAPI(ctx context.Context, c apiCall) (answer, *chat.SendE
 			}
 		case badToken:
 			if try == 0 {
-				t.tokens.reject(ctx, token)
+				t.tokens.dropToken(ctx, token)
 				continue
 			}
 		}
@@ -202,7 +202,7 @@ func (t *Transport) callAPI(ctx context.Context, c apiCall) (answer, *chat.SendE
 	}
 }
 
-func (t *Transport) reserve(ctx context.Context, c apiCall) (calls.Reservation, *chat.SendError) {
+func (t *Transport) reserveCall(ctx context.Context, c apiCall) (calls.Reservation, *chat.SendError) {
 	var counted calls.Reservation
 	var err error
 	if c.reserved != nil {
@@ -241,22 +241,22 @@ func (t *Transport) judgeAPI(to sessions.Target, a answer, doing string) *chat.S
 	case a.status == http.StatusOK && !a.intact:
 		return &chat.SendError{Maybe: true, Err: fmt.Errorf("%s: the answer broke off", doing)}
 	case a.status != http.StatusOK || code != "" && code != "0":
-		failed := t.failure(to, a, fmt.Errorf("%s: status %d: %s", doing, a.status, said))
-		failed.Said = t.config.redact(t.words(a), a.token)
+		failed := t.sendError(to, a, fmt.Errorf("%s: status %d: %s", doing, a.status, said))
+		failed.Said = t.config.redactText(t.codeWords(a), a.token)
 		return failed
 	case a.body.has("status") && classify(a) == banned:
 		return &chat.SendError{After: waitBanned, Account: true, Err: fmt.Errorf("%s: %s", doing, said)}
 	}
-	if names(a.body, "invalidStaffIdList", to.StaffID) {
+	if listsPerson(a.body, "invalidStaffIdList", to.StaffID) {
 		return &chat.SendError{Permanent: true, Err: fmt.Errorf("%s: DingTalk knows no such person", doing)}
 	}
-	if names(a.body, "flowControlledStaffIdList", to.StaffID) {
+	if listsPerson(a.body, "flowControlledStaffIdList", to.StaffID) {
 		return t.tooMany(to, fmt.Errorf("%s: the person gets too many messages", doing))
 	}
 	return nil
 }
 
-func names(o object, list string, id sessions.UserID) bool {
+func listsPerson(o object, list string, id sessions.UserID) bool {
 	for _, v := range o.list(list) {
 		if id != "" && asString(v) == string(id) {
 			return true

@@ -11,12 +11,12 @@ const maxQuoteDepth = 3
 
 // quoteOf knows all shapes: beside the words, at the top, older ones, and a bare id.
 func quoteOf(o, body object, bot string) (*sessions.Quote, []sessions.Attachment) {
-	original := sessions.MessageID(short(o.str("originalMsgId")))
+	original := sessions.MessageID(boundedID(o.str("originalMsgId")))
 	for _, from := range []object{body, o.obj("text"), o.obj("content"), o} {
 		if r := firstObject(from.obj("repliedMsg"), from.obj("quoteMessage")); r != nil {
 			q, files := readQuote(r, bot, maxQuoteDepth)
 			q.ID = cmp.Or(q.ID, original)
-			q.Card = clip(o.str("originalProcessQueryKey"), maxCarrier)
+			q.Card = clipRunes(o.str("originalProcessQueryKey"), maxCarrier)
 			q.FromBot = q.FromBot || q.SenderID == "" && q.Kind == "interactiveCard" && q.Card != ""
 			return &q, files
 		}
@@ -25,7 +25,7 @@ func quoteOf(o, body object, bot string) (*sessions.Quote, []sessions.Attachment
 		}
 	}
 	if original != "" || body.flag("isReplyMsg") {
-		return &sessions.Quote{ID: original, Card: clip(o.str("originalProcessQueryKey"), maxCarrier)}, nil
+		return &sessions.Quote{ID: original, Card: clipRunes(o.str("originalProcessQueryKey"), maxCarrier)}, nil
 	}
 	return nil, nil
 }
@@ -37,11 +37,11 @@ func readQuote(r object, bot string, depth int) (sessions.Quote, []sessions.Atta
 	if body == nil {
 		body = wordsObject(r["text"])
 	}
-	sender := short(r.str("senderStaffId", "senderId"))
+	sender := boundedID(r.str("senderStaffId", "senderId"))
 	q := sessions.Quote{
-		ID:       sessions.MessageID(short(r.str("msgId", "messageId"))),
+		ID:       sessions.MessageID(boundedID(r.str("msgId", "messageId"))),
 		SenderID: sessions.UserID(sender),
-		Nick:     clip(oneLine(r.str("senderNick", "nick")), 100),
+		Nick:     clipRunes(oneLine(r.str("senderNick", "nick")), 100),
 		Kind:     kindOf(r, body),
 		FromBot:  bot != "" && (sender == bot || r.str("senderId") == bot),
 		SentAt:   r.millis("createdAt"),

@@ -22,7 +22,7 @@ var (
 // Send delivers the next part of a reply through the session webhook, or through the open API if that is unusable. A
 // failure is a [*chat.SendError].
 func (t *Transport) Send(ctx context.Context, o sessions.Outgoing) (chat.Sent, error) {
-	parts := t.config.parts(o)
+	parts := t.config.partsOf(o)
 	if o.Part >= len(parts) {
 		return chat.Sent{Part: o.Part}, nil
 	}
@@ -38,7 +38,7 @@ func (t *Transport) Send(ctx context.Context, o sessions.Outgoing) (chat.Sent, e
 			return chat.Sent{}, asSendError(err)
 		}
 		o.Reply.Target.Card = "" // as in its row from now on
-		parts = t.config.parts(o)
+		parts = t.config.partsOf(o)
 	}
 	uuid := ""
 	if o.Reply.Nonce != "" {
@@ -56,7 +56,7 @@ func (t *Transport) Send(ctx context.Context, o sessions.Outgoing) (chat.Sent, e
 // sendPart sends through the webhook and falls back to the open API only without a valid one: the API costs a call of the month and
 // has no idempotency key.
 func (t *Transport) sendPart(ctx context.Context, to sessions.Target, m message, uuid string) (string, error) {
-	if wait := t.limits.take(to.ConversationID); wait > 0 {
+	if wait := t.limits.takePlace(to.ConversationID); wait > 0 {
 		t.counters.limited.Add(1)
 		return "", &chat.SendError{After: wait, Err: errTooMany}
 	}
@@ -66,7 +66,7 @@ func (t *Transport) sendPart(ctx context.Context, to sessions.Target, m message,
 	}
 	if err == nil {
 		t.counters.webhook.Add(1)
-		t.limits.arrived(to.ConversationID)
+		t.limits.noteArrival(to.ConversationID)
 		return chat.ViaWebhook, nil
 	}
 	if !errors.Is(err, errNoWebhook) {
@@ -77,7 +77,7 @@ func (t *Transport) sendPart(ctx context.Context, to sessions.Target, m message,
 		return "", apiErr
 	}
 	t.counters.openAPI.Add(1)
-	t.limits.arrived(to.ConversationID)
+	t.limits.noteArrival(to.ConversationID)
 	return chat.ViaOpenAPI, nil
 }
 
@@ -126,7 +126,7 @@ type atBody struct {
 
 // sendWebhook returns a *chat.SendError, or errNoWebhook for the open API to try.
 func (t *Transport) sendWebhook(ctx context.Context, to sessions.Target, m message, uuid string) error {
-	body := webhookBody{MsgType: "markdown", Markdown: markdownBody{m.title, m.mentioning()}, MsgUUID: uuid}
+	body := webhookBody{MsgType: "markdown", Markdown: markdownBody{m.title, m.withMentions()}, MsgUUID: uuid}
 	if len(m.ids) > 0 {
 		body.At = &atBody{UserIDs: m.ids}
 	}
@@ -169,7 +169,7 @@ func (t *Transport) tooMany(to sessions.Target, err error) *chat.SendError {
 	if to.ConversationID == "" {
 		return &chat.SendError{After: firstSilence, Err: err}
 	}
-	return &chat.SendError{After: t.limits.refused(to.ConversationID), Err: err}
+	return &chat.SendError{After: t.limits.noteRefusal(to.ConversationID), Err: err}
 }
 
 func asSendError(err error) *chat.SendError {

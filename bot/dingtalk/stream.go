@@ -28,10 +28,10 @@ func (t *Transport) Run(ctx context.Context, accept chat.Accept) error {
 	var retiring sync.WaitGroup
 	defer retiring.Wait()
 	var early earlyEnds
-	l := t.connect(ctx, in, 0)
+	l := t.connectLink(ctx, in, 0)
 	for l != nil {
 		t.current.Store(l)
-		how := t.watch(ctx, l)
+		how := t.watchLink(ctx, l)
 		if how == stopped {
 			break
 		}
@@ -39,20 +39,20 @@ func (t *Transport) Run(ctx context.Context, accept chat.Accept) error {
 		zerolog.Ctx(ctx).Info().Str("why", how.String()).Dur("age", time.Since(l.opened)).Dur("wait", wait).
 			Msg("Replacing the stream connection")
 		old, replaced := l, make(chan struct{})
-		retiring.Go(func() { t.retire(ctx, old, replaced) })
-		l = t.connect(ctx, in, wait)
+		retiring.Go(func() { t.retireLink(ctx, old, replaced) })
+		l = t.connectLink(ctx, in, wait)
 		close(replaced)
 	}
 	if l != nil {
-		l.close(time.Now().Add(t.timing.drain))
+		l.closeAfterAcks(time.Now().Add(t.timing.drain))
 	}
 	t.current.Store(nil)
 	return nil
 }
 
-// watch ends with the reason for which a connection is replaced. A connection can be alive and yet receive nothing, so silence counts
+// watchLink ends with the reason for which a connection is replaced. A connection can be alive and yet receive nothing, so silence counts
 // too.
-func (t *Transport) watch(ctx context.Context, l *link) end {
+func (t *Transport) watchLink(ctx context.Context, l *link) end {
 	tick := time.NewTicker(t.timing.poll)
 	defer tick.Stop()
 	for {
@@ -64,7 +64,7 @@ func (t *Transport) watch(ctx context.Context, l *link) end {
 			return farewell
 		case <-tick.C:
 		}
-		if !l.alive() {
+		if !l.isAlive() {
 			t.counters.lost.Add(1)
 			return lost
 		}
@@ -75,14 +75,14 @@ func (t *Transport) watch(ctx context.Context, l *link) end {
 	}
 }
 
-// retire closes a connection after its replacement and its last acks, before DingTalk does. A silent connection stays
+// retireLink closes a connection after its replacement and its last acks, before DingTalk does. A silent connection stays
 // until it is replaced.
-func (t *Transport) retire(ctx context.Context, l *link, replaced <-chan struct{}) {
+func (t *Transport) retireLink(ctx context.Context, l *link, replaced <-chan struct{}) {
 	deadline := time.Now().Add(t.timing.grace)
 	timeout := time.NewTimer(t.timing.grace)
 	defer timeout.Stop()
 	expired := timeout.C
-	if !l.leaving() {
+	if !l.isLeaving() {
 		expired = nil
 	}
 	select {
@@ -93,13 +93,13 @@ func (t *Transport) retire(ctx context.Context, l *link, replaced <-chan struct{
 	if ctx.Err() != nil || expired == nil {
 		deadline = time.Now().Add(t.timing.drain)
 	}
-	l.close(deadline)
+	l.closeAfterAcks(deadline)
 }
 
-// connect returns nil when ctx has ended.
-func (t *Transport) connect(ctx context.Context, in intake, wait time.Duration) *link {
+// connectLink returns nil when ctx has ended.
+func (t *Transport) connectLink(ctx context.Context, in intake, wait time.Duration) *link {
 	for failures := 0; retry.Sleep(ctx, wait); failures++ {
-		l, err := t.open(ctx, in)
+		l, err := t.openLink(ctx, in)
 		if err == nil {
 			t.counters.opened.Add(1)
 			zerolog.Ctx(ctx).Info().Msg("Stream connection open")
@@ -117,7 +117,7 @@ func (t *Transport) connect(ctx context.Context, in intake, wait time.Duration) 
 
 // An operator must fix some failures. The SDK returns the answer's body without its status.
 func (t *Transport) logFailure(ctx context.Context, err error, wait time.Duration) {
-	text := t.config.redact(err.Error())
+	text := t.config.redactText(err.Error())
 	for _, mark := range []string{"authFailed", "鉴权", "invalidClient", "InvalidAuthentication"} {
 		if strings.Contains(text, mark) {
 			zerolog.Ctx(ctx).Error().Str("error", text).Dur("retry_in_ms", wait).

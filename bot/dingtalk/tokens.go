@@ -27,9 +27,9 @@ func newTokens(fetch func(context.Context) (string, time.Duration, error)) *toke
 	return &tokens{fetch: fetch, lock: make(chan struct{}, 1)}
 }
 
-// get lets one caller fetch and the others wait. A failure is kept for a moment, so that waiting callers do not repeat it one after
+// tokenInForce lets one caller fetch and the others wait. A failure is kept for a moment, so that waiting callers do not repeat it one after
 // another. A token is renewed a while before its end: clocks differ.
-func (k *tokens) get(ctx context.Context) (string, error) {
+func (k *tokens) tokenInForce(ctx context.Context) (string, error) {
 	select {
 	case k.lock <- struct{}{}:
 		defer func() { <-k.lock }()
@@ -54,8 +54,8 @@ func (k *tokens) get(ctx context.Context) (string, error) {
 	return value, nil
 }
 
-// reject forgets a refused token unless it was replaced.
-func (k *tokens) reject(ctx context.Context, value string) {
+// dropToken forgets a refused token unless it was replaced.
+func (k *tokens) dropToken(ctx context.Context, value string) {
 	select {
 	case k.lock <- struct{}{}:
 		if k.value == value {
@@ -85,13 +85,15 @@ func (t *Transport) fetchToken(ctx context.Context) (string, time.Duration, erro
 		return token, time.Duration(seconds * float64(time.Second)), nil
 	}
 	if a.status == http.StatusBadRequest || a.status == http.StatusUnauthorized {
-		return "", 0, fmt.Errorf("asking for an access token: %w (%s)", ErrCredentials, t.words(a))
+		return "", 0, fmt.Errorf("asking for an access token: %w (%s)", ErrCredentials, t.codeWords(a))
 	}
-	return "", 0, fmt.Errorf("asking for an access token: status %d: %s", a.status, t.words(a))
+	return "", 0, fmt.Errorf("asking for an access token: status %d: %s", a.status, t.codeWords(a))
 }
 
 // AccessToken returns the application's token, for requests of other packages. Its error names no secret.
-func (t *Transport) AccessToken(ctx context.Context) (string, error) { return t.tokens.get(ctx) }
+func (t *Transport) AccessToken(ctx context.Context) (string, error) {
+	return t.tokens.tokenInForce(ctx)
+}
 
 // RejectToken forgets a token that DingTalk refused.
-func (t *Transport) RejectToken(ctx context.Context, token string) { t.tokens.reject(ctx, token) }
+func (t *Transport) RejectToken(ctx context.Context, token string) { t.tokens.dropToken(ctx, token) }

@@ -158,7 +158,7 @@ func New(c Config) (*Transport, error) {
 // Ready reports whether a connection is up.
 func (t *Transport) Ready() bool {
 	l := t.current.Load()
-	return l != nil && l.alive()
+	return l != nil && l.isAlive()
 }
 
 // Display shows running turns on cards and by marks; nil without both.
@@ -222,7 +222,7 @@ func (t *Transport) Background() []periodic.Task {
 
 // AwaitReceived implements [chat.Receiver].
 func (t *Transport) AwaitReceived(ctx context.Context, c sessions.ConversationID) {
-	t.arrivals.wait(ctx, c)
+	t.arrivals.awaitStored(ctx, c)
 }
 
 // CheckCredentials requests an access token, bypassing the cache. Its error names no secret.
@@ -251,10 +251,10 @@ func (t *Transport) CheckStream(ctx context.Context) error {
 	case a.status == http.StatusOK && a.body.str("endpoint") != "":
 		return nil
 	case a.status < 400 || a.status >= 500 || a.status == http.StatusTooManyRequests:
-		err = fmt.Errorf("status %d: %s", a.status, t.words(a))
+		err = fmt.Errorf("status %d: %s", a.status, t.codeWords(a))
 	default:
 		if _, _, err = t.fetchToken(ctx); err == nil {
-			err = fmt.Errorf("%w: status %d: %s", ErrStream, a.status, t.words(a))
+			err = fmt.Errorf("%w: status %d: %s", ErrStream, a.status, t.codeWords(a))
 		}
 	}
 	if err != nil {
@@ -263,12 +263,12 @@ func (t *Transport) CheckStream(ctx context.Context) error {
 	return nil
 }
 
-func (c Config) robot() sessions.RobotCode { return sessions.RobotCode(c.ClientID) }
+func (c Config) robotCode() sessions.RobotCode { return sessions.RobotCode(c.ClientID) }
 
 func parseBase(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	if err != nil {
-		return nil, plain(err)
+		return nil, withoutAddress(err)
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
 		return nil, errors.New("it must be an http or https address without a user name")

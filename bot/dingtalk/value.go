@@ -61,7 +61,7 @@ func (o object) str(names ...string) string {
 func asString(v any) string {
 	switch v := v.(type) {
 	case string:
-		return strings.TrimSpace(clean(v))
+		return strings.TrimSpace(cleanText(v))
 	case json.Number:
 		return v.String()
 	}
@@ -137,10 +137,10 @@ func (o object) millis(name string) time.Time {
 	return time.UnixMilli(int64(f)).UTC()
 }
 
-// clean drops control characters, which a database refuses, and zero-width characters and direction marks, which make
+// cleanText drops control characters, which a database refuses, and zero-width characters and direction marks, which make
 // different texts look alike. Joiners stay where they join (emoji, Persian). Line ends become newlines, no-break
 // spaces become spaces.
-func clean(s string) string {
+func cleanText(s string) string {
 	if !strings.ContainsFunc(s, isOdd) {
 		return s
 	}
@@ -154,7 +154,7 @@ func clean(s string) string {
 		case r == '\u00a0' || r == '\u202f' || r == '\u2007':
 			b.WriteByte(' ')
 		case r == '\u200c' || r == '\u200d':
-			if i > 0 && i+1 < len(rs) && joins(rs[i-1]) && joins(rs[i+1]) {
+			if i > 0 && i+1 < len(rs) && isJoiner(rs[i-1]) && isJoiner(rs[i+1]) {
 				b.WriteRune(r)
 			}
 		case !isOdd(r):
@@ -164,7 +164,7 @@ func clean(s string) string {
 	return b.String()
 }
 
-func joins(r rune) bool { return r > unicode.MaxLatin1 && !isOdd(r) && !unicode.IsSpace(r) }
+func isJoiner(r rune) bool { return r > unicode.MaxLatin1 && !isOdd(r) && !unicode.IsSpace(r) }
 
 func isOdd(r rune) bool {
 	switch {
@@ -180,8 +180,8 @@ func isOdd(r rune) bool {
 	return false
 }
 
-// clip counts runes.
-func clip(s string, n int) string {
+// clipRunes counts runes.
+func clipRunes(s string, n int) string {
 	for i := range s {
 		if n == 0 {
 			return s[:i]

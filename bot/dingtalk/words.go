@@ -20,7 +20,7 @@ func reactionName(lang string) string {
 func render(kind string, body object, at mentions) (string, []sessions.Attachment) {
 	var files []sessions.Attachment
 	if code := body.str("downloadCode", "pictureDownloadCode"); code != "" && !strings.EqualFold(kind, "richText") {
-		files = append(files, sessions.Attachment{Kind: kind, Code: code, Name: clip(oneLine(body.str("fileName")), 255)})
+		files = append(files, sessions.Attachment{Kind: kind, Code: code, Name: clipRunes(oneLine(body.str("fileName")), 255)})
 	}
 	switch strings.ToLower(kind) {
 	case "text":
@@ -30,15 +30,15 @@ func render(kind string, body object, at mentions) (string, []sessions.Attachmen
 	case "picture", "image":
 		return "[图片]", files
 	case "audio", "voice":
-		return join("[语音]", body.str("recognition")), files
+		return labelled("[语音]", body.str("recognition")), files
 	case "video":
-		return join("[视频]", body.str("recognition")), files
+		return labelled("[视频]", body.str("recognition")), files
 	case "file":
-		return bracket("文件", body.str("fileName")), files
+		return bracketed("文件", body.str("fileName")), files
 	case "chatrecord":
 		return renderRecord(body, maxRecordDepth), files
 	case "interactivecard", "actioncard", "feedcard":
-		return join("[卡片]", anyWords(body)), files
+		return labelled("[卡片]", anyWords(body)), files
 	case "unknownmsgtype":
 		return "[不支持的消息]", files
 	case "unknown":
@@ -50,7 +50,7 @@ func render(kind string, body object, at mentions) (string, []sessions.Attachmen
 	if words := anyWords(body); words != "" {
 		return words, files
 	}
-	return bracket("消息", kind), files
+	return bracketed("消息", kind), files
 }
 
 // renderRich joins the parts of a rich text. Mentions before a command are dropped, or "@Ebb @Li /help" would be no command.
@@ -107,7 +107,7 @@ func renderPart(p any, at mentions, outer bool) (string, *sessions.Attachment) {
 	o := asObject(p)
 	if o == nil {
 		s, _ := p.(string)
-		return clean(s), nil
+		return cleanText(s), nil
 	}
 	kind := o.str("type", "msgType", "msgtype")
 	if code := o.str("downloadCode", "pictureDownloadCode"); code != "" || kind == "picture" {
@@ -115,7 +115,7 @@ func renderPart(p any, at mentions, outer bool) (string, *sessions.Attachment) {
 			kind = "picture"
 		}
 		text, _ := render(kind, o, at)
-		return text, &sessions.Attachment{Kind: kind, Code: code, Name: clip(oneLine(o.str("fileName")), 255)}
+		return text, &sessions.Attachment{Kind: kind, Code: code, Name: clipRunes(oneLine(o.str("fileName")), 255)}
 	}
 	if kind == "at" {
 		if id := o.str("atUserId"); id != "" && id == at.bot {
@@ -145,7 +145,7 @@ func besideMention(text string, at mentions) string {
 func rawWords(o object, names ...string) string {
 	for _, n := range names {
 		if s, ok := o[n].(string); ok && s != "" {
-			return clean(s)
+			return cleanText(s)
 		}
 		if s := asString(o[n]); s != "" {
 			return s
@@ -163,22 +163,22 @@ func anyWords(body object) string {
 		return s
 	}
 	for _, inner := range []string{"text", "content", "markdown", "cardContent", "sampleMarkdown"} {
-		if s := gather(body[inner], 6); s != "" {
+		if s := gatherWords(body[inner], 6); s != "" {
 			return s
 		}
 	}
 	return body.str("title", "unknownMsgType")
 }
 
-// gather collects the words of a tree, such as a card's, in the order of known places.
-func gather(v any, depth int) string {
+// gatherWords collects the words of a tree, such as a card's, in the order of known places.
+func gatherWords(v any, depth int) string {
 	if depth == 0 {
 		return ""
 	}
 	if list, ok := v.([]any); ok {
 		var lines []string
 		for _, x := range list {
-			if s := gather(x, depth-1); s != "" {
+			if s := gatherWords(x, depth-1); s != "" {
 				lines = append(lines, s)
 			}
 		}
@@ -190,18 +190,18 @@ func gather(v any, depth int) string {
 	}
 	var lines []string
 	for _, name := range []string{"title", "text", "content", "markdown", "value", "children", "elements", "contents"} {
-		if s := gather(o[name], depth-1); s != "" {
+		if s := gatherWords(o[name], depth-1); s != "" {
 			lines = append(lines, s)
 		}
 	}
 	return strings.Join(lines, "\n")
 }
 
-func join(label, words string) string { return strings.TrimSpace(label + " " + words) }
+func labelled(label, words string) string { return strings.TrimSpace(label + " " + words) }
 
 // A name can't close the brackets.
-func bracket(label, name string) string {
-	name = strings.NewReplacer("[", "(", "]", ")").Replace(clip(oneLine(name), 200))
+func bracketed(label, name string) string {
+	name = strings.NewReplacer("[", "(", "]", ")").Replace(clipRunes(oneLine(name), 200))
 	if name == "" {
 		return "[" + label + "]"
 	}
@@ -219,7 +219,7 @@ const (
 // renderRecord shows the messages of a forwarded record as quoted lines: they are no statements of the sender. Without
 // messages it shows the summary that DingTalk made.
 func renderRecord(body object, depth int) string {
-	head := bracket("聊天记录", body.str("title"))
+	head := bracketed("聊天记录", body.str("title"))
 	parts := body.list("chatRecord")
 	if len(parts) == 0 {
 		parts = body.list("records")
@@ -236,7 +236,7 @@ func renderRecord(body object, depth int) string {
 	}
 	if b.Len() == 0 {
 		if words := body.str("summary", "content"); words != "" {
-			return head + "\n" + quoteLines(clip(words, maxRecordText))
+			return head + "\n" + quoteLines(clipRunes(words, maxRecordText))
 		}
 		return head
 	}
@@ -257,11 +257,11 @@ func recordLine(o object, depth int) string {
 	switch {
 	case !strings.EqualFold(kind, "chatRecord"):
 		text, _ = render(kind, body, mentions{})
-		text = clip(text, maxRecordLine)
+		text = clipRunes(text, maxRecordLine)
 	case depth > 1:
 		text = renderRecord(body, depth-1)
 	default:
-		text = bracket("聊天记录", body.str("title"))
+		text = bracketed("聊天记录", body.str("title"))
 	}
 	return nick + ": " + text
 }

@@ -130,17 +130,17 @@ type news struct {
 	text, idea string
 }
 
-// add takes one chunk of a stream. Reasoning and the words that models write by mistake are filtered out as they come; a filter that
+// addChunk takes one chunk of a stream. Reasoning and the words that models write by mistake are filtered out as they come; a filter that
 // finds later that shown text was reasoning takes it back (undo). Tokens are counted by chunk, for answers whose usage is never
 // reported.
-func (a *answer) add(c chunk) (n news) {
-	a.reported.merge(c.Usage)
+func (a *answer) addChunk(c chunk) (n news) {
+	a.reported.mergeUsage(c.Usage)
 	for _, ch := range c.Choices {
 		if ch.Index != 0 {
 			continue
 		}
 		a.choices = true
-		a.reported.merge(ch.Usage)
+		a.reported.mergeUsage(ch.Usage)
 		d := ch.Delta
 		if d == nil {
 			d = ch.Message
@@ -190,7 +190,7 @@ func (a *answer) addCall(t callDelta) {
 		}
 	}
 	id, name := string(t.ID), string(t.Function.Name)
-	if p == nil || a.another(p, id, name) {
+	if p == nil || a.isAnotherCall(p, id, name) {
 		p = &callParts{index: len(a.parts)}
 		if t.Index != nil {
 			p.index = *t.Index
@@ -206,8 +206,8 @@ func (a *answer) addCall(t callDelta) {
 	p.args.WriteString(string(t.Function.Arguments))
 }
 
-// another reports whether a piece belongs to another call: its id or name comes after p was complete.
-func (a *answer) another(p *callParts, id, name string) bool {
+// isAnotherCall reports whether a piece belongs to another call: its id or name comes after p was complete.
+func (a *answer) isAnotherCall(p *callParts, id, name string) bool {
 	begun := p.args.Len() > 0
 	newID := id != "" && p.id.Len() > 0 && id != p.id.String()
 	known := a.tools[name] && a.tools[p.name.String()]
@@ -222,8 +222,8 @@ func (a *answer) another(p *callParts, id, name string) bool {
 	return false
 }
 
-// end returns the rest of the text. Calls in the provider's own form count alone.
-func (a *answer) end() (n news) {
+// finishAnswer returns the rest of the text. Calls in the provider's own form count alone.
+func (a *answer) finishAnswer() (n news) {
 	end, _ := endOf(a.finish)
 	show, undo := a.check.Push(a.filter.Finish())
 	rest, again := a.check.Finish(end == llm.FinishLength)
@@ -255,7 +255,7 @@ func (a *answer) end() (n news) {
 	return n
 }
 
-func (m *model) response(a answer) llm.Response {
+func (m *model) responseOf(a answer) llm.Response {
 	r := llm.Response{Text: a.text, ToolCalls: a.calls, Usage: a.usage, Guessed: a.guessed, Model: m.Name, Reasoning: a.thoughts.String()}
 	r.Finish, _ = endOf(a.finish)
 	r.Corrected = a.check.Found()
@@ -271,9 +271,9 @@ func (m *model) response(a answer) llm.Response {
 	return r
 }
 
-func (m *model) cost(u sessions.Usage) float64 { return m.price().Cost(u) }
+func (m *model) cost(u sessions.Usage) float64 { return m.priceNow().Cost(u) }
 
-func (m *model) price() llm.Price {
+func (m *model) priceNow() llm.Price {
 	return llm.Price{In: m.PriceIn, Cached: m.PriceCached, Out: m.PriceOut}
 }
 

@@ -20,7 +20,7 @@ const (
 )
 
 // With an error the answer holds the reported usage, and the text so far if the caller ended the call.
-func (s *slot) attempt(cl call) (answer, *llm.CallError) {
+func (s *slot) attemptCall(cl call) (answer, *llm.CallError) {
 	x := &exchange{send: cl.body, stream: cl.stream, messages: s.call.req.Messages}
 	began := time.Now()
 	tctx, stop := context.WithTimeoutCause(withExchange(s.ctx, x), s.m.Timeout, errTimeout)
@@ -30,7 +30,7 @@ func (s *slot) attempt(cl call) (answer, *llm.CallError) {
 
 	unwatch := func() {}
 	if !s.last {
-		unwatch = s.m.breaker.watch(func() { cancel(errDown) })
+		unwatch = s.m.breaker.watchPass(func() { cancel(errDown) })
 		defer unwatch()
 	}
 	a := answer{tools: cl.tools, began: began, begins: func() bool { unwatch(); return s.firstToken() }}
@@ -40,9 +40,9 @@ func (s *slot) attempt(cl call) (answer, *llm.CallError) {
 	}
 	var err error
 	if cl.stream {
-		err = s.stream(tctx, cancel, x, &a)
+		err = s.readStream(tctx, cancel, x, &a)
 	} else {
-		err = s.plain(tctx, x, &a)
+		err = s.readWhole(tctx, x, &a)
 	}
 	cause := context.Cause(tctx)
 	if err != nil && cause != nil && s.call.caller.Err() == nil {
@@ -62,19 +62,19 @@ func (s *slot) attempt(cl call) (answer, *llm.CallError) {
 		err = &providerError{codes: []string{"content_filter"}, message: "the answer was filtered away"}
 	}
 	if err != nil {
-		rest := answer{usage: a.reported.failed(x.sent, limitOf(cl)), check: a.check}
+		rest := answer{usage: a.reported.usageOfFailure(x.sent, limitOf(cl)), check: a.check}
 		if errors.Is(err, errUnread) { // it has begun, so it is paid for
-			rest.usage, _ = a.reported.believe(x.sent, a.saidBytes(), limitOf(cl))
+			rest.usage, _ = a.reported.believeReport(x.sent, a.saidBytes(), limitOf(cl))
 		}
 		if s.call.caller.Err() != nil {
-			a.end()
+			a.finishAnswer()
 			rest.text = a.text
 		}
-		failed := s.call.client.failure(s.call.caller, s.m, x, err)
+		failed := s.call.client.failureOf(s.call.caller, s.m, x, err)
 		s.said = x.said
 		return rest, failed
 	}
-	a.usage, a.guessed = a.reported.believe(x.sent, a.saidBytes(), limitOf(cl))
+	a.usage, a.guessed = a.reported.believeReport(x.sent, a.saidBytes(), limitOf(cl))
 	if cl.stream && x.body != nil {
 		s.m.whole.Store(true)
 	}
@@ -83,8 +83,8 @@ func (s *slot) attempt(cl call) (answer, *llm.CallError) {
 	return a, nil
 }
 
-// plain requests the answer in one piece, which the lenient decoder of chunks reads even where go-openai fails.
-func (s *slot) plain(ctx context.Context, x *exchange, a *answer) error {
+// readWhole requests the answer in one piece, which the lenient decoder of chunks reads even where go-openai fails.
+func (s *slot) readWhole(ctx context.Context, x *exchange, a *answer) error {
 	_, err := s.m.api.CreateChatCompletion(ctx, goopenai.ChatCompletionRequest{Model: s.m.Model})
 	if x.status < 200 || x.status >= 300 || x.body == nil {
 		return err
@@ -92,13 +92,13 @@ func (s *slot) plain(ctx context.Context, x *exchange, a *answer) error {
 	if err := a.line(x.body, s.call.out); err != nil {
 		return err
 	}
-	s.call.out.news(a.end())
+	s.call.out.pushNews(a.finishAnswer())
 	return nil
 }
 
 // The first token has a deadline while another model could answer, and so has each later one: a chunk without a token
 // is no sign of life.
-func (s *slot) stream(ctx context.Context, cancel context.CancelCauseFunc, x *exchange, a *answer) error {
+func (s *slot) readStream(ctx context.Context, cancel context.CancelCauseFunc, x *exchange, a *answer) error {
 	silence, why := s.m.Timeout, errTimeout
 	if !s.last {
 		silence, why = s.m.FirstToken, errFirst
@@ -150,7 +150,7 @@ func (s *slot) stream(ctx context.Context, cancel context.CancelCauseFunc, x *ex
 			idle.Reset(time.Until(due))
 		}
 	}
-	s.call.out.news(a.end())
+	s.call.out.pushNews(a.finishAnswer())
 	if x.rest != nil && !a.check.Ended() {
 		idle.Reset(lingerAfterDone)
 		_, _ = io.CopyN(io.Discard, x.rest, 4096)
@@ -166,7 +166,7 @@ func (a *answer) line(b []byte, out *sink) error {
 	if failed := c.failure(b); failed != nil {
 		return failed
 	}
-	n := a.add(c)
+	n := a.addChunk(c)
 	if a.first == 0 && a.tokens > 0 {
 		a.first = time.Since(a.began)
 		if a.begins != nil && !a.begins() {
@@ -176,6 +176,6 @@ func (a *answer) line(b []byte, out *sink) error {
 	if out == nil {
 		return nil
 	}
-	out.news(n)
+	out.pushNews(n)
 	return nil
 }

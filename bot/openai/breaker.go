@@ -35,7 +35,7 @@ func newBreaker(first time.Duration) *breaker {
 	return &breaker{pauses: retry.Pauses{First: first / 2, Max: longestPause * first, Jitter: 0.2}.Start()}
 }
 
-// pass is a call's permission to ask a model, returned by [pass.end].
+// pass is a call's permission to ask a model, returned by [pass.endPass].
 type pass struct {
 	of    *breaker
 	trial bool
@@ -43,9 +43,9 @@ type pass struct {
 	signs int           // sum of the model before the call
 }
 
-// enter also returns whether the model is up or due for a trial. Otherwise only calls without another model use the
+// enterPass also returns whether the model is up or due for a trial. Otherwise only calls without another model use the
 // pass.
-func (b *breaker) enter() (p pass, up bool) {
+func (b *breaker) enterPass() (p pass, up bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	wait := time.Until(b.until)
@@ -61,9 +61,9 @@ func (b *breaker) enter() (p pass, up bool) {
 	return pass{of: b}, false
 }
 
-// end returns the pause if the breaker opened. Weight 0 is neutral. Failures of calls that began before the breaker
+// endPass returns the pause if the breaker opened. Weight 0 is neutral. Failures of calls that began before the breaker
 // opened do not count.
-func (p pass) end(weight int, after time.Duration) (pause time.Duration) {
+func (p pass) endPass(weight int, after time.Duration) (pause time.Duration) {
 	b := p.of
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -84,8 +84,8 @@ func (p pass) end(weight int, after time.Duration) (pause time.Duration) {
 	return pause
 }
 
-// silence is the weight of a call that was silent for too long; own are the signs of life that it had itself.
-func (p pass) silence(of sessions.Key, own int) (weight int) {
+// silenceWeight is the weight of a call that was silent for too long; own are the signs of life that it had itself.
+func (p pass) silenceWeight(of sessions.Key, own int) (weight int) {
 	b := p.of
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,14 +100,14 @@ func (p pass) silence(of sessions.Key, own int) (weight int) {
 	return 1
 }
 
-// lives notes a first token.
-func (b *breaker) lives() {
+// noteLife notes a first token.
+func (b *breaker) noteLife() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.signs++
 }
 
-func (p pass) answered() (again bool) {
+func (p pass) noteAnswer() (again bool) {
 	b := p.of
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -121,9 +121,9 @@ func (p pass) answered() (again bool) {
 	return again
 }
 
-// watch returns the end of a watch. Until then a hang of another call calls gaveUp, once: who waits for the same model need not
+// watchPass returns the end of a watch. Until then a hang of another call calls gaveUp, once: who waits for the same model need not
 // wait as long.
-func (b *breaker) watch(gaveUp func()) (stop func()) {
+func (b *breaker) watchPass(gaveUp func()) (stop func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.waiting == nil {
@@ -137,7 +137,7 @@ func (b *breaker) watch(gaveUp func()) (stop func()) {
 	}
 }
 
-func (b *breaker) wake() {
+func (b *breaker) wakeWaiting() {
 	b.mu.Lock()
 	woken := b.waiting
 	b.waiting = nil

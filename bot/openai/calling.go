@@ -42,11 +42,11 @@ type slot struct {
 	said  *providerError // the provider's account of the last failure; nil: there is none
 }
 
-// next takes the first model that is up, else the first.
-func (k *calling) next(left []*model) (slot, []*model) {
+// nextModel takes the first model that is up, else the first.
+func (k *calling) nextModel(left []*model) (slot, []*model) {
 	at, p := 0, pass{}
 	for i, m := range left {
-		one, up := m.breaker.enter()
+		one, up := m.breaker.enterPass()
 		if i == 0 || up {
 			at, p = i, one
 		}
@@ -60,13 +60,13 @@ func (k *calling) next(left []*model) (slot, []*model) {
 	return s, left
 }
 
-// take asks the model within its share of the remaining time. All shares are equal; the last one is the rest. A panic
+// takeAnswer asks the model within its share of the remaining time. All shares are equal; the last one is the rest. A panic
 // returns the pass and is neutral.
-func (k *calling) take(s slot, behind int) (llm.Response, *llm.CallError) {
+func (k *calling) takeAnswer(s slot, behind int) (llm.Response, *llm.CallError) {
 	reported := false
 	defer func() {
 		if !reported {
-			s.pass.end(0, 0)
+			s.pass.endPass(0, 0)
 		}
 	}()
 	s.ctx = k.caller
@@ -77,10 +77,10 @@ func (k *calling) take(s slot, behind int) (llm.Response, *llm.CallError) {
 	}
 	began := time.Now()
 	s.part = llm.Part{Model: s.m.Name}
-	resp, err := s.ask()
+	resp, err := s.askModel()
 	s.part.Took, s.part.Usage, s.part.Cost, s.part.Err = time.Since(began), resp.Usage, resp.Cost, err
 	k.spent.Usage, k.spent.Cost, k.spent.Parts = k.spent.Usage.Add(resp.Usage), k.spent.Cost+resp.Cost, append(k.spent.Parts, s.part)
-	s.report(err)
+	s.reportFailure(err)
 	reported = true
 	if err != nil && s.hangs && k.req.Passes && !s.last {
 		k.made-- // the next model has the request
@@ -94,44 +94,44 @@ func (k *calling) take(s slot, behind int) (llm.Response, *llm.CallError) {
 	return resp, nil
 }
 
-func (s *slot) ask() (llm.Response, *llm.CallError) {
-	if wait := s.pass.wait; wait > 0 && !s.pause(wait) {
+func (s *slot) askModel() (llm.Response, *llm.CallError) {
+	if wait := s.pass.wait; wait > 0 && !s.pauseFor(wait) {
 		err := fmt.Errorf("the provider takes no request for %s", wait.Round(time.Second))
 		return llm.Response{}, &llm.CallError{Class: llm.Busy, Model: s.m.Name, Status: http.StatusTooManyRequests, After: wait, Err: err}
 	}
 	if s.call.req.Force != "" {
-		return s.forced()
+		return s.askForced()
 	}
 	f := *s.m.learned.Load()
-	a, _, err := s.retry(rungNone, &f)
+	a, _, err := s.retryForms(rungNone, &f)
 	if err != nil {
 		return llm.Response{Text: a.text, Usage: a.usage, Cost: s.m.cost(a.usage)}, err
 	}
-	return s.m.response(a), nil
+	return s.m.responseOf(a), nil
 }
 
 // A fault of the request shows that the model is up.
-func (s *slot) report(err *llm.CallError) {
+func (s *slot) reportFailure(err *llm.CallError) {
 	if err == nil || err.RequestFault() || err.Class == llm.Overflow {
-		s.answered()
+		s.noteAnswer()
 		return
 	}
-	if pause := s.pass.end(s.weight(err), err.After); pause > 0 {
+	if pause := s.pass.endPass(s.weightOf(err), err.After); pause > 0 {
 		zerolog.Ctx(s.call.caller).Warn().Str("model", s.m.Name).Str("class", string(err.Class)).Dur("pause_ms", pause).
 			Msg("Model is down: others are asked first until the pause is over")
 		if s.hangs {
-			s.m.breaker.wake()
+			s.m.breaker.wakeWaiting()
 		}
 	}
 }
 
-func (s *slot) answered() {
-	if s.pass.answered() {
+func (s *slot) noteAnswer() {
+	if s.pass.noteAnswer() {
 		zerolog.Ctx(s.call.caller).Info().Str("model", s.m.Name).Msg("Model answers again")
 	}
 }
 
-func (s *slot) weight(err *llm.CallError) int {
+func (s *slot) weightOf(err *llm.CallError) int {
 	switch {
 	case s.part.Requests == 0, errors.Is(s.call.caller.Err(), context.Canceled):
 		return 0
@@ -140,28 +140,28 @@ func (s *slot) weight(err *llm.CallError) int {
 	case err.Class != llm.Timeout:
 		return enough
 	case s.hangs:
-		return s.pass.silence(llm.SessionOf(s.call.caller), s.signs)
+		return s.pass.silenceWeight(llm.SessionOf(s.call.caller), s.signs)
 	case s.flows:
 		return 0 // slow
 	}
 	return 1 // The time ended before the model's own deadline.
 }
 
-// retry asks the model until it answers, refuses, or the retries are used up. A request in another form is sent at
+// retryForms asks the model until it answers, refuses, or the retries are used up. A request in another form is sent at
 // once. A hanging model is not asked again while another could answer. With an error the answer holds the last
 // attempt's usage.
-func (s *slot) retry(way rung, f *forms) (answer, call, *llm.CallError) {
+func (s *slot) retryForms(way rung, f *forms) (answer, call, *llm.CallError) {
 	for n, changes := 0, 0; ; {
-		cl := s.m.build(s.call.req, way, *f)
-		s.call.out.reset()
+		cl := s.m.buildCall(s.call.req, way, *f)
+		s.call.out.resetText()
 		s.call.made++
 		s.part.Requests++
-		a, err := s.attempt(cl)
+		a, err := s.attemptCall(cl)
 		if err == nil {
-			s.m.keep(s.ctx, *f, cl.shows)
+			s.m.keepForms(s.ctx, *f, cl.shows)
 			return a, cl, nil
 		}
-		if next, ok := s.m.next(*f, cl, err, s.said); ok && changes < maxChanges && s.ctx.Err() == nil {
+		if next, ok := s.m.nextForms(*f, cl, err, s.said); ok && changes < maxChanges && s.ctx.Err() == nil {
 			*f = next
 			changes++
 			s.call.made-- // a change of form, once for each provider
@@ -169,7 +169,7 @@ func (s *slot) retry(way rung, f *forms) (answer, call, *llm.CallError) {
 			continue
 		}
 		switch {
-		case !err.Temporary(), n >= s.m.Retries, s.unread(), s.call.req.Requests > 0 && s.call.made >= s.call.req.Requests, s.ctx.Err() != nil:
+		case !err.Temporary(), n >= s.m.Retries, s.isUnread(), s.call.req.Requests > 0 && s.call.made >= s.call.req.Requests, s.ctx.Err() != nil:
 			return a, cl, err
 		case (s.hangs || err.Class == llm.Unreachable || err.After > patience) && !s.last:
 			return a, cl, err
@@ -184,8 +184,8 @@ func (s *slot) retry(way rung, f *forms) (answer, call, *llm.CallError) {
 // A longer requested pause is not awaited while another model could answer.
 const patience = 5 * time.Second
 
-// pause returns false if the provider accepts requests too late.
-func (s *slot) pause(d time.Duration) bool {
+// pauseFor returns false if the provider accepts requests too late.
+func (s *slot) pauseFor(d time.Duration) bool {
 	return (s.last || d <= patience) && rest(s.ctx, s.call.client.pauses, 0, d)
 }
 
@@ -210,29 +210,29 @@ type sink struct {
 	dirty bool
 }
 
-func (s *sink) thought(t string) {
+func (s *sink) pushThought(t string) {
 	if s.idea != nil && s.delta != nil && t != "" {
 		s.dirty = true
 		s.idea(t)
 	}
 }
 
-func (s *sink) text(t string) {
+func (s *sink) pushText(t string) {
 	if s.delta != nil && t != "" {
 		s.dirty = true
 		s.delta(t, false)
 	}
 }
 
-func (s *sink) news(n news) {
+func (s *sink) pushNews(n news) {
 	if n.undo {
-		s.reset()
+		s.resetText()
 	}
-	s.thought(n.idea)
-	s.text(n.text)
+	s.pushThought(n.idea)
+	s.pushText(n.text)
 }
 
-func (s *sink) reset() {
+func (s *sink) resetText() {
 	if s.dirty {
 		s.dirty = false
 		s.delta("", true)

@@ -20,13 +20,13 @@ var checkSpec = llm.ToolSpec{Name: "memory_save", Description: "Saves facts.", S
 // CheckAnswer sends a model an ordinary request, without retry and fallback: with tools, a call and its result, the configured
 // limit of the answer, and a stream. [Client.Learned] then has the forms that the model refused. Its error is a *llm.CallError.
 func (c *Client) CheckAnswer(ctx context.Context, name string) error {
-	_, err := c.check(ctx, name, checkRequest())
+	_, err := c.checkModel(ctx, name, checkRequest())
 	return err
 }
 
 // CheckTool forces a model's tool call, as flushes do, and returns the accepted way.
 func (c *Client) CheckTool(ctx context.Context, name string) (way string, err error) {
-	resp, err := c.check(ctx, name, llm.Request{
+	resp, err := c.checkModel(ctx, name, llm.Request{
 		MaxOutput: checkCall, Messages: checkMessages("There is nothing to save."), Tools: []llm.ToolSpec{checkSpec}, Force: checkSpec.Name,
 	})
 	if err == nil && !called(resp, checkSpec.Name) {
@@ -37,8 +37,8 @@ func (c *Client) CheckTool(ctx context.Context, name string) (way string, err er
 
 // CheckStream reports whether a model streams with the usage at the end.
 func (c *Client) CheckStream(ctx context.Context, name string) error {
-	resp, err := c.check(ctx, name, checkRequest())
-	m := c.find(name)
+	resp, err := c.checkModel(ctx, name, checkRequest())
+	m := c.findModel(name)
 	switch {
 	case err != nil:
 		return err
@@ -70,15 +70,15 @@ func checkMessages(ask string) []llm.Message {
 	return []llm.Message{{Role: "system", Content: "Answer with one word."}, {Role: "user", Content: ask}}
 }
 
-func (c *Client) check(ctx context.Context, name string, r llm.Request) (llm.Response, error) {
-	m := c.find(name)
+func (c *Client) checkModel(ctx context.Context, name string, r llm.Request) (llm.Response, error) {
+	m := c.findModel(name)
 	if m == nil {
 		return llm.Response{}, &llm.CallError{Class: llm.Malformed, Model: name, Err: fmt.Errorf("looking up model %q: it is not configured", name)}
 	}
 	r.Requests = 1
 	k := &calling{client: c, req: r, caller: ctx, out: &sink{delta: r.Delta, idea: r.Thought}}
-	s, _ := k.next([]*model{m})
-	resp, err := k.take(s, 0)
+	s, _ := k.nextModel([]*model{m})
+	resp, err := k.takeAnswer(s, 0)
 	if err != nil {
 		return resp, err
 	}

@@ -13,7 +13,7 @@ import (
 // Generate asks the requested model, then the others in order; models known to be down come last. An error is a
 // *llm.CallError; the response then holds usage and cost of unusable answers.
 func (c *Client) Generate(ctx context.Context, r llm.Request) (llm.Response, error) {
-	order, err := c.order(r.Model)
+	order, err := c.modelsFor(r.Model)
 	if err != nil {
 		return llm.Response{}, &llm.CallError{Class: llm.Malformed, Model: r.Model, Err: err}
 	}
@@ -24,10 +24,10 @@ func (c *Client) Generate(ctx context.Context, r llm.Request) (llm.Response, err
 	k := &calling{client: c, req: r, caller: ctx, out: &sink{delta: r.Delta, idea: r.Thought}}
 	for left := order; len(left) > 0; {
 		var s slot
-		s, left = k.next(left)
-		take := k.take
+		s, left = k.nextModel(left)
+		take := k.takeAnswer
 		if s.pass.trial && !s.last {
-			take = k.probe
+			take = k.probeModel
 		}
 		resp, merr := take(s, len(left))
 		if merr == nil {
@@ -60,7 +60,7 @@ const maxRefused = 2
 func (c *Client) Models() []llm.Listed {
 	var list []llm.Listed
 	for _, m := range c.models {
-		list = append(list, llm.Listed{Name: m.Name, ID: m.id(), Price: m.price()})
+		list = append(list, llm.Listed{Name: m.Name, ID: m.id(), Price: m.priceNow()})
 	}
 	return list
 }
@@ -76,14 +76,14 @@ func (c *Client) States() map[string]llm.State {
 
 // WithoutTools implements llm.Toolless.
 func (c *Client) WithoutTools(name string) bool {
-	order, err := c.order(name)
+	order, err := c.modelsFor(name)
 	return err == nil && order[0].learned.Load().has(noTools)
 }
 
-func (c *Client) order(name string) ([]*model, error) {
+func (c *Client) modelsFor(name string) ([]*model, error) {
 	first := c.models[0]
 	if name != "" {
-		if first = c.find(name); first == nil {
+		if first = c.findModel(name); first == nil {
 			return nil, fmt.Errorf("looking up model %q: it is not configured", name)
 		}
 	}

@@ -119,7 +119,7 @@ func New(cfg Config) (*Client, error) {
 		if err != nil {
 			return nil, err
 		}
-		if c.find(m.Name) != nil {
+		if c.findModel(m.Name) != nil {
 			return nil, fmt.Errorf("openai: two models are named %q", m.Name)
 		}
 		if m.Name == cfg.Default {
@@ -174,7 +174,7 @@ func (c *Client) Close() {
 	c.transport.CloseIdleConnections()
 }
 
-func (c *Client) find(name string) *model {
+func (c *Client) findModel(name string) *model {
 	for _, m := range c.models {
 		if m.Name == name {
 			return m

@@ -78,7 +78,7 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 		if most := int(e.most.Load()); most > 0 && most < len(texts) {
 			part = texts[:most]
 		}
-		got, err := e.embed(ctx, part)
+		got, err := e.embedTexts(ctx, part)
 		if err != nil && e.learnMost(ctx, len(part), err) {
 			continue
 		}
@@ -107,9 +107,9 @@ func (e *Embedder) learnMost(ctx context.Context, n int, err error) bool {
 	return true
 }
 
-func (e *Embedder) embed(ctx context.Context, texts []string) ([][]float32, error) {
+func (e *Embedder) embedTexts(ctx context.Context, texts []string) ([][]float32, error) {
 	for n := 0; ; n++ {
-		vectors, err := e.attempt(ctx, texts)
+		vectors, err := e.attemptEmbed(ctx, texts)
 		if watch := e.watch.Load(); watch != nil {
 			(*watch)(ctx, []llm.Part{{Model: e.conf.Model, Requests: 1, Err: err}})
 		}
@@ -123,7 +123,7 @@ func (e *Embedder) embed(ctx context.Context, texts []string) ([][]float32, erro
 	}
 }
 
-func (e *Embedder) attempt(ctx context.Context, texts []string) ([][]float32, *llm.CallError) {
+func (e *Embedder) attemptEmbed(ctx context.Context, texts []string) ([][]float32, *llm.CallError) {
 	m, x := e.client.models[0], &exchange{}
 	tctx, stop := context.WithTimeoutCause(withExchange(ctx, x), m.Timeout, errTimeout)
 	defer stop()
@@ -138,7 +138,7 @@ func (e *Embedder) attempt(ctx context.Context, texts []string) ([][]float32, *l
 		err = cause // more precise than "context canceled"
 	}
 	if err != nil {
-		return nil, e.client.failure(ctx, m, x, err)
+		return nil, e.client.failureOf(ctx, m, x, err)
 	}
 	return vectors, nil
 }

@@ -14,8 +14,8 @@ import (
 	"ebb/bot/llm"
 )
 
-// failure classifies the error of an attempt, and removes keys and the provider's words from its text.
-func (c *Client) failure(ctx context.Context, m *model, x *exchange, err error) *llm.CallError {
+// failureOf classifies the error of an attempt, and removes keys and the provider's words from its text.
+func (c *Client) failureOf(ctx context.Context, m *model, x *exchange, err error) *llm.CallError {
 	e := &llm.CallError{Class: transportFault(err), Model: m.Name, Status: x.status, After: x.after}
 	var perr *providerError
 	switch {
@@ -36,11 +36,11 @@ func (c *Client) failure(ctx context.Context, m *model, x *exchange, err error) 
 	if perr != nil {
 		judged := *perr
 		for _, msg := range x.messages {
-			judged.forget(msg.Content)
+			judged.forgetText(msg.Content)
 		}
-		e.Class, err = judged.class(), perr
+		e.Class, err = judged.classOf(), perr
 		e.Status = cmp.Or(perr.statusCode(), e.Status)
-		x.said, e.Said = &judged, c.redact(judged.words())
+		x.said, e.Said = &judged, c.redact(judged.joinWords())
 	}
 	e.Err = errors.New(c.redact(withoutQuotes(err)))
 	return e

@@ -210,8 +210,8 @@ func TestATrialEndsWithAPanic(t *testing.T) {
 	a := openaitest.NewServer(t, openaitest.Func(func(openaitest.Request) openaitest.Reply { return openaitest.Text("a 说") }))
 	b := openaitest.NewServer(t, openaitest.Func(func(openaitest.Request) openaitest.Reply { return openaitest.Text("b 说") }))
 	c := clientOf(t, 0, a, b)
-	p, _ := c.models[0].breaker.enter()
-	p.end(enough, 0)
+	p, _ := c.models[0].breaker.enterPass()
+	p.endPass(enough, 0)
 	c.models[0].breaker.until = time.Now() // the pause is over
 	func() {
 		defer func() {

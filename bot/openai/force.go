@@ -43,7 +43,7 @@ func (r rung) String() string {
 	return names[r]
 }
 
-func (r rung) refused(err *llm.CallError) bool {
+func (r rung) wasRefused(err *llm.CallError) bool {
 	if err.Class != llm.Malformed {
 		return false
 	}
@@ -63,20 +63,20 @@ func (r rung) refused(err *llm.CallError) bool {
 	return false
 }
 
-// forced descends the rungs until the tool is called. A refused rung is remembered once a lower one is answered; an answer
+// askForced descends the rungs until the tool is called. A refused rung is remembered once a lower one is answered; an answer
 // in prose descends for this call only. The result includes the usage of all answers, with an error too.
-func (s *slot) forced() (llm.Response, *llm.CallError) {
+func (s *slot) askForced() (llm.Response, *llm.CallError) {
 	m, r := s.m, s.call.req
 	var spent llm.Response // usage and cost of unusable answers
 	f := *m.learned.Load()
 	for way := f.way; ; {
-		a, cl, err := s.retry(way, &f)
+		a, cl, err := s.retryForms(way, &f)
 		way = cl.way
-		resp := m.response(a)
+		resp := m.responseOf(a)
 		resp.Usage, resp.Cost = resp.Usage.Add(spent.Usage), resp.Cost+spent.Cost
 		spent = llm.Response{Usage: resp.Usage, Cost: resp.Cost}
 		if err != nil {
-			if !way.refused(err) || way == rungText {
+			if !way.wasRefused(err) || way == rungText {
 				return spent, err
 			}
 			way++
@@ -184,7 +184,7 @@ func (cl *call) force(r llm.Request, msgs []message, f forms) {
 	if n := len(msgs); f.has(mergedRoles) && msgs[n-1].Role == roleUser && !f.has(textParts) {
 		msgs[n-1] = joined(msgs[n-1], last)
 	} else {
-		f.finish(&last)
+		f.finishMessage(&last)
 		msgs = append(msgs, last)
 	}
 	cl.body["messages"] = msgs

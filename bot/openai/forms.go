@@ -100,8 +100,8 @@ var words = []struct {
 	{noLimit, "takes no limit of an answer"},
 }
 
-// describe lists the properties, without the words of any provider.
-func (f forms) describe() []string {
+// describeForms lists the properties, without the words of any provider.
+func (f forms) describeForms() []string {
 	var all []string
 	for _, w := range words {
 		if f.has(w.property) {
@@ -134,27 +134,27 @@ var (
 	namesChoice  = ruleFile.Regexp("formChoice")
 )
 
-// next returns the forms of another try after a refusal, and false if the refusal teaches nothing new.
-func (m *model) next(f forms, cl call, err *llm.CallError, said *providerError) (forms, bool) {
+// nextForms returns the forms of another try after a refusal, and false if the refusal teaches nothing new.
+func (m *model) nextForms(f forms, cl call, err *llm.CallError, said *providerError) (forms, bool) {
 	if said == nil {
 		return f, false
 	}
-	text := said.words()
+	text := said.joinWords()
 	switch {
 	case err.Class == llm.Overflow:
-		return f.fit(cl, text)
+		return f.fitWindow(cl, text)
 	case err.Class != llm.Malformed && err.Class != llm.Busy && err.Class != llm.Missing || err.Status == 429:
 		return f, false
 	case cl.way > rungNone && namesChoice().MatchString(text):
 		return f, false // the ladder of force.go
 	}
-	if to, ok := f.raise(cl, text, said.message); ok {
+	if to, ok := f.raiseLimit(cl, text, said.message); ok {
 		return to, true
 	}
-	if to, ok := m.shorten(f, cl, text, said.message); ok {
+	if to, ok := m.lowerLimit(f, cl, text, said.message); ok {
 		return to, true
 	}
-	if to, ok := f.relimit(cl, text); ok {
+	if to, ok := f.renameLimit(cl, text); ok {
 		return to, true
 	}
 	for _, l := range lessons {
@@ -166,17 +166,17 @@ func (m *model) next(f forms, cl call, err *llm.CallError, said *providerError) 
 	if err.Class != llm.Malformed || !err.RequestFault() {
 		return f, false
 	}
-	if to, ok := f.drop(cl, text); ok {
+	if to, ok := f.dropField(cl, text); ok {
 		return to, true
 	}
 	if cl.way > rungNone {
 		return f, false
 	}
-	return m.suspect(f, cl)
+	return m.suspectForm(f, cl)
 }
 
-// relimit uses the other name of the limit of an answer, or none.
-func (f forms) relimit(cl call, text string) (forms, bool) {
+// renameLimit uses the other name of the limit of an answer, or none.
+func (f forms) renameLimit(cl call, text string) (forms, bool) {
 	if cl.limitField == "" || !strings.Contains(text, cl.limitField) || !refusesField().MatchString(text) {
 		return f, false
 	}
@@ -187,8 +187,8 @@ func (f forms) relimit(cl call, text string) (forms, bool) {
 	return f, true
 }
 
-// shorten lowers the limit of an answer to the number that the refusal names, or to the configured limit, or to half.
-func (m *model) shorten(f forms, cl call, text, message string) (forms, bool) {
+// lowerLimit lowers the limit of an answer to the number that the refusal names, or to the configured limit, or to half.
+func (m *model) lowerLimit(f forms, cl call, text, message string) (forms, bool) {
 	if cl.limit < 2 || !saysOutput().MatchString(text) {
 		return f, false
 	}
@@ -205,9 +205,9 @@ func (m *model) shorten(f forms, cl call, text, message string) (forms, bool) {
 
 const leastOutput = 64
 
-// raise raises a short limit of an answer to the number that the refusal names, or to room for some words, and then for thoughts.
+// raiseLimit raises a short limit of an answer to the number that the refusal names, or to room for some words, and then for thoughts.
 // Models that think count their thoughts.
-func (f forms) raise(cl call, text, message string) (forms, bool) {
+func (f forms) raiseLimit(cl call, text, message string) (forms, bool) {
 	if cl.limit == 0 || cl.limit < f.least || cl.limit >= roomToThink || !saysLeast().MatchString(text) {
 		return f, false
 	}
@@ -241,8 +241,8 @@ func largestBelow(least, n int, text string) int {
 	return best
 }
 
-// fit asks for a shorter answer where the messages fit into the window and the answer beside them does not.
-func (f forms) fit(cl call, text string) (forms, bool) {
+// fitWindow asks for a shorter answer where the messages fit into the window and the answer beside them does not.
+func (f forms) fitWindow(cl call, text string) (forms, bool) {
 	if f.room > 0 || cl.limit == 0 {
 		return f, false
 	}
@@ -261,8 +261,8 @@ func (f forms) fit(cl call, text string) (forms, bool) {
 	return f, false
 }
 
-// drop leaves out an optional field that the refusal names.
-func (f forms) drop(cl call, text string) (forms, bool) {
+// dropField leaves out an optional field that the refusal names.
+func (f forms) dropField(cl call, text string) (forms, bool) {
 	for _, field := range cl.optional {
 		if named(text, field) && (field == "temperature" || refusesField().MatchString(text)) {
 			f.without = append(slices.Clone(f.without), field)
@@ -296,8 +296,8 @@ var (
 	wordStart = regexp.MustCompile(`^[A-Za-z0-9_]`)
 )
 
-// suspect changes what no answered request ever had.
-func (m *model) suspect(f forms, cl call) (forms, bool) {
+// suspectForm changes what no answered request ever had.
+func (m *model) suspectForm(f forms, cl call) (forms, bool) {
 	doubtful := suspects & cl.shows &^ property(m.answered.Load()) &^ property(m.suspected.Load()) &^ f.set
 	if doubtful == 0 {
 		return f, false
@@ -310,8 +310,8 @@ func (m *model) suspect(f forms, cl call) (forms, bool) {
 	return f, true
 }
 
-// keep stores the forms of an answered request, and logs each new property. Forms of a call that failed are forgotten.
-func (m *model) keep(ctx context.Context, f forms, shows property) {
+// keepForms stores the forms of an answered request, and logs each new property. Forms of a call that failed are forgotten.
+func (m *model) keepForms(ctx context.Context, f forms, shows property) {
 	if seen := m.answered.Load(); property(seen)|shows != property(seen) {
 		m.answered.Or(uint64(shows))
 	}
@@ -329,7 +329,7 @@ func (m *model) keep(ctx context.Context, f forms, shows property) {
 				merged.without = append(slices.Clone(merged.without), field)
 			}
 		}
-		before, after := old.describe(), merged.describe()
+		before, after := old.describeForms(), merged.describeForms()
 		if slices.Equal(before, after) {
 			return
 		}
@@ -347,9 +347,9 @@ func (m *model) keep(ctx context.Context, f forms, shows property) {
 
 // Learned lists the properties that a model's refusals taught, for operators.
 func (c *Client) Learned(name string) []string {
-	m := c.find(name)
+	m := c.findModel(name)
 	if m == nil {
 		return nil
 	}
-	return m.learned.Load().describe()
+	return m.learned.Load().describeForms()
 }

@@ -176,7 +176,7 @@ func TestConfigIsChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	order, _ := c.order("")
+	order, _ := c.modelsFor("")
 	if order[0].Name != "b" || order[1].Name != "a" {
 		t.Errorf("the default does not lead: %s, %s", order[0].Name, order[1].Name)
 	}

@@ -37,9 +37,9 @@ const (
 	callsOnly = "(Tools are called.)"
 )
 
-// messages writes what the provider accepts, and reports the properties whose opposite it shows. The caller pairs calls and
+// writeMessages writes what the provider accepts, and reports the properties whose opposite it shows. The caller pairs calls and
 // results.
-func (f forms) messages(in []llm.Message) (out []message, shows property) {
+func (f forms) writeMessages(in []llm.Message) (out []message, shows property) {
 	ids := callIDs{short: f.has(shortIDs)}
 	tools := map[string]string{} // names by id
 	out = make([]message, 0, len(in))
@@ -59,7 +59,7 @@ func (f forms) messages(in []llm.Message) (out []message, shows property) {
 			if f.has(noTools) {
 				break
 			}
-			one.Calls = ids.calls(m.ToolCalls)
+			one.Calls = ids.mapCalls(m.ToolCalls)
 			if f.has(wantsThoughts) {
 				one.Reasoning = cmp.Or(m.Reasoning, noThought)
 			}
@@ -67,14 +67,14 @@ func (f forms) messages(in []llm.Message) (out []message, shows property) {
 			if f.has(noTools) {
 				one.Role, one.Content = roleUser, fmt.Sprintf("Result of %s:\n%s", cmp.Or(tools[m.ToolCallID], "a tool"), m.Content)
 			} else {
-				one.CallID = ids.result(m.ToolCallID)
+				one.CallID = ids.mapResult(m.ToolCallID)
 			}
 		}
 		out = append(out, one)
 	}
-	out = f.roles(out)
+	out = f.mergeRoles(out)
 	for i := range out {
-		shows |= f.finish(&out[i])
+		shows |= f.finishMessage(&out[i])
 		switch {
 		case i == 0 || out[i].Role == roleTool:
 		case out[i].Role == out[i-1].Role, out[i].Role == roleUser && out[i-1].Role == roleTool, out[i].Role == roleAssistant && out[i-1].Role == roleSystem:
@@ -87,8 +87,8 @@ func (f forms) messages(in []llm.Message) (out []message, shows property) {
 	return out, shows
 }
 
-// roles changes who speaks: system messages become a part of the first user's, neighbours of one role become one.
-func (f forms) roles(in []message) []message {
+// mergeRoles changes who speaks: system messages become a part of the first user's, neighbours of one role become one.
+func (f forms) mergeRoles(in []message) []message {
 	var system []string
 	out := make([]message, 0, len(in)+1)
 	for _, m := range in {
@@ -130,8 +130,8 @@ func joined(a, b message) message {
 	return a
 }
 
-// finish writes the content in the accepted form.
-func (f forms) finish(m *message) (shows property) {
+// finishMessage writes the content in the accepted form.
+func (f forms) finishMessage(m *message) (shows property) {
 	text, _ := m.Content.(string)
 	switch {
 	case text == "" && len(m.Calls) == 0:
@@ -175,7 +175,7 @@ type callIDs struct {
 	now   map[string]string // ids of the last calls, by the provider's id
 }
 
-func (ids *callIDs) calls(in []sessions.ToolCall) []goopenai.ToolCall {
+func (ids *callIDs) mapCalls(in []sessions.ToolCall) []goopenai.ToolCall {
 	if len(in) == 0 {
 		return nil
 	}
@@ -185,9 +185,9 @@ func (ids *callIDs) calls(in []sessions.ToolCall) []goopenai.ToolCall {
 	ids.now = map[string]string{}
 	out := make([]goopenai.ToolCall, len(in))
 	for i, c := range in {
-		id := ids.form(c.ID)
+		id := ids.mapID(c.ID)
 		for n := 2; ids.used[id]; n++ {
-			id = ids.form(fmt.Sprintf("%s_%d", c.ID, n))
+			id = ids.mapID(fmt.Sprintf("%s_%d", c.ID, n))
 		}
 		ids.used[id], ids.now[c.ID] = true, id
 		out[i] = goopenai.ToolCall{ID: id, Type: goopenai.ToolTypeFunction, Function: goopenai.FunctionCall{Name: c.Name, Arguments: objectOr(c.Arguments)}}
@@ -195,16 +195,16 @@ func (ids *callIDs) calls(in []sessions.ToolCall) []goopenai.ToolCall {
 	return out
 }
 
-func (ids *callIDs) result(id string) string {
+func (ids *callIDs) mapResult(id string) string {
 	if now := ids.now[id]; now != "" {
 		return now
 	}
-	return ids.form(id)
+	return ids.mapID(id)
 }
 
 const idLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-func (ids *callIDs) form(id string) string {
+func (ids *callIDs) mapID(id string) string {
 	if !ids.short {
 		return id
 	}

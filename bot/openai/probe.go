@@ -35,9 +35,9 @@ type probed struct {
 	panicked any
 }
 
-// probe asks for at most probeTime without a first token.
-func (k *calling) probe(s slot, behind int) (llm.Response, *llm.CallError) {
-	k.out.reset()
+// probeModel asks for at most probeTime without a first token.
+func (k *calling) probeModel(s slot, behind int) (llm.Response, *llm.CallError) {
+	k.out.resetText()
 	own := *k // a late probe changes nothing of the call
 	own.failed, own.spent.Parts = slices.Clone(k.failed), slices.Clone(k.spent.Parts)
 	own.out = &sink{delta: k.out.delta, idea: k.out.idea}
@@ -67,7 +67,7 @@ func (k *calling) probe(s slot, behind int) (llm.Response, *llm.CallError) {
 			}
 			done <- got
 		}()
-		got.resp, got.err = own.take(s, behind)
+		got.resp, got.err = own.takeAnswer(s, behind)
 	}()
 	late := time.NewTimer(probeTime)
 	defer late.Stop()
@@ -79,7 +79,7 @@ func (k *calling) probe(s slot, behind int) (llm.Response, *llm.CallError) {
 			detach()
 			forget := context.AfterFunc(k.client.life, func() { p.end(nil) })
 			context.AfterFunc(own.caller, func() { forget() })
-			return llm.Response{}, k.leave(s)
+			return llm.Response{}, k.leaveProbe(s)
 		}
 		got = <-done
 	}
@@ -91,11 +91,11 @@ func (k *calling) probe(s slot, behind int) (llm.Response, *llm.CallError) {
 	return got.resp, got.err
 }
 
-// unread reports whether the call has left the probe.
-func (s *slot) unread() bool { return s.probe != nil && s.probe.reader.Load() == readerLeft }
+// isUnread reports whether the call has left the probe.
+func (s *slot) isUnread() bool { return s.probe != nil && s.probe.reader.Load() == readerLeft }
 
-// leave counts a request whose answer has no reader.
-func (k *calling) leave(s slot) *llm.CallError {
+// leaveProbe counts a request whose answer has no reader.
+func (k *calling) leaveProbe(s slot) *llm.CallError {
 	err := &llm.CallError{Class: llm.Timeout, Model: s.m.Name, Err: errFirst}
 	if !k.req.Passes {
 		k.made++
@@ -108,11 +108,11 @@ func (k *calling) leave(s slot) *llm.CallError {
 // firstToken reports whether the answer has a reader. Without one the model is back, and the request ends.
 func (s *slot) firstToken() bool {
 	s.signs++
-	s.m.breaker.lives()
+	s.m.breaker.noteLife()
 	if s.probe == nil || s.probe.reader.CompareAndSwap(readerWaits, readerReads) || s.probe.reader.Load() == readerReads {
 		return true
 	}
-	s.answered()
+	s.noteAnswer()
 	s.probe.end(nil)
 	return false
 }

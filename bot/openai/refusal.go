@@ -43,7 +43,7 @@ func said(list, codes string) func(*providerError) bool {
 		ofCodes = ruleFile.Regexp(codes)
 	}
 	return func(e *providerError) bool {
-		return ofCodes != nil && ofCodes().MatchString(strings.Join(e.codes, " ")) || words().MatchString(e.words())
+		return ofCodes != nil && ofCodes().MatchString(strings.Join(e.codes, " ")) || words().MatchString(e.joinWords())
 	}
 }
 
@@ -76,7 +76,7 @@ func shortHash(text string) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-func (e *providerError) words() string {
+func (e *providerError) joinWords() string {
 	return strings.TrimPrefix(strings.Join(e.codes, " ")+": "+e.message, ": ")
 }
 
@@ -98,7 +98,7 @@ func parseFailure(status int, body []byte) *providerError {
 		e.message = strings.TrimSpace(string(body))
 		return e
 	}
-	e.read(v, 0)
+	e.readValue(v, 0)
 	return e
 }
 
@@ -108,14 +108,14 @@ func decodeNumbers(text []byte, v any) bool {
 	return d.Decode(v) == nil
 }
 
-func (e *providerError) read(v any, depth int) {
+func (e *providerError) readValue(v any, depth int) {
 	switch v := v.(type) {
 	case string:
 		e.readText(v, depth)
 	case []any:
 		for _, one := range v[:min(len(v), maxDepth)] {
 			if depth < maxDepth {
-				e.read(one, depth+1)
+				e.readValue(one, depth+1)
 			}
 		}
 	case map[string]any:
@@ -147,7 +147,7 @@ func (e *providerError) readMembers(members map[string]any, depth int) {
 		e.addWords(strings.Join(path, "."))
 	}
 	for _, k := range slices.Concat(partKeys, wordKeys) {
-		e.read(members[k], depth+1)
+		e.readValue(members[k], depth+1)
 	}
 }
 
@@ -155,7 +155,7 @@ func (e *providerError) readMembers(members map[string]any, depth int) {
 func (e *providerError) readText(text string, depth int) {
 	var v any
 	if text = strings.TrimSpace(text); depth < maxDepth && strings.HasPrefix(text, "{") && decodeNumbers([]byte(text), &v) {
-		e.read(v, depth+1)
+		e.readValue(v, depth+1)
 		return
 	}
 	e.addWords(text)
@@ -173,8 +173,8 @@ func (e *providerError) addWords(text string) {
 	}
 }
 
-// forget removes what the request said from the message: words of people must not decide the class.
-func (e *providerError) forget(text string) {
+// forgetText removes what the request said from the message: words of people must not decide the class.
+func (e *providerError) forgetText(text string) {
 	if text = strings.TrimSpace(text); len(text) > 3 {
 		e.message = strings.ReplaceAll(e.message, text, "…")
 	}
@@ -196,9 +196,9 @@ func (e *providerError) statusCode() int {
 // page finds the page of a web server, whose words are not the provider's.
 var page = regexp.MustCompile(`(?i)^<(!doctype|html|head|body|\?xml)`)
 
-// class reads the words first: providers send an empty account as too many requests, and refused content as a broken
+// classOf reads the words first: providers send an empty account as too many requests, and refused content as a broken
 // server. The status decides where the words say nothing.
-func (e *providerError) class() llm.ErrorClass {
+func (e *providerError) classOf() llm.ErrorClass {
 	if page.MatchString(e.message) {
 		return e.classOfStatus()
 	}

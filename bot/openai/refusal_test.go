@@ -112,8 +112,8 @@ func TestErrorsAreClassedByTheirWords(t *testing.T) {
 		if status == 200 {
 			status = 0
 		}
-		if e := parseFailure(status, []byte(tt.body)); e.class() != tt.want {
-			t.Errorf("%d %s: got class %s, want %s (codes %q, message %q)", tt.status, tt.body, e.class(), tt.want, e.codes, e.message)
+		if e := parseFailure(status, []byte(tt.body)); e.classOf() != tt.want {
+			t.Errorf("%d %s: got class %s, want %s (codes %q, message %q)", tt.status, tt.body, e.classOf(), tt.want, e.codes, e.message)
 		}
 	}
 }
@@ -159,7 +159,7 @@ func FuzzErrorBodies(f *testing.F) {
 		if status < 300 || status > 599 {
 			status = 300 + (status%300+300)%300
 		}
-		err := c.failure(t.Context(), m, &exchange{status: status, body: body}, errEmpty)
+		err := c.failureOf(t.Context(), m, &exchange{status: status, body: body}, errEmpty)
 		if !slices.Contains(known, err.Class) || err.Class == "" {
 			t.Errorf("class %q", err.Class)
 		}

@@ -30,9 +30,9 @@ const (
 	maxCompletionTokens = "max_completion_tokens"
 )
 
-// build writes r in the form that m is known to accept. It streams, so that silence is detected early, unless that
+// buildCall writes r in the form that m is known to accept. It streams, so that silence is detected early, unless that
 // loses the usage or is known to fail.
-func (m *model) build(r llm.Request, way rung, f forms) call {
+func (m *model) buildCall(r llm.Request, way rung, f forms) call {
 	if f.has(noTools) && way > rungNone {
 		way = max(way, rungJSON)
 	}
@@ -42,7 +42,7 @@ func (m *model) build(r llm.Request, way rung, f forms) call {
 	}
 	cl.optional = slices.Sorted(maps.Keys(cl.body))
 	var msgs []message
-	msgs, cl.shows = f.messages(r.Messages)
+	msgs, cl.shows = f.writeMessages(r.Messages)
 	cl.body["model"], cl.body["messages"] = m.Model, msgs
 	if cl.stream {
 		cl.body["stream"] = true
@@ -56,7 +56,7 @@ func (m *model) build(r llm.Request, way rung, f forms) call {
 		cl.body["temperature"] = *m.Temperature
 		cl.optional = append(cl.optional, "temperature")
 	}
-	cl.setLimit(f, m.limit(r.MaxOutput, f), m.completionTokens)
+	cl.setLimit(f, m.outputLimit(r.MaxOutput, f), m.completionTokens)
 	m.addTools(&cl, r, f)
 	if way > rungNone {
 		cl.force(r, msgs, f)
@@ -68,8 +68,8 @@ func (m *model) build(r llm.Request, way rung, f forms) call {
 	return cl
 }
 
-// limit is the requested limit, or the model's own without one, as far as the provider takes it.
-func (m *model) limit(asked int, f forms) int {
+// outputLimit is the requested limit, or the model's own without one, as far as the provider takes it.
+func (m *model) outputLimit(asked int, f forms) int {
 	if asked <= 0 {
 		asked = m.MaxOutput
 	}
@@ -110,7 +110,7 @@ func (m *model) addTools(cl *call, r llm.Request, f forms) {
 		at := slices.IndexFunc(some, func(t llm.ToolSpec) bool { return t.Name == r.Force })
 		some = some[at : at+1]
 	}
-	cl.body["tools"] = m.encoded.encode(some, f.has(plainSchemas))
+	cl.body["tools"] = m.encoded.encodeTools(some, f.has(plainSchemas))
 	cl.shows |= noTools | plainSchemas
 }
 
@@ -132,8 +132,8 @@ func newEncodedTools() encodedTools {
 	return encodedTools{known}
 }
 
-// encode returns the tools themselves if a schema is no JSON: the request fails then.
-func (e encodedTools) encode(all []llm.ToolSpec, plain bool) any {
+// encodeTools returns the tools themselves if a schema is no JSON: the request fails then.
+func (e encodedTools) encodeTools(all []llm.ToolSpec, plain bool) any {
 	key := toolsKey{&all[0], len(all), plain}
 	if known, ok := e.known.Get(key); ok {
 		return known

@@ -99,15 +99,15 @@ func TestSilenceToSeveralConversationsOpensTheBreaker(t *testing.T) {
 func TestOneConversationIsOneSilence(t *testing.T) {
 	t.Parallel()
 	b := newBreaker(time.Second)
-	p, _ := b.enter()
-	b.lives() // another call's
-	if n := p.silence("c1", 0) + p.silence("c1", 0); n != 1 {
+	p, _ := b.enterPass()
+	b.noteLife() // another call's
+	if n := p.silenceWeight("c1", 0) + p.silenceWeight("c1", 0); n != 1 {
 		t.Errorf("two silences to one conversation weigh %d", n)
 	}
-	if n := p.silence("c2", 0); n != 1 {
+	if n := p.silenceWeight("c2", 0); n != 1 {
 		t.Errorf("the silence to a second conversation weighs %d", n)
 	}
-	if n := p.silence("c2", 1); n != enough {
+	if n := p.silenceWeight("c2", 1); n != enough {
 		t.Errorf("a silence after a token of its own weighs %d", n)
 	}
 }

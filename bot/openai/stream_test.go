@@ -173,11 +173,11 @@ func FuzzStream(f *testing.F) {
 			t.Fatal(err)
 		}
 		m := c.models[0]
-		cl := m.build(llm.Request{Tools: ask("").Tools, Delta: func(string, bool) {}}, rungNone, forms{})
+		cl := m.buildCall(llm.Request{Tools: ask("").Tools, Delta: func(string, bool) {}}, rungNone, forms{})
 		for i, src := range []io.Reader{bytes.NewReader(body), iotest.OneByteReader(bytes.NewReader(body))} {
 			a, err := readStream(m, cl, src)
 			if err == nil {
-				resp := m.response(a)
+				resp := m.responseOf(a)
 				if u := resp.Usage; u.Prompt < 0 || u.Cached < 0 || u.Cached > u.Prompt || u.Completion < 0 {
 					t.Errorf("reading %d: usage %+v", i, u)
 				}
@@ -207,7 +207,7 @@ func readStream(_ *model, cl call, src io.Reader) (answer, error) {
 			return a, err
 		}
 	}
-	a.end()
+	a.finishAnswer()
 	return a, nil
 }
 

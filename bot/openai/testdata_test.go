@@ -46,8 +46,8 @@ func TestErrorsOfTheTable(t *testing.T) {
 		t.Errorf("the table has %d errors", len(rows))
 	}
 	for _, r := range rows {
-		if e := parseFailure(r.status, []byte(r.text)); !slices.Contains(strings.Fields(r.wanted), string(e.class())) {
-			t.Errorf("%d %s: got class %s, want %s", r.status, r.text, e.class(), r.wanted)
+		if e := parseFailure(r.status, []byte(r.text)); !slices.Contains(strings.Fields(r.wanted), string(e.classOf())) {
+			t.Errorf("%d %s: got class %s, want %s", r.status, r.text, e.classOf(), r.wanted)
 		}
 	}
 }
@@ -67,8 +67,8 @@ func TestFormsOfTheTable(t *testing.T) {
 		request := talk()
 		request.MaxOutput, request.Delta = 20000, (&heard{}).delta
 		e := parseFailure(r.status, []byte(r.text))
-		after, ok := m.next(forms{}, m.build(request, rungNone, forms{}), &llm.CallError{Class: e.class(), Status: r.status}, e)
-		learned := after.describe()
+		after, ok := m.nextForms(forms{}, m.buildCall(request, rungNone, forms{}), &llm.CallError{Class: e.classOf(), Status: r.status}, e)
+		learned := after.describeForms()
 		right := ok && len(learned) == 1 && slices.ContainsFunc(strings.Split(r.wanted, "|"), func(p string) bool { return strings.Contains(learned[0], p) })
 		if r.wanted == "suspects" {
 			right = ok && len(learned) > 1

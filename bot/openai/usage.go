@@ -35,8 +35,8 @@ func (c *count) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// merge keeps the largest figures, since some providers report with each chunk, and end with zeros.
-func (u *usage) merge(v *usage) {
+// mergeUsage keeps the largest figures, since some providers report with each chunk, and end with zeros.
+func (u *usage) mergeUsage(v *usage) {
 	if v == nil {
 		return
 	}
@@ -58,10 +58,10 @@ const (
 	thoughtTokens = 64 << 10 // reasoning that is not shown
 )
 
-// believe returns the usage of an answered request. sent and said are the bytes of the request and of the answer, limit is
+// believeReport returns the usage of an answered request. sent and said are the bytes of the request and of the answer, limit is
 // the requested maximum of the output. Figures that are missing or impossible become estimates, so that they neither free
 // people from their limits nor exhaust them; guessed reports it of the prompt.
-func (u usage) believe(sent, said, limit int) (use sessions.Usage, guessed bool) {
+func (u usage) believeReport(sent, said, limit int) (use sessions.Usage, guessed bool) {
 	prompt, completion := int(max(u.Prompt, u.Input)), int(max(u.Completion, u.Output))
 	cached := int(max(u.Cached, u.CacheHit, u.CacheRead, u.Details.Cached))
 	isPrompt := func(n int) bool { return n > 0 && (sent < longBytes || n >= sent/mostBytes) && n <= sent+hiddenTokens }
@@ -77,12 +77,12 @@ func (u usage) believe(sent, said, limit int) (use sessions.Usage, guessed bool)
 	return sessions.Usage{Prompt: prompt, Cached: min(cached, prompt), Completion: completion}, guessed
 }
 
-// failed is the usage of a request without a usable answer: only its report, within the bounds.
-func (u usage) failed(sent, limit int) sessions.Usage {
+// usageOfFailure is the usage of a request without a usable answer: only its report, within the bounds.
+func (u usage) usageOfFailure(sent, limit int) sessions.Usage {
 	if u == (usage{}) {
 		return sessions.Usage{}
 	}
-	use, _ := u.believe(sent, 0, limit)
+	use, _ := u.believeReport(sent, 0, limit)
 	return use
 }
 

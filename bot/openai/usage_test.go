@@ -78,7 +78,7 @@ func TestUsageReadsTheNamesOfProviders(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &u); err != nil && !strings.Contains(err.Error(), "cannot unmarshal array") {
 			t.Errorf("%s: %v", text, err)
 		}
-		if got, _ := u.believe(4000, 100, 0); got != want {
+		if got, _ := u.believeReport(4000, 100, 0); got != want {
 			t.Errorf("%s: %+v, want %+v", text, got, want)
 		}
 	}

@@ -134,7 +134,7 @@ const loginsExpire = `-- name: LoginsExpire :exec
 DELETE FROM console_logins l WHERE l.expires_at <= now()
 `
 
-// LoginsExpire deletes the logins that are over: an erasure by an older release leaves those of the person.
+// LoginsExpire deletes the logins that are over.
 func (q *Queries) LoginsExpire(ctx context.Context, db DBTX) error {
 	_, err := db.Exec(ctx, loginsExpire)
 	return err

@@ -10,10 +10,10 @@ import (
 	"ebb/sql/pg"
 )
 
-// cut ends the terms of locked sessions; their owners stay. Open turns and upkeep are counted as cut, and turns lose their marks. It wakes
+// endTerms ends the terms of locked sessions; their owners stay. Open turns and upkeep are counted as cut, and turns lose their marks. It wakes
 // replicas for turns, which end at once, waiting messages and unsent replies. Without spare a turn may have lost its message before. With
 // spare it returns a [pg.OpenWork] for running work that was cut too often.
-func (s *Store) cut(ctx context.Context, tx pgx.Tx, spare bool, keys ...sessions.Key) error {
+func (s *Store) endTerms(ctx context.Context, tx pgx.Tx, spare bool, keys ...sessions.Key) error {
 	if len(keys) == 0 {
 		return nil
 	}

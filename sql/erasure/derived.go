@@ -2,7 +2,6 @@ package erasure
 
 import (
 	"context"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -46,8 +45,8 @@ func (s *Store) deleteFacts(ctx context.Context, tx pgx.Tx, ids []int64) ([]dbsq
 	return rows, s.db.Q.MemoriesRestore(ctx, tx, p)
 }
 
-// unmake also deletes what was derived from memories. It returns the memories' texts and the number of vectors.
-func (s *Store) unmake(ctx context.Context, tx pgx.Tx, ids []int64) (contents []string, removed int, err error) {
+// deleteDerived also deletes what was derived from memories. It returns the memories' texts and the number of vectors.
+func (s *Store) deleteDerived(ctx context.Context, tx pgx.Tx, ids []int64) (contents []string, removed int, err error) {
 	if len(ids) == 0 {
 		return nil, 0, nil
 	}
@@ -64,12 +63,11 @@ func (s *Store) unmake(ctx context.Context, tx pgx.Tx, ids []int64) (contents []
 		return nil, 0, err
 	}
 	var hashes [][]byte
-	var shown []string // current form and an older release's
+	var shown []string // as views pin them
 	for _, f := range facts {
 		contents, hashes = append(contents, f.Content), append(hashes, vectors.Hash(f.Content))
-		shown = append(shown, f.Content, memory.InLine(f.Content))
+		shown = append(shown, memory.InLine(f.Content))
 	}
-	shown = slices.Compact(shown)
 	// No session pins or repeats a deleted fact from now on.
 	changed, err := s.lockReaders(ctx, tx, &dbsqlc.ReadersToLockParams{SessionKeys: readers, Leased: true, Replies: true, Facts: shown})
 	if err != nil {

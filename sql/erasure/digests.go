@@ -36,7 +36,7 @@ func (s *Store) trimDigests(
 	for _, d := range digests {
 		left := ""
 		if !d.Fresh {
-			left = without(d.Content, repeats)
+			left = withoutRepeats(d.Content, repeats)
 		}
 		if left == "" {
 			gone = append(gone, d.ID)
@@ -57,7 +57,7 @@ func (s *Store) trimDigests(
 	if err != nil {
 		return 0, 0, err
 	}
-	facts, removed, err := s.unmake(ctx, tx, gone)
+	facts, removed, err := s.deleteDerived(ctx, tx, gone)
 	return len(facts), removed + int(n), err
 }
 
@@ -66,8 +66,8 @@ var (
 	sentence = regexp.MustCompile(`.*?(?:[。！？!?；;]+|\.(?:\s|$)|$)\s*`)
 )
 
-// without is empty when only headings remain.
-func without(text string, repeats func(string) bool) string {
+// withoutRepeats is empty when only headings remain.
+func withoutRepeats(text string, repeats func(string) bool) string {
 	var kept []string
 	hasText := false
 	for line := range strings.SplitSeq(text, "\n") {

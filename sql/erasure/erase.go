@@ -32,13 +32,13 @@ func (s *Store) EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []i
 	if err != nil {
 		return done, fmt.Errorf("erasing %d events: %w", len(seqs)+len(ids), err)
 	}
-	err = repeated(errStale, func(final bool) error {
+	err = retryOn(errStale, func(final bool) error {
 		d, err := s.draftEvents(ctx, key, seqs, ids, final)
 		if err != nil {
 			return err
 		}
 		return s.db.WithSession(ctx, key, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
-			if err := s.spare(ctx, tx, row, sessions.Lease{}); err != nil {
+			if err := s.awaitOpenWork(ctx, tx, row, sessions.Lease{}); err != nil {
 				return err
 			}
 			done, err = s.eraseEvents(ctx, tx, row, seqs, ids, d)
@@ -54,8 +54,8 @@ func (s *Store) EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []i
 	return done, nil
 }
 
-func (s *Store) draftEvents(ctx context.Context, key sessions.Key, seqs, ids []int64, final bool) (*draft, error) {
-	seqs, _, err := s.placed(ctx, s.db.Pool, key, seqs, ids)
+func (s *Store) draftEvents(ctx context.Context, key sessions.Key, seqs, ids []int64, final bool) (*summaryDraft, error) {
+	seqs, _, err := s.placesOfIDs(ctx, s.db.Pool, key, seqs, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -70,14 +70,14 @@ func (s *Store) draftEvents(ctx context.Context, key sessions.Key, seqs, ids []i
 	if err != nil {
 		return nil, err
 	}
-	return s.draft(ctx, key, seqs, unsaid{facts: contents}, final)
+	return s.draftSummaries(ctx, key, seqs, goneContent{facts: contents}, final)
 }
 
 func (s *Store) eraseEvents(
-	ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, seqs, ids []int64, d *draft,
+	ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, seqs, ids []int64, d *summaryDraft,
 ) (done sessions.Erased, err error) {
 	key := row.SessionKey
-	seqs, aside, err := s.placed(ctx, tx, key, seqs, ids)
+	seqs, aside, err := s.placesOfIDs(ctx, tx, key, seqs, ids)
 	if err != nil {
 		return done, err
 	}
@@ -88,13 +88,13 @@ func (s *Store) eraseEvents(
 	if len(missing) > 0 {
 		return done, fmt.Errorf("there is no event %d: %w", missing[0], sessions.ErrNotFound)
 	}
-	e := erasure{Store: s, tx: tx, row: row, seqs: seqs, aside: aside, draft: d}
-	err = e.do(ctx)
+	e := eventErasure{Store: s, tx: tx, row: row, seqs: seqs, aside: aside, draft: d}
+	err = e.eraseAll(ctx)
 	return e.done, err
 }
 
-// placed adds the places of ids, in order. Ids without a place are returned aside.
-func (s *Store) placed(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, seqs, ids []int64) (places, aside []int64, err error) {
+// placesOfIDs adds the places of ids, in order. Ids without a place are returned aside.
+func (s *Store) placesOfIDs(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, seqs, ids []int64) (places, aside []int64, err error) {
 	rows, err := s.db.Q.EventPlaces(ctx, db, &dbsqlc.EventPlacesParams{SessionKey: key, Ids: append([]int64{}, ids...)})
 	if err != nil {
 		return nil, nil, err
@@ -115,17 +115,17 @@ func (s *Store) placed(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, se
 	return slices.Compact(slices.Sorted(slices.Values(places))), aside, nil
 }
 
-// do searches by the words of the events before these are wiped.
-func (e *erasure) do(ctx context.Context) error {
+// eraseAll searches by the words of the events before these are wiped.
+func (e *eventErasure) eraseAll(ctx context.Context) error {
 	before, err := e.viewTokens(ctx)
 	if err != nil {
 		return err
 	}
-	steps := []func(context.Context) error{e.memories, e.summaries, e.quotes, e.events, e.undo, e.bodies}
+	steps := []func(context.Context) error{e.eraseMemories, e.healSummaries, e.eraseRepeats, e.wipeText, e.trimUndoData, e.eraseBodies}
 	if len(e.seqs) == 0 {
-		steps = []func(context.Context) error{e.quoted} // an event without a place has no derived rows
+		steps = []func(context.Context) error{e.eraseQuotesOf} // an event without a place has no derived rows
 	}
-	for _, step := range append(steps, e.letters, e.schedules) {
+	for _, step := range append(steps, e.eraseUnplaced, e.deleteSchedules) {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -143,11 +143,11 @@ func (e *erasure) do(ctx context.Context) error {
 	if err := e.db.Q.SessionErased(ctx, e.tx, &dbsqlc.SessionErasedParams{SessionKey: e.row.SessionKey, Freed: before - after}); err != nil {
 		return err
 	}
-	return e.cut(ctx, e.tx, false, e.row.SessionKey)
+	return e.endTerms(ctx, e.tx, false, e.row.SessionKey)
 }
 
 // viewTokens is the size of the changed part of the view. Quotes of an event stand after it.
-func (e *erasure) viewTokens(ctx context.Context) (int64, error) {
+func (e *eventErasure) viewTokens(ctx context.Context) (int64, error) {
 	after := e.row.CompactedSeq
 	if len(e.seqs) > 0 {
 		after = max(after, e.seqs[0]-1)
@@ -155,14 +155,14 @@ func (e *erasure) viewTokens(ctx context.Context) (int64, error) {
 	return e.db.Q.ViewTokens(ctx, e.tx, &dbsqlc.ViewTokensParams{SessionKey: e.row.SessionKey, AfterSeq: after})
 }
 
-// quotes wipes repeats outside of summaries and memory.
-func (e *erasure) quotes(ctx context.Context) error {
+// eraseRepeats wipes repeats outside of summaries and memory.
+func (e *eventErasure) eraseRepeats(ctx context.Context) error {
 	key := e.row.SessionKey
 	replies, err := e.db.Q.OutboxErase(ctx, e.tx, &dbsqlc.OutboxEraseParams{SessionKey: key, Erased: sessions.ErasedText, Seqs: e.seqs, At: time.Now()})
 	if err != nil {
 		return err
 	}
-	trimmed, err := e.replies(ctx)
+	trimmed, err := e.trimReplies(ctx)
 	if err != nil {
 		return err
 	}
@@ -172,10 +172,10 @@ func (e *erasure) quotes(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	return e.quoted(ctx)
+	return e.eraseQuotesOf(ctx)
 }
 
-func (e *erasure) quoted(ctx context.Context) error {
+func (e *eventErasure) eraseQuotesOf(ctx context.Context) error {
 	key := e.row.SessionKey
 	quotes, err := e.db.Q.QuotesOf(ctx, e.tx, &dbsqlc.QuotesOfParams{
 		SessionKey: key, Erased: sessions.ErasedText, Seqs: append([]int64{}, e.seqs...),
@@ -215,7 +215,7 @@ func withoutQuote(content, quoted string) string {
 	return content
 }
 
-func (e *erasure) memories(ctx context.Context) error {
+func (e *eventErasure) eraseMemories(ctx context.Context) error {
 	if e.repeats != nil {
 		n, vectors, err := e.trimDigests(ctx, e.tx, &dbsqlc.DigestsTellingParams{SessionKey: e.row.SessionKey, Seqs: e.seqs}, e.repeats)
 		e.done.Memories += n
@@ -229,14 +229,14 @@ func (e *erasure) memories(ctx context.Context) error {
 	if ids, err = e.withDerived(ctx, e.tx, ids); err != nil {
 		return err
 	}
-	facts, vectors, err := e.unmake(ctx, e.tx, ids)
+	facts, vectors, err := e.deleteDerived(ctx, e.tx, ids)
 	e.facts = append(e.facts, facts...)
 	e.done.Memories += len(facts)
 	e.vectors += vectors
 	return err
 }
 
-func (e *erasure) events(ctx context.Context) error {
+func (e *eventErasure) wipeText(ctx context.Context) error {
 	e.done.Events = len(e.seqs)
 	hashes, err := e.db.Q.EventsHashes(ctx, e.tx, &dbsqlc.EventsHashesParams{
 		SessionKey: e.row.SessionKey, Seqs: e.seqs, Erased: sessions.ErasedText,
@@ -256,7 +256,7 @@ func (e *erasure) events(ctx context.Context) error {
 	return e.logs.Forget(ctx, e.tx, e.row.SessionKey, e.seqs)
 }
 
-func (e *erasure) letters(ctx context.Context) error {
+func (e *eventErasure) eraseUnplaced(ctx context.Context) error {
 	if len(e.aside) == 0 {
 		return nil
 	}
@@ -276,14 +276,14 @@ func (e *erasure) letters(ctx context.Context) error {
 	return err
 }
 
-func (e *erasure) schedules(ctx context.Context) error {
+func (e *eventErasure) deleteSchedules(ctx context.Context) error {
 	return e.db.Q.SchedulesErase(ctx, e.tx, &dbsqlc.SchedulesEraseParams{
 		SessionKey: e.row.SessionKey, Seqs: append([]int64{}, e.seqs...), Aside: append([]int64{}, e.aside...),
 	})
 }
 
-// undo removes the events and all memory from undo data.
-func (e *erasure) undo(ctx context.Context) error {
+// trimUndoData removes the events and all memory from undo data.
+func (e *eventErasure) trimUndoData(ctx context.Context) error {
 	key := e.row.SessionKey
 	rows, err := e.db.Q.CompactionsWithView(ctx, e.tx, key)
 	if err != nil {
@@ -316,7 +316,7 @@ func (e *erasure) undo(ctx context.Context) error {
 	return nil
 }
 
-func (e *erasure) bodies(ctx context.Context) error {
+func (e *eventErasure) eraseBodies(ctx context.Context) error {
 	deleted, err := e.db.Q.BlobsSweep(ctx, e.tx, &dbsqlc.BlobsSweepParams{SessionKey: e.row.SessionKey, AfterSeq: e.row.CompactedSeq})
 	e.done.Blobs = len(deleted)
 	return err
@@ -330,7 +330,7 @@ func (s *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted,
 		if err := s.awaitSend(ctx, tx, key); err != nil {
 			return err
 		}
-		done, err = s.delete(ctx, tx, key, 0, nil)
+		done, err = s.deleteSession(ctx, tx, key, 0, nil)
 		return err
 	})
 	if err == nil {
@@ -342,8 +342,8 @@ func (s *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted,
 	return done, nil
 }
 
-// delete keeps the asking message, later ones, and some answers to these.
-func (s *Store) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked int64, answers []int64) (sessions.Deleted, error) {
+// deleteSession keeps the asking message, later ones, and some answers to these.
+func (s *Store) deleteSession(ctx context.Context, tx pgx.Tx, key sessions.Key, asked int64, answers []int64) (sessions.Deleted, error) {
 	var done sessions.Deleted
 	events, err := s.db.Q.EventsDelete(ctx, tx, &dbsqlc.EventsDeleteParams{SessionKey: key, Asked: asked, Answers: append([]int64{}, answers...)})
 	if err != nil {

@@ -18,48 +18,48 @@ const logPage = 200
 
 // Messages that were answered together have one answer, which repeats any of them. The log is read before the session
 // is locked, and its new part under the lock.
-type reading struct {
+type logReading struct {
 	key     sessions.Key
 	theirs  func(*dbsqlc.LogWalkRow) bool
 	repeats func(string) bool
-	turns   answers
+	turns   answerTracker
 	through int64
-	found   []wiped
+	found   []erasedEvent
 }
 
-func newReading(key sessions.Key, theirs func(*dbsqlc.LogWalkRow) bool, repeats func(string) bool) *reading {
-	return &reading{key: key, theirs: theirs, repeats: repeats, turns: answers{}}
+func newReading(key sessions.Key, theirs func(*dbsqlc.LogWalkRow) bool, repeats func(string) bool) *logReading {
+	return &logReading{key: key, theirs: theirs, repeats: repeats, turns: answerTracker{}}
 }
 
-func (s *Store) read(ctx context.Context, db dbsqlc.DBTX, r *reading) error {
-	return s.walk(ctx, db, r.key, r.through, func(e *dbsqlc.LogWalkRow) {
+func (s *Store) readLog(ctx context.Context, db dbsqlc.DBTX, r *logReading) error {
+	return s.walkLog(ctx, db, r.key, r.through, func(e *dbsqlc.LogWalkRow) {
 		r.through = e.Seq
-		if (r.turns.next(e, e.Role == sessions.RoleUser && r.theirs(e)) ||
+		if (r.turns.isErased(e, e.Role == sessions.RoleUser && r.theirs(e)) ||
 			e.Role != sessions.RoleUser && (r.repeats(e.Content) || r.repeats(e.Calls))) &&
 			(e.Content != sessions.ErasedText || e.Calls != "") {
-			r.found = append(r.found, wiped{seq: e.Seq, message: e.Role != sessions.RoleTool && e.Content != ""})
+			r.found = append(r.found, erasedEvent{seq: e.Seq, message: e.Role != sessions.RoleTool && e.Content != ""})
 		}
 	})
 }
 
 // A log that became shorter belongs to a new session: the old one was deleted meanwhile.
-func (s *Store) readRest(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, r *reading) error {
+func (s *Store) readRest(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, r *logReading) error {
 	if row.LastSeq < r.through {
 		return errStale
 	}
-	return s.read(ctx, tx, r)
+	return s.readLog(ctx, tx, r)
 }
 
-// answers selects, in order of the log, the person's messages and the events that answer them: those of a turn that took one of them.
-type answers struct {
+// answerTracker selects, in order of the log, the person's messages and the events that answer them: those of a turn that took one of them.
+type answerTracker struct {
 	under bool // the turn took one of their messages
 	asked bool // the turn took a message
 	edge  turnEdge
 }
 
-func (a *answers) next(e *dbsqlc.LogWalkRow, theirs bool) bool {
+func (a *answerTracker) isErased(e *dbsqlc.LogWalkRow, theirs bool) bool {
 	said := e.Role == sessions.RoleUser
-	if a.edge.begins(e.Turn, said) {
+	if a.edge.beginsTurn(e.Turn, said) {
 		a.under, a.asked = false, false
 	}
 	a.under, a.asked = a.under || theirs, a.asked || said
@@ -76,7 +76,7 @@ type turnEdge struct {
 	said bool
 }
 
-func (t *turnEdge) begins(turn *int64, said bool) bool {
+func (t *turnEdge) beginsTurn(turn *int64, said bool) bool {
 	before := *t
 	*t = turnEdge{turn, said}
 	if turn == nil && before.turn == nil {
@@ -96,23 +96,24 @@ func (s *Store) answersAfter(
 	if err != nil || len(later) == 0 {
 		return nil, err
 	}
-	turns := answers{}
-	err = s.walk(ctx, db, key, 0, func(e *dbsqlc.LogWalkRow) {
+	turns := answerTracker{}
+	err = s.walkLog(ctx, db, key, 0, func(e *dbsqlc.LogWalkRow) {
 		said := e.Role == sessions.RoleUser
-		if goes := turns.next(e, said && !slices.Contains(later, e.ID)); !said && turns.asked && !goes && !repeats(e.Content) && !repeats(e.Calls) {
+		if goes := turns.isErased(e, said && !slices.Contains(later, e.ID)); !said && turns.asked && !goes && !repeats(e.Content) && !repeats(e.Calls) {
 			answered = append(answered, e.ID)
 		}
 	})
 	return answered, err
 }
 
-type wiped struct {
-	seq     int64
-	aside   int64 // set when the event has no place
-	message bool
+// erasedEvent is an event whose text goes.
+type erasedEvent struct {
+	seq     int64 // place in the log; 0: none
+	aside   int64 // id of an event without a place, else 0
+	message bool  // counts as a message in the report: no result of a tool
 }
 
-func placesOf(events []wiped) (seqs, aside []int64, messages int) {
+func placesOf(events []erasedEvent) (seqs, aside []int64, messages int) {
 	for _, e := range events {
 		if e.aside != 0 {
 			aside = append(aside, e.aside)
@@ -126,7 +127,7 @@ func placesOf(events []wiped) (seqs, aside []int64, messages int) {
 	return seqs, aside, messages
 }
 
-func (s *Store) walk(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, after int64, see func(*dbsqlc.LogWalkRow)) error {
+func (s *Store) walkLog(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, after int64, see func(*dbsqlc.LogWalkRow)) error {
 	for {
 		rows, err := s.db.Q.LogWalk(ctx, db, &dbsqlc.LogWalkParams{SessionKey: key, AfterSeq: after, MaxRows: logPage})
 		if err != nil || len(rows) == 0 {
@@ -190,10 +191,10 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 	if err != nil {
 		return err
 	}
-	if err := s.cut(ctx, tx, true, reading...); err != nil {
+	if err := s.endTerms(ctx, tx, true, reading...); err != nil {
 		return err
 	}
-	facts, vectors, err := s.unmake(ctx, tx, ids)
+	facts, vectors, err := s.deleteDerived(ctx, tx, ids)
 	done.Memories += len(facts)
 	done.Embeddings += vectors
 	return err

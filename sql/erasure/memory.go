@@ -24,6 +24,7 @@ const wideSource = 8
 // tellingRows is a page of sessions that repeat a memory.
 const tellingRows = 200
 
+// memoryErasure is an erasure of one fact: its values, what says it, and what repeats it.
 type memoryErasure struct {
 	*Store
 	from  memory.Asking
@@ -48,18 +49,18 @@ var errSavedAgain = errors.New("a session saved the memory again during its eras
 func (s *Store) ForgetMemory(ctx context.Context, id int64, from memory.Asking) (memory.Forgotten, error) {
 	done := memory.Forgotten{Lease: from.Lease}
 	u := &memoryErasure{Store: s, from: from, like: similarity.New(), unsaid: map[int64]bool{}, ids: map[int64][]string{}, turns: map[sessions.Key][]turnSpan{}, done: &done}
-	if err := u.run(s.waiting(ctx, from.Lease), id); err != nil {
+	if err := u.eraseAll(s.releaseWhileWaiting(ctx, from.Lease), id); err != nil {
 		return done, fmt.Errorf("forgetting memory %d: %w", id, pg.AsRefused(err))
 	}
 	return done, s.awaitFrames(ctx)
 }
 
-func (u *memoryErasure) run(ctx context.Context, id int64) error {
+func (u *memoryErasure) eraseAll(ctx context.Context, id int64) error {
 	var err error
 	if u.only, err = u.identities.IDs(ctx, u.db.Pool, pg.RobotOf(u.from.Lease.Key), u.from.Only); err != nil {
 		return err
 	}
-	if err := u.values(ctx, u.db.Pool, id); err != nil {
+	if err := u.addValues(ctx, u.db.Pool, id); err != nil {
 		return err
 	}
 	if err := u.addSame(ctx, u.db.Pool); err != nil {
@@ -68,12 +69,12 @@ func (u *memoryErasure) run(ctx context.Context, id int64) error {
 	if err := u.withinGroup(ctx, u.db.Pool); err != nil {
 		return err
 	}
-	return repeated(errSavedAgain, func(final bool) error { return u.everywhere(ctx, final) })
+	return retryOn(errSavedAgain, func(final bool) error { return u.eraseEverywhere(ctx, final) })
 }
 
-func (u *memoryErasure) everywhere(ctx context.Context, final bool) error {
+func (u *memoryErasure) eraseEverywhere(ctx context.Context, final bool) error {
 	u.grown = false
-	keys, err := u.sessions(ctx)
+	keys, err := u.sessionsToErase(ctx)
 	if err != nil {
 		return err
 	}
@@ -82,15 +83,15 @@ func (u *memoryErasure) everywhere(ctx context.Context, final bool) error {
 		if u.from.Lease.Owner != "" && key == asking {
 			continue
 		}
-		if err := u.held(ctx, key, func(pgx.Tx) error { return nil }); err != nil {
+		if err := u.eraseHeld(ctx, key, func(pgx.Tx) error { return nil }); err != nil {
 			return fmt.Errorf("session %s: %w", key, err)
 		}
 	}
 	if u.from.Lease.Owner == "" {
 		asking = ""
 	}
-	return u.held(ctx, asking, func(tx pgx.Tx) error {
-		if err := u.refresh(ctx, tx); err != nil {
+	return u.eraseHeld(ctx, asking, func(tx pgx.Tx) error {
+		if err := u.rereadSources(ctx, tx); err != nil {
 			return err
 		}
 		if u.grown && !final {
@@ -99,7 +100,7 @@ func (u *memoryErasure) everywhere(ctx context.Context, final bool) error {
 		if err := u.withinGroup(ctx, tx); err != nil { // it may be the team's meanwhile
 			return err
 		}
-		return u.memory(ctx, tx)
+		return u.deleteRows(ctx, tx)
 	})
 }
 
@@ -134,15 +135,15 @@ func (u *memoryErasure) rowIDs() []int64 {
 }
 
 // The locked source sessions save no row until the transaction ends.
-func (u *memoryErasure) refresh(ctx context.Context, tx pgx.Tx) error {
-	for _, key := range u.sources() {
+func (u *memoryErasure) rereadSources(ctx context.Context, tx pgx.Tx) error {
+	for _, key := range u.sourceSessions() {
 		if _, err := u.db.Q.SessionLock(ctx, tx, key); err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
 	}
 	clear(u.turns)
 	for i, m := range u.rows {
-		placed, err := u.located(ctx, tx, m)
+		placed, err := u.withPlace(ctx, tx, m)
 		if err != nil {
 			return err
 		}
@@ -150,7 +151,7 @@ func (u *memoryErasure) refresh(ctx context.Context, tx pgx.Tx) error {
 			continue
 		}
 		u.rows[i], u.grown = placed, true
-		if err := u.learn(ctx, tx, placed); err != nil {
+		if err := u.learnSources(ctx, tx, placed); err != nil {
 			return err
 		}
 	}
@@ -158,7 +159,7 @@ func (u *memoryErasure) refresh(ctx context.Context, tx pgx.Tx) error {
 }
 
 // A digest has no source.
-func (u *memoryErasure) sources() []sessions.Key {
+func (u *memoryErasure) sourceSessions() []sessions.Key {
 	said := map[sessions.Key]bool{}
 	for _, m := range u.rows {
 		if m.Kind != memory.KindDigest {
@@ -168,19 +169,19 @@ func (u *memoryErasure) sources() []sessions.Key {
 	return slices.Sorted(maps.Keys(said))
 }
 
-// held also runs the function in its transaction. An empty key wipes nothing.
-func (u *memoryErasure) held(ctx context.Context, key sessions.Key, also func(pgx.Tx) error) error {
-	return repeated(errStale, func(final bool) error {
-		var p *prepared
+// eraseHeld also runs the function in its transaction. An empty key wipes nothing.
+func (u *memoryErasure) eraseHeld(ctx context.Context, key sessions.Key, also func(pgx.Tx) error) error {
+	return retryOn(errStale, func(final bool) error {
+		var p *preparedSession
 		if key != "" {
 			var err error
-			if p, err = u.prepare(ctx, key, final); err != nil {
+			if p, err = u.prepareSession(ctx, key, final); err != nil {
 				return err
 			}
 		}
 		return u.atOnce(ctx, func(tx pgx.Tx) error {
 			if p != nil {
-				if err := u.session(ctx, tx, p); err != nil {
+				if err := u.eraseInSession(ctx, tx, p); err != nil {
 					return err
 				}
 			}
@@ -202,7 +203,7 @@ func (u *memoryErasure) atOnce(ctx context.Context, do func(pgx.Tx) error) error
 	return err
 }
 
-func (u *memoryErasure) memory(ctx context.Context, tx pgx.Tx) error {
+func (u *memoryErasure) deleteRows(ctx context.Context, tx pgx.Tx) error {
 	digests := []int64{}
 	for _, m := range u.rows {
 		if m.Kind == memory.KindDigest {
@@ -216,7 +217,7 @@ func (u *memoryErasure) memory(ctx context.Context, tx pgx.Tx) error {
 }
 
 // A later value is another fact to its people.
-func (u *memoryErasure) values(ctx context.Context, db dbsqlc.DBTX, id int64) error {
+func (u *memoryErasure) addValues(ctx context.Context, db dbsqlc.DBTX, id int64) error {
 	m, err := u.db.Q.MemorySource(ctx, db, id)
 	if err != nil {
 		return pg.AsNotFound(err)
@@ -225,10 +226,10 @@ func (u *memoryErasure) values(ctx context.Context, db dbsqlc.DBTX, id int64) er
 		if slices.ContainsFunc(u.rows, func(m dbsqlc.MemorySourceRow) bool { return m.ID == todo[0].ID }) {
 			continue
 		}
-		if err := u.add(ctx, db, todo[0]); err != nil {
+		if err := u.addMemory(ctx, db, todo[0]); err != nil {
 			return err
 		}
-		older, err := u.before(ctx, db, todo[0])
+		older, err := u.formerValues(ctx, db, todo[0])
 		if err != nil {
 			return err
 		}
@@ -237,8 +238,8 @@ func (u *memoryErasure) values(ctx context.Context, db dbsqlc.DBTX, id int64) er
 	return nil
 }
 
-// before includes consolidated and similar facts that the memory repeats. The others lost nothing by its content.
-func (u *memoryErasure) before(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) ([]dbsqlc.MemorySourceRow, error) {
+// formerValues includes consolidated and similar facts that the memory repeats. The others lost nothing by its content.
+func (u *memoryErasure) formerValues(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) ([]dbsqlc.MemorySourceRow, error) {
 	older, err := u.db.Q.MemoriesBefore(ctx, db, m.ID)
 	if err != nil || len(older) == 0 {
 		return nil, err
@@ -259,13 +260,13 @@ func (u *memoryErasure) before(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.Mem
 	return list, nil
 }
 
-func (u *memoryErasure) add(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) error {
+func (u *memoryErasure) addMemory(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) error {
 	u.grown = true
 	if m.Kind == memory.KindDigest { // it summarizes many senders, which stays
 		u.rows = append(u.rows, m)
 		return nil
 	}
-	m, err := u.located(ctx, db, m)
+	m, err := u.withPlace(ctx, db, m)
 	if err != nil {
 		return err
 	}
@@ -275,12 +276,12 @@ func (u *memoryErasure) add(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.Memory
 	u.rows = append(u.rows, m)
 	u.like.Add(m.Content)
 	u.like.AddSaying(m.Content)
-	return u.learn(ctx, db, m)
+	return u.learnSources(ctx, db, m)
 }
 
 // An erased source message counts as saying the memory: an erasure of another fact of it, or an earlier try, took it.
 // If it was erased for another reason, less is wiped.
-func (u *memoryErasure) learn(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) error {
+func (u *memoryErasure) learnSources(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) error {
 	if m.EndSeq-m.StartSeq >= wideSource {
 		return nil
 	}
@@ -307,16 +308,16 @@ func (u *memoryErasure) mayHaveSaid(sender sessions.UserID, m dbsqlc.MemorySourc
 	return m.SaidBy == "" || slices.Contains(u.ids[m.ID], string(sender))
 }
 
-// located finds the events of a memory. A memory saved by a turn has that turn's messages, and no events while the
+// withPlace finds the events of a memory. A memory saved by a turn has that turn's messages, and no events while the
 // turn is not in the log.
-func (u *memoryErasure) located(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) (dbsqlc.MemorySourceRow, error) {
+func (u *memoryErasure) withPlace(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) (dbsqlc.MemorySourceRow, error) {
 	if m.EndSeq != 0 {
 		return m, nil
 	}
 	turns, known := u.turns[m.SourceSession]
 	if !known {
 		var err error
-		if turns, err = u.Store.turns(ctx, db, m.SourceSession); err != nil {
+		if turns, err = u.Store.turnSpans(ctx, db, m.SourceSession); err != nil {
 			return m, err
 		}
 		u.turns[m.SourceSession] = turns
@@ -341,12 +342,12 @@ func (u *memoryErasure) addSame(ctx context.Context, db dbsqlc.DBTX) error {
 			if !similarity.SameStatement(row.Content, m.Content) {
 				continue
 			}
-			o, err := u.located(ctx, db, dbsqlc.MemorySourceRow(row))
+			o, err := u.withPlace(ctx, db, dbsqlc.MemorySourceRow(row))
 			if err != nil {
 				return err
 			}
 			if o.StartSeq <= m.EndSeq && m.StartSeq <= o.EndSeq {
-				if err := u.add(ctx, db, o); err != nil {
+				if err := u.addMemory(ctx, db, o); err != nil {
 					return err
 				}
 			}
@@ -355,9 +356,9 @@ func (u *memoryErasure) addSame(ctx context.Context, db dbsqlc.DBTX) error {
 	return nil
 }
 
-// sessions lists the places where the memory could be read and repeated, then those where it was said.
-func (u *memoryErasure) sessions(ctx context.Context) ([]sessions.Key, error) {
-	said := u.sources()
+// sessionsToErase lists the places where the memory could be read and repeated, then those where it was said.
+func (u *memoryErasure) sessionsToErase(ctx context.Context) ([]sessions.Key, error) {
+	said := u.sourceSessions()
 	speakers, of := identity.ByRobot{}, newScopeIDs()
 	for _, m := range u.rows {
 		if m.SaidBy != "" {
@@ -390,14 +391,15 @@ func (u *memoryErasure) sessions(ctx context.Context) ([]sessions.Key, error) {
 	return append(keys, said...), nil
 }
 
-type prepared struct {
-	log   *reading
-	gone  unsaid
-	draft *draft
+// preparedSession is what an erasure found in a session before it locks that.
+type preparedSession struct {
+	log   *logReading
+	gone  goneContent
+	draft *summaryDraft
 }
 
-// prepare runs before the session is locked. It returns nil for a deleted session.
-func (u *memoryErasure) prepare(ctx context.Context, key sessions.Key, final bool) (*prepared, error) {
+// prepareSession runs before the session is locked. It returns nil for a deleted session.
+func (u *memoryErasure) prepareSession(ctx context.Context, key sessions.Key, final bool) (*preparedSession, error) {
 	here := false
 	theirs := func(e *dbsqlc.LogWalkRow) bool {
 		return slices.ContainsFunc(u.rows, func(m dbsqlc.MemorySourceRow) bool {
@@ -417,25 +419,25 @@ func (u *memoryErasure) prepare(ctx context.Context, key sessions.Key, final boo
 	if here {
 		repeats = u.like.Repeats
 	}
-	p := &prepared{log: newReading(key, theirs, repeats), gone: unsaid{repeats: repeats}}
+	p := &preparedSession{log: newReading(key, theirs, repeats), gone: goneContent{repeats: repeats}}
 	for _, m := range u.rows {
 		if m.Kind != memory.KindDigest {
 			p.gone.facts = append(p.gone.facts, m.Content)
 		}
 	}
-	if err := u.read(ctx, u.db.Pool, p.log); err != nil {
+	if err := u.readLog(ctx, u.db.Pool, p.log); err != nil {
 		return nil, err
 	}
 	seqs, _, _ := placesOf(p.log.found)
 	var err error
-	p.draft, err = u.draft(ctx, key, seqs, p.gone, final)
+	p.draft, err = u.draftSummaries(ctx, key, seqs, p.gone, final)
 	if errors.Is(err, sessions.ErrNotFound) && key != u.from.Lease.Key {
 		return nil, nil
 	}
 	return p, err
 }
 
-func (u *memoryErasure) session(ctx context.Context, tx pgx.Tx, p *prepared) error {
+func (u *memoryErasure) eraseInSession(ctx context.Context, tx pgx.Tx, p *preparedSession) error {
 	row, err := u.db.Q.SessionLock(ctx, tx, p.log.key)
 	if errors.Is(err, pgx.ErrNoRows) && p.log.key != u.from.Lease.Key {
 		return nil
@@ -447,21 +449,21 @@ func (u *memoryErasure) session(ctx context.Context, tx pgx.Tx, p *prepared) err
 		return err
 	}
 	if len(p.log.found) > 0 {
-		if err := u.spare(ctx, tx, &row, u.from.Lease); err != nil {
+		if err := u.awaitOpenWork(ctx, tx, &row, u.from.Lease); err != nil {
 			return err
 		}
 	}
-	return u.wipe(ctx, tx, &row, p.log.found, p.gone, p.draft, u.from, u.done)
+	return u.wipeEvents(ctx, tx, &row, p.log.found, p.gone, p.draft, u.from, u.done)
 }
 
-// wipe leaves memory unchanged. The asking turn keeps its session.
-func (s *Store) wipe(
-	ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, events []wiped, gone unsaid, d *draft,
+// wipeEvents leaves memory unchanged. The asking turn keeps its session.
+func (s *Store) wipeEvents(
+	ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, events []erasedEvent, gone goneContent, d *summaryDraft,
 	from memory.Asking, done *memory.Forgotten,
 ) error {
 	if seqs, aside, messages := placesOf(events); len(events) > 0 {
-		e := &erasure{Store: s, tx: tx, row: row, seqs: seqs, aside: aside, unsaid: gone, draft: d}
-		if err := e.do(ctx); err != nil {
+		e := &eventErasure{Store: s, tx: tx, row: row, seqs: seqs, aside: aside, goneContent: gone, draft: d}
+		if err := e.eraseAll(ctx); err != nil {
 			return err
 		}
 		done.Sessions++

@@ -48,15 +48,15 @@ func (s *Store) MessagesBefore(
 func (s *Store) ForgetMessage(ctx context.Context, event int64, from memory.Asking) (memory.Forgotten, error) {
 	var done memory.Forgotten
 	key := from.Lease.Key
-	ctx = s.waiting(ctx, from.Lease)
-	err := repeated(errStale, func(final bool) error {
-		m := &retraction{Store: s, event: event, from: from}
-		if err := m.prepare(ctx, final); err != nil {
+	ctx = s.releaseWhileWaiting(ctx, from.Lease)
+	err := retryOn(errStale, func(final bool) error {
+		m := &messageErasure{Store: s, event: event, from: from}
+		if err := m.prepareDraft(ctx, final); err != nil {
 			return err
 		}
 		return s.db.WithSession(ctx, key, func(tx pgx.Tx, row *dbsqlc.Session) error {
 			done = memory.Forgotten{Lease: from.Lease} // it may run more than once
-			return m.do(ctx, tx, row, &done)
+			return m.eraseLocked(ctx, tx, row, &done)
 		})
 	})
 	if err != nil {
@@ -65,18 +65,19 @@ func (s *Store) ForgetMessage(ctx context.Context, event int64, from memory.Aski
 	return done, s.awaitFrames(ctx)
 }
 
-type retraction struct {
+// messageErasure is an erasure of one message, with its answer and what it set.
+type messageErasure struct {
 	*Store
 	event int64
 	from  memory.Asking
 	like  similarity.Set
-	log   *reading
-	draft *draft
+	log   *logReading
+	draft *summaryDraft
 }
 
-func (m *retraction) prepare(ctx context.Context, final bool) error {
+func (m *messageErasure) prepareDraft(ctx context.Context, final bool) error {
 	key := m.from.Lease.Key
-	said, err := m.said(ctx, m.db.Pool)
+	said, err := m.readMessage(ctx, m.db.Pool)
 	if err != nil {
 		return err
 	}
@@ -90,7 +91,7 @@ func (m *retraction) prepare(ctx context.Context, final bool) error {
 	for _, text := range texts { // lists of reminders show them without the words beside
 		m.like.AddSaying(text)
 	}
-	places, texts, err := m.scheduled(ctx, m.db.Pool)
+	places, texts, err := m.scheduledMessages(ctx, m.db.Pool)
 	if err != nil {
 		return err
 	}
@@ -101,25 +102,25 @@ func (m *retraction) prepare(ctx context.Context, final bool) error {
 		_, scheduled := places[e.ID]
 		return scheduled || e.ID == m.event
 	}, m.like.Repeats)
-	if err := m.read(ctx, m.db.Pool, m.log); err != nil {
+	if err := m.readLog(ctx, m.db.Pool, m.log); err != nil {
 		return err
 	}
-	_, gone, err := m.facts(ctx, m.db.Pool, said, &memory.Forgotten{})
+	_, gone, err := m.factsOfMessage(ctx, m.db.Pool, said, &memory.Forgotten{})
 	if err != nil {
 		return err
 	}
 	seqs, _, _ := placesOf(m.log.found)
-	m.draft, err = m.Store.draft(ctx, key, seqs, gone, final)
+	m.draft, err = m.Store.draftSummaries(ctx, key, seqs, gone, final)
 	return err
 }
 
-func (m *retraction) said(ctx context.Context, db dbsqlc.DBTX) (dbsqlc.MessageSaidRow, error) {
+func (m *messageErasure) readMessage(ctx context.Context, db dbsqlc.DBTX) (dbsqlc.MessageSaidRow, error) {
 	said, err := m.db.Q.MessageSaid(ctx, db, &dbsqlc.MessageSaidParams{SessionKey: m.from.Lease.Key, ID: m.event, Erased: sessions.ErasedText})
 	return said, pg.AsNotFound(err)
 }
 
-// scheduled has the places, by id, and the words of messages of schedules, which the message set.
-func (m *retraction) scheduled(ctx context.Context, db dbsqlc.DBTX) (places map[int64]int64, texts []string, err error) {
+// scheduledMessages has the places, by id, and the words of messages of schedules, which the message set.
+func (m *messageErasure) scheduledMessages(ctx context.Context, db dbsqlc.DBTX) (places map[int64]int64, texts []string, err error) {
 	rows, err := m.db.Q.ScheduledBy(ctx, db, &dbsqlc.ScheduledByParams{SessionKey: m.from.Lease.Key, Event: m.event})
 	places = make(map[int64]int64, len(rows))
 	for _, r := range rows {
@@ -133,24 +134,24 @@ func (m *retraction) scheduled(ctx context.Context, db dbsqlc.DBTX) (places map[
 	return places, texts, err
 }
 
-// facts are the memories from the message; gone must not be repeated.
-func (m *retraction) facts(
+// factsOfMessage are the memories from the message; gone must not be repeated.
+func (m *messageErasure) factsOfMessage(
 	ctx context.Context, db dbsqlc.DBTX, said dbsqlc.MessageSaidRow, done *memory.Forgotten,
-) (ids []int64, gone unsaid, err error) {
+) (ids []int64, gone goneContent, err error) {
 	u := &memoryErasure{Store: m.Store, from: m.from, like: m.like, turns: map[sessions.Key][]turnSpan{}, done: done}
-	drawn, err := u.drawn(ctx, db, m.from.Lease.Key, said)
-	gone = unsaid{repeats: m.like.Repeats, own: true}
+	drawn, err := u.memoriesFrom(ctx, db, m.from.Lease.Key, said)
+	gone = goneContent{repeats: m.like.Repeats, own: true}
 	for _, f := range drawn {
 		ids, gone.facts = append(ids, f.ID), append(gone.facts, f.Content)
 	}
 	return ids, gone, err
 }
 
-func (m *retraction) do(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, done *memory.Forgotten) error {
+func (m *messageErasure) eraseLocked(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, done *memory.Forgotten) error {
 	if err := m.awaitSend(ctx, tx, row.SessionKey); err != nil {
 		return err
 	}
-	said, err := m.said(ctx, tx)
+	said, err := m.readMessage(ctx, tx)
 	if err != nil {
 		return err
 	}
@@ -158,21 +159,21 @@ func (m *retraction) do(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, don
 		return err
 	}
 	events := slices.Clone(m.log.found)
-	places, _, err := m.scheduled(ctx, tx)
+	places, _, err := m.scheduledMessages(ctx, tx)
 	if err != nil {
 		return err
 	}
 	places[m.event] = said.Seq
 	for id, seq := range places {
 		if seq == 0 {
-			events = append(events, wiped{aside: id, message: true})
+			events = append(events, erasedEvent{aside: id, message: true})
 		}
 	}
-	ids, gone, err := m.facts(ctx, tx, said, done)
+	ids, gone, err := m.factsOfMessage(ctx, tx, said, done)
 	if err != nil {
 		return err
 	}
-	if err := m.wipe(ctx, tx, row, events, gone, m.draft, m.from, done); err != nil {
+	if err := m.wipeEvents(ctx, tx, row, events, gone, m.draft, m.from, done); err != nil {
 		return err
 	}
 	key := m.from.Lease.Key
@@ -184,9 +185,9 @@ func (m *retraction) do(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, don
 	})
 }
 
-// drawn includes memories that no other message of the person can be the source of. A message without a place is in no
+// memoriesFrom includes memories that no other message of the person can be the source of. A message without a place is in no
 // range, yet its broken turn may have saved a memory of it.
-func (u *memoryErasure) drawn(
+func (u *memoryErasure) memoriesFrom(
 	ctx context.Context, db dbsqlc.DBTX, key sessions.Key, said dbsqlc.MessageSaidRow,
 ) ([]dbsqlc.MemorySourceRow, error) {
 	rows, err := u.db.Q.MemoriesBeside(ctx, db, &dbsqlc.MemoriesBesideParams{SessionKey: key, Ids: []int64{}})
@@ -202,7 +203,7 @@ func (u *memoryErasure) drawn(
 		if row.SaidBy != "" && !slices.Contains(ids, string(row.SaidBy)) {
 			continue
 		}
-		m, err := u.located(ctx, db, dbsqlc.MemorySourceRow(row))
+		m, err := u.withPlace(ctx, db, dbsqlc.MemorySourceRow(row))
 		if err != nil {
 			return nil, err
 		}

@@ -31,8 +31,8 @@ func nameIn(nick string) string {
 	return name
 }
 
-// names expects a lower-case text.
-func names(text, name string) bool {
+// containsName expects a lower-case text.
+func containsName(text, name string) bool {
 	for at := 0; ; {
 		i := strings.Index(text[at:], name)
 		if i < 0 {
@@ -44,7 +44,7 @@ func names(text, name string) bool {
 		last, _ := utf8.DecodeLastRuneInString(name)
 		after, _ := utf8.DecodeRuneInString(text[end:])
 		shape := shapeOf(name)
-		if ends(first, before, before == '@', shape, beforeNames) && ends(last, after, false, shape, afterNames) {
+		if endsName(first, before, before == '@', shape, beforeNames) && endsName(last, after, false, shape, afterNames) {
 			return true
 		}
 		at = end
@@ -52,7 +52,7 @@ func names(text, name string) bool {
 }
 
 // Chinese has no blanks: a name continues into other words, and a common word would match in every text.
-func ends(outer, beside rune, apart bool, shape nameShape, joining string) bool {
+func endsName(outer, beside rune, apart bool, shape nameShape, joining string) bool {
 	switch {
 	case apart || beside == utf8.RuneError:
 		return true

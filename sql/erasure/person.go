@@ -18,17 +18,17 @@ import (
 
 // ForgetPerson implements memory.Rights. Each session is one transaction; the asking one and memory come last.
 func (s *Store) ForgetPerson(ctx context.Context, f memory.Forget) (memory.Forgotten, error) {
-	g, done, err := s.forgetting(ctx, f, s.erasing)
+	g, done, err := s.beginPersonErasure(ctx, f, s.erasing)
 	if err != nil {
 		return memory.Forgotten{Lease: f.From.Lease}, err
 	}
 	defer done()
-	ctx = pg.AroundWaits(s.waiting(ctx, f.From.Lease), func(wait func() error) error {
+	ctx = pg.AroundWaits(s.releaseWhileWaiting(ctx, f.From.Lease), func(wait func() error) error {
 		<-s.erasing // an erasure that waits holds no connection
 		defer func() { s.erasing <- struct{}{} }()
 		return wait()
 	})
-	if err = g.run(ctx); err == nil {
+	if err = g.eraseEverywhere(ctx); err == nil {
 		err = s.awaitFrames(ctx)
 	}
 	return *g.done, forgettingError(err)
@@ -41,7 +41,8 @@ func forgettingError(err error) error {
 	return nil
 }
 
-type forgetting struct {
+// personErasure is an erasure of one person, from all sessions of a robot or from one group.
+type personErasure struct {
 	*Store
 	f        memory.Forget
 	who      person
@@ -55,8 +56,8 @@ type forgetting struct {
 const maxCompared = 200
 
 // The caller calls done at the end, which frees the place.
-func (s *Store) forgetting(ctx context.Context, f memory.Forget, places chan struct{}) (g *forgetting, done func(), err error) {
-	g = &forgetting{Store: s, f: f, done: &memory.Forgotten{Lease: f.From.Lease}}
+func (s *Store) beginPersonErasure(ctx context.Context, f memory.Forget, places chan struct{}) (g *personErasure, done func(), err error) {
+	g = &personErasure{Store: s, f: f, done: &memory.Forgotten{Lease: f.From.Lease}}
 	if f.Person == "" {
 		return nil, nil, fmt.Errorf("forgetting a person without an id: %w", sessions.ErrRefused)
 	}
@@ -65,14 +66,14 @@ func (s *Store) forgetting(ctx context.Context, f memory.Forget, places chan str
 	case <-ctx.Done():
 		return nil, nil, forgettingError(context.Cause(ctx))
 	}
-	if err := g.identify(ctx); err != nil {
+	if err := g.identifyPerson(ctx); err != nil {
 		<-places
 		return nil, nil, forgettingError(err)
 	}
 	return g, func() { <-places }, nil
 }
 
-func (g *forgetting) identify(ctx context.Context) error {
+func (g *personErasure) identifyPerson(ctx context.Context) error {
 	ids, err := g.identities.IDs(ctx, g.db.Pool, g.f.Robot, g.f.Person)
 	if err != nil {
 		return err
@@ -82,7 +83,7 @@ func (g *forgetting) identify(ctx context.Context) error {
 		if err := g.readKey(ctx); err != nil {
 			return err
 		}
-		times, err := g.db.Q.PersonErasures(ctx, g.db.Pool, &dbsqlc.PersonErasuresParams{People: g.hashes(), Day: g.date()})
+		times, err := g.db.Q.PersonErasures(ctx, g.db.Pool, &dbsqlc.PersonErasuresParams{People: g.hashes(), Day: g.dayOfErasure()})
 		if err != nil {
 			return err
 		}
@@ -112,9 +113,6 @@ func (g *forgetting) identify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err != nil {
-		return err
-	}
 	g.rows = slices.DeleteFunc(g.rows, func(r dbsqlc.PersonSessionsRow) bool { return !g.covers(r.SessionKey) })
 	g.facts, err = g.factsThere(ctx, g.db.Pool)
 	for _, m := range g.facts {
@@ -125,12 +123,12 @@ func (g *forgetting) identify(ctx context.Context) error {
 	return err
 }
 
-func (g *forgetting) run(ctx context.Context) error {
+func (g *personErasure) eraseEverywhere(ctx context.Context) error {
 	if err := g.readKey(ctx); err != nil {
 		return err
 	}
 	// First, so that none stores a message behind the erasure of its session.
-	if err := g.schedules(ctx, g.db.Pool); err != nil {
+	if err := g.deleteSchedules(ctx, g.db.Pool); err != nil {
 		return err
 	}
 	asking, spoke := g.f.From.Lease.Key, false
@@ -139,70 +137,70 @@ func (g *forgetting) run(ctx context.Context) error {
 			spoke = r.Spoke
 			continue
 		}
-		if err := g.one(ctx, r); err != nil && !errors.Is(err, sessions.ErrNotFound) { // not found: it was deleted meanwhile
+		if err := g.eraseOther(ctx, r); err != nil && !errors.Is(err, sessions.ErrNotFound) { // not found: it was deleted meanwhile
 			return fmt.Errorf("session %s: %w", r.SessionKey, err)
 		}
 	}
 	before := *g.done
-	return repeated(errStale, func(final bool) error {
-		var sv *survey
+	return retryOn(errStale, func(final bool) error {
+		var sv *sessionSurvey
 		if spoke {
 			var err error
-			if sv, err = g.prepare(ctx, asking, final); err != nil {
+			if sv, err = g.prepareSession(ctx, asking, final); err != nil {
 				return err
 			}
 		}
 		return g.db.InTx(ctx, func(tx pgx.Tx) error {
 			*g.done = before
 			if asking != "" {
-				if err := g.asking(ctx, tx, asking, sv); err != nil {
+				if err := g.eraseAskingSession(ctx, tx, asking, sv); err != nil {
 					return err
 				}
 			}
-			return g.memory(ctx, tx)
+			return g.eraseMemory(ctx, tx)
 		})
 	})
 }
 
-func (g *forgetting) one(ctx context.Context, r dbsqlc.PersonSessionsRow) error {
-	alone, before := g.alone(r.SessionKey, r.RobotCode, r.ConversationID, r.ConversationType, r.Spoke), *g.done
+func (g *personErasure) eraseOther(ctx context.Context, r dbsqlc.PersonSessionsRow) error {
+	alone, before := g.isTheirs(r.SessionKey, r.RobotCode, r.ConversationID, r.ConversationType, r.Spoke), *g.done
 	hold := g.db.WithSession
 	if g.f.From.Lease.Key != "" { // the asking session's commit makes this one durable; without it the turn asks again
 		hold = g.db.WithSessionUnsynced
 	}
-	return repeated(errStale, func(final bool) error {
-		var sv *survey
+	return retryOn(errStale, func(final bool) error {
+		var sv *sessionSurvey
 		if r.Spoke && !alone {
 			var err error
-			if sv, err = g.prepare(ctx, r.SessionKey, final); err != nil {
+			if sv, err = g.prepareSession(ctx, r.SessionKey, final); err != nil {
 				return err
 			}
 		}
 		return hold(ctx, r.SessionKey, func(tx pgx.Tx, row *dbsqlc.Session) error {
 			*g.done = before // it may run more than once
-			if err := g.spare(ctx, tx, row, g.f.From.Lease); err != nil {
+			if err := g.awaitOpenWork(ctx, tx, row, g.f.From.Lease); err != nil {
 				return err
 			}
 			if alone {
-				return g.delete(ctx, tx, r.SessionKey, 0, never)
+				return g.deletePrivate(ctx, tx, r.SessionKey, 0, repeatsNothing)
 			}
-			return g.session(ctx, tx, row, sv)
+			return g.eraseInSession(ctx, tx, row, sv)
 		})
 	})
 }
 
-func (g *forgetting) prepare(ctx context.Context, key sessions.Key, final bool) (*survey, error) {
-	sv, err := g.survey(ctx, key)
+func (g *personErasure) prepareSession(ctx context.Context, key sessions.Key, final bool) (*sessionSurvey, error) {
+	sv, err := g.surveySession(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	seqs, _, _ := placesOf(sv.places())
-	sv.draft, err = g.draft(ctx, key, seqs, g.unsaid(sv), final)
+	seqs, _, _ := placesOf(sv.erasablePlaces())
+	sv.draft, err = g.draftSummaries(ctx, key, seqs, g.goneContentOf(sv), final)
 	return sv, err
 }
 
-func (g *forgetting) unsaid(sv *survey) unsaid {
-	gone := unsaid{repeats: sv.traits.repeats}
+func (g *personErasure) goneContentOf(sv *sessionSurvey) goneContent {
+	gone := goneContent{repeats: sv.traits.repeats}
 	for _, m := range g.facts {
 		if m.Kind != memory.KindDigest {
 			gone.facts = append(gone.facts, m.Content)
@@ -211,14 +209,14 @@ func (g *forgetting) unsaid(sv *survey) unsaid {
 	return gone
 }
 
-func (g *forgetting) theirs() *dbsqlc.MemoriesOfPersonParams {
+func (g *personErasure) factsParams() *dbsqlc.MemoriesOfPersonParams {
 	return &dbsqlc.MemoriesOfPersonParams{People: g.who.ids, RobotSessions: g.robotSessions()}
 }
 
-func (g *forgetting) robotSessions() string { return pg.RobotSessions(g.f.Robot) }
+func (g *personErasure) robotSessions() string { return pg.RobotSessions(g.f.Robot) }
 
-// alone reports a private chat, or the person's session in a group.
-func (g *forgetting) alone(
+// isTheirs reports a private chat, or the person's session in a group.
+func (g *personErasure) isTheirs(
 	key sessions.Key, robot sessions.RobotCode, c sessions.ConversationID, kind sessions.ConversationType, spoke bool,
 ) bool {
 	return kind == sessions.Private && spoke || slices.ContainsFunc(g.who.ids, func(id string) bool {
@@ -227,7 +225,7 @@ func (g *forgetting) alone(
 }
 
 // Messages after the asking one stay, with answers that do not repeat the rest.
-func (g *forgetting) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, asked int64, repeats func(string) bool) error {
+func (g *personErasure) deletePrivate(ctx context.Context, tx pgx.Tx, key sessions.Key, asked int64, repeats func(string) bool) error {
 	drawn, err := g.db.Q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: g.who.ids})
 	if err != nil {
 		return err
@@ -248,7 +246,7 @@ func (g *forgetting) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, as
 		return err
 	}
 	g.done.Messages += int(messages.Messages + messages.Answers)
-	gone, err := g.Store.delete(ctx, tx, key, asked, answers)
+	gone, err := g.Store.deleteSession(ctx, tx, key, asked, answers)
 	g.done.Sessions++
 	g.done.Add(sessions.Erased{
 		Events: gone.Events, Summaries: gone.Summaries, Memories: gone.Memories, Blobs: gone.Blobs, Replies: gone.Replies,
@@ -256,7 +254,7 @@ func (g *forgetting) delete(ctx context.Context, tx pgx.Tx, key sessions.Key, as
 	return err
 }
 
-func (g *forgetting) messagesUpTo(
+func (g *personErasure) messagesUpTo(
 	ctx context.Context, db dbsqlc.DBTX, key sessions.Key, asked int64, answers []int64,
 ) (dbsqlc.SessionMessagesRow, error) {
 	return g.db.Q.SessionMessages(ctx, db, &dbsqlc.SessionMessagesParams{
@@ -265,23 +263,23 @@ func (g *forgetting) messagesUpTo(
 }
 
 // Without a survey they never spoke there: quotes of them and memories go, and nothing of the bot's own.
-func (g *forgetting) session(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, sv *survey) error {
-	e := &erasure{Store: g.Store, tx: tx, row: row, who: g.who, unsaid: unsaid{repeats: never}}
+func (g *personErasure) eraseInSession(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, sv *sessionSurvey) error {
+	e := &eventErasure{Store: g.Store, tx: tx, row: row, who: g.who, goneContent: goneContent{repeats: repeatsNothing}}
 	messages := 0
 	if sv != nil {
 		if row.LastSeq < sv.through {
 			return errStale
 		}
-		if err := g.look(ctx, tx, sv); err != nil {
+		if err := g.surveyOn(ctx, tx, sv); err != nil {
 			return err
 		}
-		e.seqs, _, messages = placesOf(sv.places())
-		e.unsaid, e.draft = g.unsaid(sv), sv.draft
+		e.seqs, _, messages = placesOf(sv.erasablePlaces())
+		e.goneContent, e.draft = g.goneContentOf(sv), sv.draft
 	}
 	g.done.Messages += messages
-	wipe := e.quoted
+	wipe := e.eraseQuotesOf
 	if len(e.seqs) > 0 {
-		wipe = e.do
+		wipe = e.eraseAll
 	}
 	if err := wipe(ctx); err != nil {
 		return err
@@ -298,21 +296,21 @@ func (g *forgetting) session(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session
 	if err := g.db.Q.SessionErased(ctx, tx, &dbsqlc.SessionErasedParams{SessionKey: row.SessionKey}); err != nil {
 		return err
 	}
-	return g.cut(ctx, tx, false, row.SessionKey)
+	return g.endTerms(ctx, tx, false, row.SessionKey)
 }
 
 // A fact is the person's when it is about them, said by them, or a repeat of them without a known author. Others'
 // statements stay.
-func (g *forgetting) ofThem(m *dbsqlc.MemoriesDrawnRow, sv *survey) bool {
+func (g *personErasure) ofThem(m *dbsqlc.MemoriesDrawnRow, sv *sessionSurvey) bool {
 	if g.f.Group != "" && m.Scope == memory.ScopeTeam {
 		return false
 	}
 	return m.Theirs || g.who.is(m.SubjectID) || g.who.is(m.SaidBy) ||
-		sv != nil && (sv.traits.labelled(m.Content) || m.SaidBy == "" && own(sv.traits.said(m.Content)))
+		sv != nil && (sv.traits.hasLabel(m.Content) || m.SaidBy == "" && hasUnshared(sv.traits.matchText(m.Content)))
 }
 
 // Digests keep the rest of their content.
-func (g *forgetting) factsOf(ctx context.Context, tx pgx.Tx, key sessions.Key, sv *survey) error {
+func (g *personErasure) factsOf(ctx context.Context, tx pgx.Tx, key sessions.Key, sv *sessionSurvey) error {
 	drawn, err := g.db.Q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: g.who.ids})
 	if err != nil {
 		return err
@@ -331,10 +329,10 @@ func (g *forgetting) factsOf(ctx context.Context, tx pgx.Tx, key sessions.Key, s
 	if err := g.forgetThere(ctx, tx, ids, g.f.From.Lease.Key); err != nil || len(digests) == 0 {
 		return err
 	}
-	return g.digests(ctx, tx, digests, sv.traits.repeats)
+	return g.trimTheirDigests(ctx, tx, digests, sv.traits.repeats)
 }
 
-func (g *forgetting) digests(ctx context.Context, tx pgx.Tx, ids []int64, repeats func(string) bool) error {
+func (g *personErasure) trimTheirDigests(ctx context.Context, tx pgx.Tx, ids []int64, repeats func(string) bool) error {
 	memories, vectors, err := g.trimDigests(ctx, tx, &dbsqlc.DigestsTellingParams{Ids: ids}, repeats)
 	g.done.Memories += memories
 	g.done.Embeddings += vectors
@@ -342,12 +340,12 @@ func (g *forgetting) digests(ctx context.Context, tx pgx.Tx, ids []int64, repeat
 }
 
 // removeName also wipes waiting messages.
-func (g *forgetting) removeName(ctx context.Context, tx pgx.Tx, key sessions.Key, repeats func(string) bool) error {
+func (g *personErasure) removeName(ctx context.Context, tx pgx.Tx, key sessions.Key, repeats func(string) bool) error {
 	who, asked := g.who.ids, int64(0)
 	if key == g.f.From.Lease.Key && g.f.Self {
 		asked = g.f.From.Event
 	}
-	if err := g.runs(ctx, tx, key, repeats); err != nil {
+	if err := g.eraseToolRuns(ctx, tx, key, repeats); err != nil {
 		return err
 	}
 	waiting, err := g.db.Q.PersonWaiting(ctx, tx, &dbsqlc.PersonWaitingParams{
@@ -375,8 +373,8 @@ func (g *forgetting) removeName(ctx context.Context, tx pgx.Tx, key sessions.Key
 	return g.db.Q.SessionTextsErase(ctx, tx, &dbsqlc.SessionTextsEraseParams{SessionKey: key, Undone: sessions.CompactUndone})
 }
 
-// runs wipes tool calls of the open turn when it has the person's messages, or the calls repeat them.
-func (g *forgetting) runs(ctx context.Context, tx pgx.Tx, key sessions.Key, repeats func(string) bool) error {
+// eraseToolRuns wipes tool calls of the open turn when it has the person's messages, or the calls repeat them.
+func (g *personErasure) eraseToolRuns(ctx context.Context, tx pgx.Tx, key sessions.Key, repeats func(string) bool) error {
 	runs, err := g.db.Q.ToolRunsOf(ctx, tx, &dbsqlc.ToolRunsOfParams{SessionKey: key, People: g.who.ids})
 	if err != nil {
 		return err
@@ -394,7 +392,7 @@ func (g *forgetting) runs(ctx context.Context, tx pgx.Tx, key sessions.Key, repe
 	return nil
 }
 
-func (g *forgetting) asking(ctx context.Context, tx pgx.Tx, key sessions.Key, sv *survey) error {
+func (g *personErasure) eraseAskingSession(ctx context.Context, tx pgx.Tx, key sessions.Key, sv *sessionSurvey) error {
 	row, err := g.db.Q.SessionLock(ctx, tx, key)
 	if err != nil {
 		return pg.AsNotFound(err)
@@ -416,25 +414,25 @@ func (g *forgetting) asking(ctx context.Context, tx pgx.Tx, key sessions.Key, sv
 		return err
 	}
 	spoke := row.ConversationType == sessions.Private && g.f.Self
-	if !g.alone(key, row.RobotCode, row.ConversationID, row.ConversationType, spoke) {
-		if err := g.session(ctx, tx, &row, sv); err != nil {
+	if !g.isTheirs(key, row.RobotCode, row.ConversationID, row.ConversationType, spoke) {
+		if err := g.eraseInSession(ctx, tx, &row, sv); err != nil {
 			return err
 		}
 		return g.keepAsking(ctx, tx, &row, g.f.From, g.done)
 	}
-	repeats := never
+	repeats := repeatsNothing
 	if sv != nil {
 		repeats = sv.traits.repeats
 	}
-	if err := g.delete(ctx, tx, key, g.f.From.Event, repeats); err != nil {
+	if err := g.deletePrivate(ctx, tx, key, g.f.From.Event, repeats); err != nil {
 		return err
 	}
 	g.done.Lease.Term = row.LeaseTerm + 1
-	return g.remake(ctx, tx, &row)
+	return g.createAgain(ctx, tx, &row)
 }
 
-// remake creates a deleted session again for the asking turn, with the messages after it.
-func (g *forgetting) remake(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session) error {
+// createAgain creates a deleted session again for the asking turn, with the messages after it.
+func (g *personErasure) createAgain(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session) error {
 	last := int64(0)
 	for _, base := range []int64{row.LastSeq, 0} { // through free numbers
 		var err error
@@ -448,7 +446,7 @@ func (g *forgetting) remake(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session)
 	})
 }
 
-func (g *forgetting) memory(ctx context.Context, tx pgx.Tx) error {
+func (g *personErasure) eraseMemory(ctx context.Context, tx pgx.Tx) error {
 	rows, err := g.factsThere(ctx, tx)
 	if err != nil {
 		return err
@@ -461,17 +459,17 @@ func (g *forgetting) memory(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 	if g.f.Group != "" {
-		return g.schedules(ctx, tx)
+		return g.deleteSchedules(ctx, tx)
 	}
 	if g.f.Self {
-		if err := g.db.Q.PersonErasureCount(ctx, tx, &dbsqlc.PersonErasureCountParams{People: g.hashes(), Day: g.date()}); err != nil {
+		if err := g.db.Q.PersonErasureCount(ctx, tx, &dbsqlc.PersonErasureCountParams{People: g.hashes(), Day: g.dayOfErasure()}); err != nil {
 			return err
 		}
 	}
 	if err := g.db.Q.SenderIDsForget(ctx, tx, &dbsqlc.SenderIDsForgetParams{People: g.who.ids, Robot: string(g.f.Robot)}); err != nil {
 		return err
 	}
-	if err := g.records(ctx, tx); err != nil {
+	if err := g.eraseRecords(ctx, tx); err != nil {
 		return err
 	}
 	return g.db.Q.MemoriesUnpromote(ctx, tx, &dbsqlc.MemoriesUnpromoteParams{People: g.who.ids, RobotSessions: g.robotSessions()})

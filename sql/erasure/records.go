@@ -15,15 +15,15 @@ import (
 	"ebb/sql/limits"
 )
 
-func (g *forgetting) schedules(ctx context.Context, db dbsqlc.DBTX) error {
+func (g *personErasure) deleteSchedules(ctx context.Context, db dbsqlc.DBTX) error {
 	return g.db.Q.SchedulesForget(ctx, db, &dbsqlc.SchedulesForgetParams{
 		People: g.who.ids, RobotSessions: g.robotSessions(), GroupKey: string(g.f.Group),
 	})
 }
 
 // All rows but schedules and logins stay without the name. The actions of the person get another one, see [forgetting.standIn].
-func (g *forgetting) records(ctx context.Context, tx pgx.Tx) error {
-	if err := g.schedules(ctx, tx); err != nil {
+func (g *personErasure) eraseRecords(ctx context.Context, tx pgx.Tx) error {
+	if err := g.deleteSchedules(ctx, tx); err != nil {
 		return err
 	}
 	if err := g.db.Q.UsageUnname(ctx, tx, &dbsqlc.UsageUnnameParams{People: g.who.ids, RobotSessions: g.robotSessions()}); err != nil {
@@ -56,7 +56,7 @@ func (g *forgetting) records(ctx context.Context, tx pgx.Tx) error {
 }
 
 // chats are the person's private chats, whose keys name the person.
-func (g *forgetting) chats() []string {
+func (g *personErasure) chats() []string {
 	keys := []string{}
 	for _, r := range g.rows {
 		asks := g.f.Self && r.SessionKey == g.f.From.Lease.Key
@@ -74,7 +74,7 @@ type dayKey struct {
 	key []byte
 }
 
-func (g *forgetting) readKey(ctx context.Context) (err error) {
+func (g *personErasure) readKey(ctx context.Context) (err error) {
 	if g.keyed.key == nil {
 		g.keyed.day = g.db.Clock.Now().UTC().Truncate(24 * time.Hour)
 		g.keyed.key, err = limits.KeyOf(ctx, g.db, g.keyed.day)
@@ -82,14 +82,16 @@ func (g *forgetting) readKey(ctx context.Context) (err error) {
 	return err
 }
 
-func (g *forgetting) date() pgtype.Date { return pgtype.Date{Time: g.keyed.day, Valid: true} }
+func (g *personErasure) dayOfErasure() pgtype.Date {
+	return pgtype.Date{Time: g.keyed.day, Valid: true}
+}
 
-func (g *forgetting) hash(kind, id string) []byte {
+func (g *personErasure) hash(kind, id string) []byte {
 	return limits.Hash(g.keyed.key, kind, string(g.f.Robot), id)
 }
 
 // hashes are separate by id, since the erasure forgets which ids are one person's.
-func (g *forgetting) hashes() [][]byte {
+func (g *personErasure) hashes() [][]byte {
 	keys := make([][]byte, len(g.who.ids))
 	for i, id := range g.who.ids {
 		keys[i] = g.hash("erasures", id)
@@ -98,7 +100,7 @@ func (g *forgetting) hashes() [][]byte {
 }
 
 // standIn is the actor of the person's actions from now on, so that the audit still shows those of one administrator together.
-func (g *forgetting) standIn() string {
+func (g *personErasure) standIn() string {
 	const size = 6 // bytes: a day has few erasures
 	return memory.ErasedActor + hex.EncodeToString(g.hash("actor", string(g.f.Person))[:size])
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // The rest of a reply is sent. The number of changed replies is returned.
-func (e *erasure) replies(ctx context.Context) (int, error) {
+func (e *eventErasure) trimReplies(ctx context.Context) (int, error) {
 	open, err := e.db.Q.OutboxOpen(ctx, e.tx, &dbsqlc.OutboxOpenParams{SessionKey: e.row.SessionKey, Erased: sessions.ErasedText})
 	if err != nil || len(open) == 0 {
 		return 0, err
@@ -34,9 +34,9 @@ func (e *erasure) replies(ctx context.Context) (int, error) {
 				words, later = append(words, m.Content), true
 			}
 		}
-		body := unquoted(o.Body, words)
+		body := withoutQuotes(o.Body, words)
 		if later && e.repeats != nil && e.repeats(body) {
-			body = without(body, e.repeats)
+			body = withoutRepeats(body, e.repeats)
 		}
 		if body == o.Body {
 			continue
@@ -52,7 +52,7 @@ func (e *erasure) replies(ctx context.Context) (int, error) {
 }
 
 // A common sentence must not remove answers to others.
-func (e *erasure) ownOnly(ctx context.Context, open []dbsqlc.OutboxOpenRow) ([]dbsqlc.EventsErasedRow, error) {
+func (e *eventErasure) ownOnly(ctx context.Context, open []dbsqlc.OutboxOpenRow) ([]dbsqlc.EventsErasedRow, error) {
 	said, err := e.db.Q.EventsErased(ctx, e.tx, &dbsqlc.EventsErasedParams{SessionKey: e.row.SessionKey, Seqs: e.seqs, Erased: sessions.ErasedText})
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (e *erasure) ownOnly(ctx context.Context, open []dbsqlc.OutboxOpenRow) ([]d
 
 // A reply in another session repeats something else.
 func (s *Store) repliesWithout(ctx context.Context, tx pgx.Tx, readers, facts []string) error {
-	facts = distinctive(facts)
+	facts = distinctiveTexts(facts)
 	if len(facts) == 0 {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (s *Store) repliesWithout(ctx context.Context, tx pgx.Tx, readers, facts []
 		if err := s.awaitSend(ctx, tx, o.SessionKey); err != nil {
 			return err
 		}
-		body := unquoted(o.Body, facts)
+		body := withoutQuotes(o.Body, facts)
 		if err := s.db.Q.OutboxTrim(ctx, tx, &dbsqlc.OutboxTrimParams{
 			SessionKey: o.SessionKey, ID: o.ID, Body: body, Erased: sessions.ErasedText, Nonce: nextNonce(o.Nonce, body), At: time.Now(),
 		}); err != nil {
@@ -118,14 +118,14 @@ func nextNonce(nonce, body string) string {
 	return nonce[:strings.LastIndexByte(nonce, '-')+1] + hex.EncodeToString(sum[:])[:24]
 }
 
-func unquoted(text string, others []string) string {
-	for _, o := range distinctive(others) {
+func withoutQuotes(text string, others []string) string {
+	for _, o := range distinctiveTexts(others) {
 		text = strings.ReplaceAll(text, o, sessions.ErasedText)
 	}
 	return text
 }
 
-func distinctive(texts []string) []string {
+func distinctiveTexts(texts []string) []string {
 	var kept []string
 	for _, t := range texts {
 		if t = strings.TrimSpace(t); similarity.Distinctive(t) {

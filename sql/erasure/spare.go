@@ -17,10 +17,10 @@ import (
 // awaitSend returns a [pg.OpenWork] while a reply is being sent: its text was read before the erasure. The caller's
 // lock lets no try begin.
 func (s *Store) awaitSend(ctx context.Context, tx pgx.Tx, key sessions.Key) error {
-	return s.await(ctx, tx, &pg.OpenWork{Key: key, Reply: true})
+	return s.awaitWork(ctx, tx, &pg.OpenWork{Key: key, Reply: true})
 }
 
-func (s *Store) await(ctx context.Context, tx pgx.Tx, o *pg.OpenWork) error {
+func (s *Store) awaitWork(ctx context.Context, tx pgx.Tx, o *pg.OpenWork) error {
 	open, err := s.db.IsWorkOpen(ctx, tx, o)
 	if err != nil || !open {
 		return err
@@ -50,9 +50,9 @@ func (s *Store) awaitFrames(ctx context.Context) error {
 
 const framePoll = 50 * time.Millisecond
 
-// spare returns a [pg.OpenWork] for running work that an erasure must not end, or a reply being sent. The turn that
+// awaitOpenWork returns a [pg.OpenWork] for running work that an erasure must not end, or a reply being sent. The turn that
 // asks for the erasure goes on anyway.
-func (s *Store) spare(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, asking sessions.Lease) error {
+func (s *Store) awaitOpenWork(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, asking sessions.Lease) error {
 	if err := s.awaitSend(ctx, tx, row.SessionKey); err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (s *Store) spare(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, askin
 	if max(row.CutTurns, row.CutUpkeep) < sessions.MaxCuts || owner == "" {
 		return nil
 	}
-	return s.await(ctx, tx, &pg.OpenWork{
+	return s.awaitWork(ctx, tx, &pg.OpenWork{
 		Key: row.SessionKey, Term: row.LeaseTerm,
 		Asks: row.SessionKey == asking.Key && owner == asking.Owner && row.LeaseTerm == asking.Term,
 	})
@@ -70,7 +70,7 @@ func (s *Store) spare(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, askin
 const restoreTime = 5 * time.Second
 
 // While the asking turn waits, other erasures need not spare it: two turns that ask would wait for each other.
-func (s *Store) waiting(ctx context.Context, asking sessions.Lease) context.Context {
+func (s *Store) releaseWhileWaiting(ctx context.Context, asking sessions.Lease) context.Context {
 	if asking.Owner == "" {
 		return ctx
 	}

@@ -20,7 +20,7 @@ const (
 	maxPreview = 2
 )
 
-func never(string) bool { return false }
+func repeatsNothing(string) bool { return false }
 
 // Store erases, forgets and deletes.
 type Store struct {
@@ -43,21 +43,21 @@ func (s *Store) trimPeople(ctx context.Context, tx pgx.Tx, key sessions.Key) err
 	return s.db.Q.PeopleTrim(ctx, tx, &dbsqlc.PeopleTrimParams{SessionKey: key, SeenBefore: later, SaidBefore: later})
 }
 
-type erasure struct {
+type eventErasure struct {
 	*Store
-	unsaid
+	goneContent
 	tx      pgx.Tx
 	row     *dbsqlc.Session
-	seqs    []int64 // in order, each once
-	aside   []int64 // messages without a place
-	draft   *draft  // nil when no placed event is erased
-	who     person  // zero when only events are erased
+	seqs    []int64       // in order, each once
+	aside   []int64       // messages without a place
+	draft   *summaryDraft // nil when no placed event is erased
+	who     person        // zero when only events are erased
 	vectors int
 	done    sessions.Erased
 }
 
-// unsaid is the content that must not be repeated, besides that of erased events.
-type unsaid struct {
+// goneContent is the content that must not be repeated, besides that of erased events.
+type goneContent struct {
 	// It is nil when the facts go with the events; otherwise the caller deletes them.
 	repeats func(string) bool
 	own     bool     // repeats finds only words, which others may have said too
@@ -73,14 +73,14 @@ func (p person) is(id sessions.UserID) bool { return slices.Contains(p.ids, stri
 
 // A draft is made before the session is locked: a comparison takes seconds for a long range, and a lock would block
 // turns.
-type draft struct {
+type summaryDraft struct {
 	version int      // version of the view
 	facts   []string // in order
-	left    map[int64]healed
+	left    map[int64]healedSummary
 	final   bool // Summaries that changed since are emptied.
 }
 
-type healed struct {
+type healedSummary struct {
 	seqs   []int64
 	text   string
 	tokens int

@@ -24,7 +24,7 @@ const maxDrafts = 3
 
 var errStale = errors.New("the session changed after the erasure read it")
 
-func repeated(because error, erase func(final bool) error) error {
+func retryOn(because error, erase func(final bool) error) error {
 	for try := 1; ; try++ {
 		if err := erase(try >= maxDrafts); !errors.Is(err, because) || try >= maxDrafts {
 			return err
@@ -32,35 +32,35 @@ func repeated(because error, erase func(final bool) error) error {
 	}
 }
 
-func (s *Store) draft(ctx context.Context, key sessions.Key, seqs []int64, gone unsaid, final bool) (*draft, error) {
+func (s *Store) draftSummaries(ctx context.Context, key sessions.Key, seqs []int64, gone goneContent, final bool) (*summaryDraft, error) {
 	version, err := s.db.Q.ViewVersion(ctx, s.db.Pool, key) // read first: any later change makes the draft stale
 	if err != nil {
 		return nil, pg.AsNotFound(err)
 	}
-	d := &draft{version: version, facts: slices.Sorted(slices.Values(gone.facts)), left: map[int64]healed{}, final: final}
-	rows, err := s.covering(ctx, s.db.Pool, key, seqs)
+	d := &summaryDraft{version: version, facts: slices.Sorted(slices.Values(gone.facts)), left: map[int64]healedSummary{}, final: final}
+	rows, err := s.summariesCovering(ctx, s.db.Pool, key, seqs)
 	if err != nil || len(rows) == 0 {
 		return d, err
 	}
-	words, err := s.words(ctx, key, rows, seqs, gone.facts)
+	words, err := s.wordsOfRange(ctx, key, rows, seqs, gone.facts)
 	if err != nil {
 		return nil, err
 	}
 	also := gone.repeats
 	if also == nil {
-		also = never
+		also = repeatsNothing
 	}
 	for _, r := range rows {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		text, tokens := words.Heal(r.Summary, r.Tokens, r.StartSeq, r.EndSeq, also)
-		d.left[r.ID] = healed{seqs: inRange(seqs, r.StartSeq, r.EndSeq), text: text, tokens: tokens}
+		d.left[r.ID] = healedSummary{seqs: inRange(seqs, r.StartSeq, r.EndSeq), text: text, tokens: tokens}
 	}
 	return d, nil
 }
 
-func (s *Store) covering(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, seqs []int64) ([]dbsqlc.SummariesCoveringRow, error) {
+func (s *Store) summariesCovering(ctx context.Context, db dbsqlc.DBTX, key sessions.Key, seqs []int64) ([]dbsqlc.SummariesCoveringRow, error) {
 	return s.db.Q.SummariesCovering(ctx, db, &dbsqlc.SummariesCoveringParams{
 		SessionKey: key, Seqs: append([]int64{}, seqs...), Erased: sessions.ErasedText,
 	})
@@ -73,7 +73,7 @@ func inRange(seqs []int64, first, last int64) []int64 {
 	return seqs[from:to]
 }
 
-func (d *draft) of(r *dbsqlc.SummariesCoveringRow, e *erasure) (text string, tokens int, err error) {
+func (d *summaryDraft) healedText(r *dbsqlc.SummariesCoveringRow, e *eventErasure) (text string, tokens int, err error) {
 	h, known := d.left[r.ID]
 	switch {
 	case known && d.version == e.row.ViewVersion && slices.Equal(h.seqs, inRange(e.seqs, r.StartSeq, r.EndSeq)) &&
@@ -86,13 +86,13 @@ func (d *draft) of(r *dbsqlc.SummariesCoveringRow, e *erasure) (text string, tok
 }
 
 // A summary that can't be healed is emptied in place until it is written again.
-func (e *erasure) summaries(ctx context.Context) error {
-	rows, err := e.covering(ctx, e.tx, e.row.SessionKey, e.seqs)
+func (e *eventErasure) healSummaries(ctx context.Context) error {
+	rows, err := e.summariesCovering(ctx, e.tx, e.row.SessionKey, e.seqs)
 	if err != nil {
 		return err
 	}
 	for _, r := range rows {
-		text, tokens, err := e.draft.of(&r, e)
+		text, tokens, err := e.draft.healedText(&r, e)
 		if err != nil {
 			return err
 		}
@@ -116,7 +116,7 @@ func (e *erasure) summaries(ctx context.Context) error {
 }
 
 // An event after the summaries is in no range.
-func (s *Store) words(
+func (s *Store) wordsOfRange(
 	ctx context.Context, key sessions.Key, rows []dbsqlc.SummariesCoveringRow, seqs []int64, facts []string,
 ) (*erase.Erasure, error) {
 	first, last := rows[0].StartSeq, rows[0].EndSeq // rows are in order

@@ -9,26 +9,28 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
-type survey struct {
+// sessionSurvey is what a session has of a person, read in order of the log.
+type sessionSurvey struct {
 	key     sessions.Key
-	traits  *traits
-	turns   answers
+	traits  *personTraits
+	turns   answerTracker
 	through int64
-	found   []wiped // their messages, the answers to these, and texts that name their id
-	perhaps []repeat
+	found   []erasedEvent // their messages, the answers to these, and texts that name their id
+	perhaps []possibleRepeat
 	said    int // their own messages
 	aside   int // those without a place
-	draft   *draft
+	draft   *summaryDraft
 }
 
-type repeat struct {
-	event wiped
+// possibleRepeat is an answer with words of the person. It goes unless a later event shows that others said them too.
+type possibleRepeat struct {
+	event erasedEvent
 	what  []*trait
 }
 
-// No lock is held: [forgetting.look] reads later messages under it.
-func (g *forgetting) survey(ctx context.Context, key sessions.Key) (*survey, error) {
-	sv := &survey{key: key, traits: newTraits(labelsOf(g.who), g.who.nicks), turns: answers{}}
+// No lock is held: [forgetting.surveyOn] reads later messages under it.
+func (g *personErasure) surveySession(ctx context.Context, key sessions.Key) (*sessionSurvey, error) {
+	sv := &sessionSurvey{key: key, traits: newTraits(labelsOf(g.who), g.who.nicks), turns: answerTracker{}}
 	asked := int64(0)
 	if key == g.f.From.Lease.Key && g.f.Self {
 		asked = g.f.From.Event
@@ -38,70 +40,70 @@ func (g *forgetting) survey(ctx context.Context, key sessions.Key) (*survey, err
 		return nil, err
 	}
 	for _, m := range said {
-		sv.traits.learn(m.Content, m.CreatedAt, false)
+		sv.traits.learnMarks(m.Content, m.CreatedAt, false)
 		if m.Aside {
 			sv.aside++
 		}
 	}
 	for _, m := range g.facts {
 		if m.Kind != memory.KindDigest {
-			sv.traits.learn(m.Content, m.Since, true)
+			sv.traits.learnMarks(m.Content, m.Since, true)
 		}
 	}
 	for _, m := range g.compared {
-		sv.traits.say(m.Content, m.Since)
+		sv.traits.learnSaying(m.Content, m.Since)
 	}
-	return sv, g.look(ctx, g.db.Pool, sv)
+	return sv, g.surveyOn(ctx, g.db.Pool, sv)
 }
 
-func (g *forgetting) look(ctx context.Context, db dbsqlc.DBTX, sv *survey) error {
-	return g.walk(ctx, db, sv.key, sv.through, func(e *dbsqlc.LogWalkRow) {
+func (g *personErasure) surveyOn(ctx context.Context, db dbsqlc.DBTX, sv *sessionSurvey) error {
+	return g.walkLog(ctx, db, sv.key, sv.through, func(e *dbsqlc.LogWalkRow) {
 		sv.through = e.Seq
 		theirs := e.Role == sessions.RoleUser && g.who.is(e.SenderID)
-		wipe := sv.turns.next(e, theirs)
+		wipe := sv.turns.isErased(e, theirs)
 		if e.Content == sessions.ErasedText && e.Calls == "" {
 			return
 		}
-		event := wiped{seq: e.Seq, message: e.Role != sessions.RoleTool && e.Content != ""}
+		event := erasedEvent{seq: e.Seq, message: e.Role != sessions.RoleTool && e.Content != ""}
 		if e.Role == sessions.RoleUser && !theirs {
-			sv.traits.other(e.SenderNick, e.Content)
+			sv.traits.matchOther(e.SenderNick, e.Content)
 			return
 		}
 		if theirs {
-			sv.traits.learn(e.Content, e.CreatedAt, false)
+			sv.traits.learnMarks(e.Content, e.CreatedAt, false)
 			sv.said++
 		}
-		if wipe || sv.traits.labelled(e.Content) || sv.traits.labelled(e.Calls) {
+		if wipe || sv.traits.hasLabel(e.Content) || sv.traits.hasLabel(e.Calls) {
 			sv.found = append(sv.found, event)
-		} else if what := append(sv.traits.bot(e.Content, e.CreatedAt), sv.traits.bot(e.Calls, e.CreatedAt)...); len(what) > 0 {
-			sv.perhaps = append(sv.perhaps, repeat{event, what})
+		} else if what := append(sv.traits.matchAnswer(e.Content, e.CreatedAt), sv.traits.matchAnswer(e.Calls, e.CreatedAt)...); len(what) > 0 {
+			sv.perhaps = append(sv.perhaps, possibleRepeat{event, what})
 		}
 	})
 }
 
-func (sv *survey) places() []wiped {
+func (sv *sessionSurvey) erasablePlaces() []erasedEvent {
 	all := slices.Clone(sv.found)
 	for _, r := range sv.perhaps {
-		if own(r.what) {
+		if hasUnshared(r.what) {
 			all = append(all, r.event)
 		}
 	}
-	slices.SortFunc(all, func(a, b wiped) int { return int(a.seq - b.seq) })
+	slices.SortFunc(all, func(a, b erasedEvent) int { return int(a.seq - b.seq) })
 	return all
 }
 
 // PreviewForget implements memory.Rights.
 func (s *Store) PreviewForget(ctx context.Context, f memory.Forget) (memory.Preview, error) {
-	g, done, err := s.forgetting(ctx, f, s.previewing)
+	g, done, err := s.beginPersonErasure(ctx, f, s.previewing)
 	if err != nil {
 		return memory.Preview{}, err
 	}
 	defer done()
-	p, err := g.preview(ctx)
+	p, err := g.previewAll(ctx)
 	return p, forgettingError(err)
 }
 
-func (g *forgetting) preview(ctx context.Context) (p memory.Preview, err error) {
+func (g *personErasure) previewAll(ctx context.Context) (p memory.Preview, err error) {
 	facts := map[int64]bool{}
 	for _, m := range g.facts {
 		facts[m.ID] = m.Kind != memory.KindDigest
@@ -131,7 +133,7 @@ func (g *forgetting) preview(ctx context.Context) (p memory.Preview, err error) 
 	return p, g.previewRecords(ctx, &p)
 }
 
-func (g *forgetting) previewRecords(ctx context.Context, p *memory.Preview) error {
+func (g *personErasure) previewRecords(ctx context.Context, p *memory.Preview) error {
 	rows, err := g.db.Q.PersonRecords(ctx, g.db.Pool, &dbsqlc.PersonRecordsParams{
 		People: g.who.ids, Robot: string(g.f.Robot), RobotSessions: g.robotSessions(),
 	})
@@ -156,12 +158,12 @@ func (g *forgetting) previewRecords(ctx context.Context, p *memory.Preview) erro
 	return err
 }
 
-func (g *forgetting) previewOf(ctx context.Context, r *dbsqlc.PersonSessionsRow, p *memory.Preview, facts map[int64]bool) error {
+func (g *personErasure) previewOf(ctx context.Context, r *dbsqlc.PersonSessionsRow, p *memory.Preview, facts map[int64]bool) error {
 	drawn, err := g.db.Q.MemoriesDrawn(ctx, g.db.Pool, &dbsqlc.MemoriesDrawnParams{SessionKey: r.SessionKey, People: g.who.ids})
 	if err != nil {
 		return err
 	}
-	if g.alone(r.SessionKey, r.RobotCode, r.ConversationID, r.ConversationType, r.Spoke) {
+	if g.isTheirs(r.SessionKey, r.RobotCode, r.ConversationID, r.ConversationType, r.Spoke) {
 		for _, m := range drawn {
 			facts[m.ID] = m.Kind != memory.KindDigest
 		}
@@ -169,7 +171,7 @@ func (g *forgetting) previewOf(ctx context.Context, r *dbsqlc.PersonSessionsRow,
 		if r.SessionKey == g.f.From.Lease.Key {
 			asked = g.f.From.Event
 		}
-		answers, err := g.answersAfter(ctx, g.db.Pool, r.SessionKey, asked, never)
+		answers, err := g.answersAfter(ctx, g.db.Pool, r.SessionKey, asked, repeatsNothing)
 		if err != nil {
 			return err
 		}
@@ -178,11 +180,11 @@ func (g *forgetting) previewOf(ctx context.Context, r *dbsqlc.PersonSessionsRow,
 		p.Answers += int(n.Answers)
 		return err
 	}
-	sv, err := g.survey(ctx, r.SessionKey)
+	sv, err := g.surveySession(ctx, r.SessionKey)
 	if err != nil {
 		return err
 	}
-	seqs, _, messages := placesOf(sv.places())
+	seqs, _, messages := placesOf(sv.erasablePlaces())
 	p.Messages += sv.said + sv.aside
 	p.Answers += messages - sv.said
 	for i := range drawn {
@@ -193,7 +195,7 @@ func (g *forgetting) previewOf(ctx context.Context, r *dbsqlc.PersonSessionsRow,
 			facts[m.ID] = true
 		}
 	}
-	covering, err := g.covering(ctx, g.db.Pool, r.SessionKey, seqs)
+	covering, err := g.summariesCovering(ctx, g.db.Pool, r.SessionKey, seqs)
 	for _, s := range covering {
 		if s.Status == sessions.Active {
 			p.Summaries++

@@ -10,13 +10,14 @@ import (
 	"ebb/sessions"
 )
 
+// trait is a word, a mark or a saying by which a text may be the person's.
 type trait struct {
 	since  time.Time // when they said it
 	shared bool      // others said it too, or the bot said it first
 }
 
 // Content that others said too, or the bot said first, is not the person's.
-type traits struct {
+type personTraits struct {
 	labels  []string // ids, as the bot writes them
 	names   map[string]*trait
 	marks   map[string]*trait
@@ -25,8 +26,8 @@ type traits struct {
 	sayings []*trait          // parallel to like
 }
 
-func newTraits(labels, nicks []string) *traits {
-	t := &traits{
+func newTraits(labels, nicks []string) *personTraits {
+	t := &personTraits{
 		labels: labels, names: map[string]*trait{}, marks: map[string]*trait{}, words: map[string]*trait{}, like: similarity.New(),
 	}
 	for _, n := range nicks {
@@ -38,18 +39,18 @@ func newTraits(labels, nicks []string) *traits {
 }
 
 // A text without marks is learned as a whole, when whole is set.
-func (t *traits) learn(text string, since time.Time, whole bool) {
+func (t *personTraits) learnMarks(text string, since time.Time, whole bool) {
 	marks := map[string]bool{}
 	similarity.MarksOf(text, marks)
 	for m := range marks {
-		earliest(t.marks, m, since)
+		noteEarliest(t.marks, m, since)
 	}
 	if text = strings.TrimSpace(text); whole && len(marks) == 0 && len([]rune(text)) >= similarity.MinWhole {
-		earliest(t.words, text, since)
+		noteEarliest(t.words, text, since)
 	}
 }
 
-func earliest(set map[string]*trait, key string, since time.Time) {
+func noteEarliest(set map[string]*trait, key string, since time.Time) {
 	if old := set[key]; old == nil {
 		set[key] = &trait{since: since}
 	} else if since.Before(old.since) {
@@ -57,13 +58,13 @@ func earliest(set map[string]*trait, key string, since time.Time) {
 	}
 }
 
-func (t *traits) say(text string, since time.Time) {
+func (t *personTraits) learnSaying(text string, since time.Time) {
 	if t.like.AddSaying(text) {
 		t.sayings = append(t.sayings, &trait{since: since})
 	}
 }
 
-func (t *traits) said(text string) (found []*trait) {
+func (t *personTraits) matchText(text string) (found []*trait) {
 	if text == "" {
 		return nil
 	}
@@ -88,17 +89,17 @@ func (t *traits) said(text string) (found []*trait) {
 }
 
 // Content that the bot said before the person is from elsewhere.
-func (t *traits) bot(text string, at time.Time) []*trait {
-	found := t.said(text)
+func (t *personTraits) matchAnswer(text string, at time.Time) []*trait {
+	found := t.matchText(text)
 	for _, tr := range found {
 		if at.Before(tr.since) {
 			tr.shared = true
 		}
 	}
-	return append(found, t.named(text)...)
+	return append(found, t.matchNames(text)...)
 }
 
-func (t *traits) other(nick, text string) {
+func (t *personTraits) matchOther(nick, text string) {
 	if tr := t.names[nameIn(nick)]; tr != nil {
 		tr.shared = true
 	}
@@ -107,34 +108,34 @@ func (t *traits) other(nick, text string) {
 			text = own
 		}
 	}
-	for _, tr := range t.said(text) {
+	for _, tr := range t.matchText(text) {
 		tr.shared = true
 	}
 }
 
-func (t *traits) named(text string) (found []*trait) {
+func (t *personTraits) matchNames(text string) (found []*trait) {
 	if len(t.names) == 0 {
 		return nil
 	}
 	text = strings.ToLower(text)
 	for n, tr := range t.names {
-		if names(text, n) {
+		if containsName(text, n) {
 			found = append(found, tr)
 		}
 	}
 	return found
 }
 
-func (t *traits) labelled(text string) bool {
+func (t *personTraits) hasLabel(text string) bool {
 	return slices.ContainsFunc(t.labels, func(l string) bool { return strings.Contains(text, l) })
 }
 
 // repeats needs the whole session to be read.
-func (t *traits) repeats(text string) bool {
-	return t.labelled(text) || own(t.said(text)) || own(t.named(text))
+func (t *personTraits) repeats(text string) bool {
+	return t.hasLabel(text) || hasUnshared(t.matchText(text)) || hasUnshared(t.matchNames(text))
 }
 
-func own(found []*trait) bool {
+func hasUnshared(found []*trait) bool {
 	return slices.ContainsFunc(found, func(t *trait) bool { return !t.shared })
 }
 

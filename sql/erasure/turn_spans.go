@@ -19,7 +19,7 @@ type turnSpan struct {
 }
 
 // Messages that were answered together are one turn.
-func (s *Store) turns(ctx context.Context, db dbsqlc.DBTX, key sessions.Key) ([]turnSpan, error) {
+func (s *Store) turnSpans(ctx context.Context, db dbsqlc.DBTX, key sessions.Key) ([]turnSpan, error) {
 	rows, err := s.db.Q.TurnTimes(ctx, db, key)
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func (s *Store) turns(ctx context.Context, db dbsqlc.DBTX, key sessions.Key) ([]
 	var turns []turnSpan
 	var edge turnEdge
 	for _, r := range rows {
-		if edge.begins(r.Turn, r.Asked) || len(turns) == 0 {
+		if edge.beginsTurn(r.Turn, r.Asked) || len(turns) == 0 {
 			turns = append(turns, turnSpan{turn: pg.OrZero(r.Turn), first: r.Seq, asked: r.Seq - 1})
 		}
 		t := &turns[len(turns)-1]
@@ -65,7 +65,7 @@ func (s *Store) memoriesOf(ctx context.Context, db dbsqlc.DBTX, key sessions.Key
 	}
 	var turns []turnSpan
 	if slices.ContainsFunc(rows, func(r dbsqlc.MemoriesDrawnRow) bool { return r.EndSeq == 0 }) {
-		if turns, err = s.turns(ctx, db, key); err != nil {
+		if turns, err = s.turnSpans(ctx, db, key); err != nil {
 			return nil, err
 		}
 	}

@@ -181,7 +181,7 @@ INSERT INTO console_logins (token_hash, role, actor, nick, expires_at)
 VALUES (@token_hash, @role, @actor, @nick, now() + interval '1 second' * @ttl_seconds::float8);
 
 -- name: LoginsExpire :exec
--- LoginsExpire deletes the logins that are over: an erasure by an older release leaves those of the person.
+-- LoginsExpire deletes the logins that are over.
 DELETE FROM console_logins l WHERE l.expires_at <= now();
 
 -- name: LoginFind :one
