@@ -170,8 +170,8 @@ func writesOf(l sessions.Lease, t sessions.Turn) (*writes, error) {
 	for _, id := range t.Dead {
 		w.aside = append(w.aside, &dbsqlc.TurnSetAsideParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, ID: id})
 	}
-	if len(w.messages) > 0 {
-		w.whole = append(w.whole, &dbsqlc.TurnWholeParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: w.messages})
+	for _, id := range w.messages {
+		w.whole = append(w.whole, &dbsqlc.TurnWholeParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, ID: id})
 	}
 	if err := w.addAll(l, t); err != nil {
 		return nil, err
@@ -272,15 +272,13 @@ func (w *writes) takeStops(l sessions.Lease, t sessions.Turn) {
 	if t.CardTo != 0 {
 		added = fmt.Appendf(nil, `{"outcome":"%s","next":%d}`, sessions.StopDone, t.CardTo)
 	}
-	whole := &dbsqlc.TurnWholeParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}
 	for i, e := range t.Stops {
-		whole.Ids = append(whole.Ids, e.ID)
+		w.stopped = append(w.stopped, &dbsqlc.TurnWholeParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, ID: e.ID})
 		w.stops = append(w.stops, &dbsqlc.TurnTakeParams{
 			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, ID: e.ID, Behind: len(t.Stops) - 1 - i,
 			Tokens: pg.Clamp(e.Tokens), Added: added,
 		})
 	}
-	w.stopped = append(w.stopped, whole)
 }
 
 func (w *writes) addAll(l sessions.Lease, t sessions.Turn) error {

@@ -35,31 +35,49 @@ func TestPlaceOfAMessageReadsNoLog(t *testing.T) {
 	wantIndexed()
 }
 
-// The server soon keeps a plan of each statement of a turn. To plan a statement may take longer than to run it.
+// The server soon keeps a plan of each statement of a turn, also with statistics. To plan a statement may take longer than to run it.
 func TestPlansOfATurnAreKept(t *testing.T) {
 	t.Parallel()
 	const turns = 20
-	db := runTurns(t, turns)
+	db, run := openTurns(t)
+	names := []string{"MessagePlace", "MessageAdd", "MessageKept", "MessageHere", "InboxSession", "TurnOpen", "TurnMark", "TurnTail", "TurnSession", "TurnTake", "TurnWhole", "TurnAdd", "TurnUsage", "TurnReply", "OutboxSettle"}
+	run(turns)
+	before := plansOf(t, db)
+	for _, name := range names {
+		if c := before[name]; c.generic+c.custom < turns || c.generic == 0 {
+			t.Errorf("%s was planned for %d of %d executions", name, c.custom, c.generic+c.custom)
+		}
+	}
+	storetest.Execute(t, db.Pool.Pool, "ANALYZE")
+	run(turns)
+	after := plansOf(t, db)
+	for _, name := range names {
+		if n := after[name].custom - before[name].custom; n > 0 {
+			t.Errorf("with statistics %s was planned for %d of %d executions", name, n, turns)
+		}
+	}
+	if c := after["PeopleSee"]; c.generic+c.custom != 1 {
+		t.Errorf("the same person was noted %d times in %d turns", c.generic+c.custom, 2*turns)
+	}
+}
+
+type planCounts struct{ generic, custom int64 }
+
+// plansOf counts the plans of the statements of the only connection, by name.
+func plansOf(t *testing.T, db *pg.DB) map[string]planCounts {
+	t.Helper()
 	rows, err := db.Pool.Query(t.Context(), `SELECT split_part(statement, ' ', 3), generic_plans, custom_plans
 		FROM pg_prepared_statements WHERE statement LIKE '-- name: %'`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	type counts struct{ generic, custom int64 }
-	plans := map[string]counts{}
+	plans := map[string]planCounts{}
 	var name string
-	var c counts
+	var c planCounts
 	if _, err := pgx.ForEachRow(rows, []any{&name, &c.generic, &c.custom}, func() error { plans[name] = c; return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if c := plans["PeopleSee"]; c.generic+c.custom != 1 {
-		t.Errorf("the same person was noted %d times in %d turns", c.generic+c.custom, turns)
-	}
-	for _, name := range []string{"MessagePlace", "MessageAdd", "MessageKept", "MessageHere", "InboxSession", "TurnOpen", "TurnMark", "TurnTail", "TurnSession", "TurnTake", "TurnWhole", "TurnAdd", "TurnUsage", "TurnReply", "OutboxSettle"} {
-		if c := plans[name]; c.generic+c.custom < turns || c.generic == 0 {
-			t.Errorf("%s was planned for %d of %d executions", name, c.custom, c.generic+c.custom)
-		}
-	}
+	return plans
 }
 
 // The kept plans of a turn find rows by places, ids and states, also on a database without statistics. By session alone, an index
@@ -68,7 +86,8 @@ func TestPlansOfATurnAreKept(t *testing.T) {
 func TestTurnUsesNoIndexOfOtherReaders(t *testing.T) {
 	t.Parallel()
 	const turns = 20
-	db := runTurns(t, turns)
+	db, run := openTurns(t)
+	run(turns)
 	storetest.Execute(t, db.Pool.Pool, "SELECT pg_stat_force_next_flush()")
 	used := storetest.Collect(t, db.Pool.Pool, `SELECT indexrelname::text FROM pg_stat_user_indexes
 		WHERE idx_scan > $1 AND relname IN ('dingtalk_session_events', 'outbox') ORDER BY 1`, pgx.RowTo[string], turns/2)
@@ -86,8 +105,8 @@ func TestTurnUsesNoIndexOfOtherReaders(t *testing.T) {
 	}
 }
 
-// runTurns runs turns of one conversation on a database without statistics, by one connection.
-func runTurns(t *testing.T, turns int) *pg.DB {
+// openTurns returns a function that runs turns of one conversation, on a database without statistics, by one connection.
+func openTurns(t *testing.T) (_ *pg.DB, run func(turns int)) {
 	t.Helper()
 	db, err := pg.Open(t.Context(), pg.Options{URL: sqltest.URL(t), MaxConns: 1})
 	if err != nil {
@@ -98,10 +117,14 @@ func runTurns(t *testing.T, turns int) *pg.DB {
 		scopes: conversation.NewScopes(db), inbox: conversation.NewInbox(db, identity.New(db)),
 		turns: conversation.NewTurns(db, index.NewLogs(db)), outbox: conversation.NewOutbox(db),
 	}
-	for n := range turns {
-		w.run(t, n)
+	next := 0
+	return db, func(turns int) {
+		t.Helper()
+		for range turns {
+			w.run(t, next)
+			next++
+		}
 	}
-	return db
 }
 
 // turnStores are those on the way of a message.

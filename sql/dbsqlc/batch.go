@@ -5356,10 +5356,10 @@ func (b *TurnWaitingBatchResults) Close() error {
 }
 
 const turnWhole = `-- name: TurnWhole :batchexec
-SELECT (1 / CASE WHEN count(*) = cardinality($1::bigint[]) THEN 1 ELSE 0 END)::int AS whole
+SELECT (1 / count(*))::int AS whole
 FROM dingtalk_sessions s JOIN dingtalk_session_events e ON e.session_key = s.session_key AND e.turn = s.last_turn
-WHERE s.session_key = $2 AND s.lease_owner = $3::text AND s.lease_term = $4
-  AND e.session_key = $2 AND e.id = ANY($1::bigint[])
+WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3
+  AND e.session_key = $1 AND e.id = $4
 `
 
 type TurnWholeBatchResults struct {
@@ -5369,21 +5369,22 @@ type TurnWholeBatchResults struct {
 }
 
 type TurnWholeParams struct {
-	Ids        []int64
 	SessionKey sessions.Key
 	Owner      string
 	Term       int64
+	ID         int64
 }
 
-// TurnWhole ends the pipeline by a division by zero when a message of the turn was no longer pending.
+// TurnWhole ends the pipeline by a division by zero when a message of the turn was no longer pending. One id at a time: for a list the
+// server would plan each execution, which takes longer than to run it.
 func (q *Queries) TurnWhole(ctx context.Context, db DBTX, arg []*TurnWholeParams) *TurnWholeBatchResults {
 	batch := &pgx.Batch{}
 	for _, a := range arg {
 		vals := []interface{}{
-			a.Ids,
 			a.SessionKey,
 			a.Owner,
 			a.Term,
+			a.ID,
 		}
 		batch.Queue(turnWhole, vals...)
 	}

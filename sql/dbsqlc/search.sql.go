@@ -553,6 +553,8 @@ WITH recent AS (
 )
 SELECT
     now()::timestamptz AS at,
+    (EXISTS (SELECT FROM memories m WHERE m.terms IS NULL)
+        OR EXISTS (SELECT FROM memories o WHERE o.terms_version < 2 AND o.terms IS NOT NULL))::boolean AS backlog,
     coalesce((SELECT s.last_seq FROM dingtalk_sessions s WHERE s.session_key = $1), 0)::bigint AS last_seq,
     coalesce((SELECT i.through_seq FROM event_index i WHERE i.session_key = $1 AND i.version = $2::int), 0)::bigint AS indexed_seq,
     coalesce((SELECT i.again FROM event_index i WHERE i.session_key = $1 AND i.version = $2::int), '{}')::bigint[] AS again,
@@ -567,6 +569,7 @@ type SearchScopeParams struct {
 
 type SearchScopeRow struct {
 	At         time.Time
+	Backlog    bool
 	LastSeq    int64
 	IndexedSeq int64
 	Again      []int64
@@ -575,12 +578,14 @@ type SearchScopeRow struct {
 }
 
 // SearchScope returns the number of messages in a session, how far they are indexed by the rules of a version, its recent speakers, and
-// the time. An index by other rules counts as none: its terms may differ from those of the query.
+// the time. An index by other rules counts as none: its terms may differ from those of the query. backlog says that memories of an
+// earlier release have no terms of this one yet.
 func (q *Queries) SearchScope(ctx context.Context, db DBTX, arg *SearchScopeParams) (SearchScopeRow, error) {
 	row := db.QueryRow(ctx, searchScope, arg.SessionKey, arg.Version)
 	var i SearchScopeRow
 	err := row.Scan(
 		&i.At,
+		&i.Backlog,
 		&i.LastSeq,
 		&i.IndexedSeq,
 		&i.Again,

@@ -237,8 +237,7 @@ func (r *retryingRows) Next() bool {
 	return true
 }
 
-// The faster index, on terms or on places, depends on the session. A generic plan reads the whole log of long
-// sessions.
+// A plan for all parameters reads all facts of a reader's scopes, where few were found.
 type planEach struct{ *Pool }
 
 // Query implements dbsqlc.DBTX.

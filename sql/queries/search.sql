@@ -138,7 +138,8 @@ WHERE f.nth <= @max_rows::int;
 
 -- name: SearchScope :one
 -- SearchScope returns the number of messages in a session, how far they are indexed by the rules of a version, its recent speakers, and
--- the time. An index by other rules counts as none: its terms may differ from those of the query.
+-- the time. An index by other rules counts as none: its terms may differ from those of the query. backlog says that memories of an
+-- earlier release have no terms of this one yet.
 WITH recent AS (
     SELECT e.sender_id, e.sender_nick FROM dingtalk_session_events e
     WHERE e.session_key = @session_key AND e.seq IS NOT NULL
@@ -148,6 +149,8 @@ WITH recent AS (
 )
 SELECT
     now()::timestamptz AS at,
+    (EXISTS (SELECT FROM memories m WHERE m.terms IS NULL)
+        OR EXISTS (SELECT FROM memories o WHERE o.terms_version < 2 AND o.terms IS NOT NULL))::boolean AS backlog,
     coalesce((SELECT s.last_seq FROM dingtalk_sessions s WHERE s.session_key = @session_key), 0)::bigint AS last_seq,
     coalesce((SELECT i.through_seq FROM event_index i WHERE i.session_key = @session_key AND i.version = @version::int), 0)::bigint AS indexed_seq,
     coalesce((SELECT i.again FROM event_index i WHERE i.session_key = @session_key AND i.version = @version::int), '{}')::bigint[] AS again,

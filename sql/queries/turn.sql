@@ -218,11 +218,12 @@ WHERE e.session_key = @session_key AND e.id = @id AND e.state = 'pending'
   AND s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term;
 
 -- name: TurnWhole :batchexec
--- TurnWhole ends the pipeline by a division by zero when a message of the turn was no longer pending.
-SELECT (1 / CASE WHEN count(*) = cardinality(@ids::bigint[]) THEN 1 ELSE 0 END)::int AS whole
+-- TurnWhole ends the pipeline by a division by zero when a message of the turn was no longer pending. One id at a time: for a list the
+-- server would plan each execution, which takes longer than to run it.
+SELECT (1 / count(*))::int AS whole
 FROM dingtalk_sessions s JOIN dingtalk_session_events e ON e.session_key = s.session_key AND e.turn = s.last_turn
 WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
-  AND e.session_key = @session_key AND e.id = ANY(@ids::bigint[]);
+  AND e.session_key = @session_key AND e.id = @id;
 
 -- name: TurnAdd :batchexec
 -- TurnAdd adds an event of the turn. behind is the distance of its place from the last one.

@@ -18,7 +18,7 @@ const (
 
 func (x *searching) memories(ctx context.Context) error {
 	ids, err := x.facts(ctx)
-	if err != nil {
+	if err != nil || len(ids) == 0 && !x.scope.Backlog {
 		return err
 	}
 	rows, err := x.store.visible.Rows(ctx, x.reader, ids, len(ids)+maxNewFacts)
@@ -65,7 +65,7 @@ func (x *searching) facts(ctx context.Context) ([]int64, error) {
 		}
 		lists[i] = pg.ArrayText(keys)
 	}
-	rows, err := x.store.db.Q.MemoriesWithTerms(ctx, x.store.db.Replanned(), &dbsqlc.MemoriesWithTermsParams{Lists: lists, MaxRows: maxOfFacts})
+	rows, err := x.store.db.Q.MemoriesWithTerms(ctx, x.store.db.Pool, &dbsqlc.MemoriesWithTermsParams{Lists: lists, MaxRows: maxOfFacts})
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (x *searching) facts(ctx context.Context) ([]int64, error) {
 		counts[row.Place-1]++
 	}
 	if !r.Private {
-		rows, err := x.store.db.Q.MemoriesSaid(ctx, x.store.db.Replanned(), &dbsqlc.MemoriesSaidParams{
+		rows, err := x.store.db.Q.MemoriesSaid(ctx, x.store.db.Pool, &dbsqlc.MemoriesSaidParams{
 			Hashes: hashes, GroupID: memory.GroupID(r.Robot, r.Conversation), MaxRows: maxOfFacts,
 		})
 		if err != nil {
