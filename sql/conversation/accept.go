@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -192,6 +191,7 @@ func (a *acceptance) store(ctx context.Context, q sessions.PlaceQuery) (int64, *
 	added := a.db.Q.MessageAdd(ctx, p, []*dbsqlc.MessageAddParams{a.message})
 	kept := a.db.Q.MessageKept(ctx, p, []*dbsqlc.MessageKeptParams{{
 		Mark: pg.DeletionMark(pg.ConversationKey(a.key), a.message.MsgID), SessionMark: pg.DeletionMark(a.key, a.message.MsgID),
+		GroupKey: string(q.Group),
 	}})
 	here := a.db.Q.MessageHere(ctx, p, a.elsewhere(q))
 	session := a.db.Q.InboxSession(ctx, p, []*dbsqlc.InboxSessionParams{a.read})
@@ -199,7 +199,7 @@ func (a *acceptance) store(ctx context.Context, q sessions.PlaceQuery) (int64, *
 	switch {
 	case pg.IsCode(pg.Done(kept.Exec), pg.DivisionByZero):
 		return 0, nil, errDeleted
-	case pg.IsCode(pg.Done(here.Exec), pg.DivisionByZero):
+	case pg.IsCode(err, pg.RootOfNegative), pg.IsCode(pg.Done(here.Exec), pg.DivisionByZero):
 		return 0, nil, errElsewhere
 	case err != nil:
 		return 0, nil, err
@@ -213,20 +213,14 @@ func (a *acceptance) store(ctx context.Context, q sessions.PlaceQuery) (int64, *
 	return event, row, err
 }
 
-// elsewhere names the other sessions of a group. One without others may have another scope all the same.
+// elsewhere names the other sessions of a group.
 func (a *acceptance) elsewhere(q sessions.PlaceQuery) []*dbsqlc.MessageHereParams {
-	if q.Group == "" && len(q.Keys) == 0 {
-		return nil
-	}
-	others := slices.DeleteFunc(slices.Clone(q.Keys), func(k sessions.Key) bool { return k == a.key })
-	if len(others) == 0 {
-		others = []sessions.Key{""}
-	}
-	params := make([]*dbsqlc.MessageHereParams, len(others))
-	for i, key := range others {
-		params[i] = &dbsqlc.MessageHereParams{
-			GroupKey: string(q.Group), SessionKey: key, MsgID: a.message.MsgID, Senders: textsOf(q.Senders),
-			SessionMark: pg.DeletionMark(key, a.message.MsgID),
+	var params []*dbsqlc.MessageHereParams
+	for _, key := range q.Keys {
+		if key != a.key {
+			params = append(params, &dbsqlc.MessageHereParams{
+				SessionKey: key, MsgID: a.message.MsgID, Senders: textsOf(q.Senders), SessionMark: pg.DeletionMark(key, a.message.MsgID),
+			})
 		}
 	}
 	return params

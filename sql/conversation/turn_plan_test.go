@@ -31,7 +31,7 @@ func TestPlaceOfAMessageReadsNoLog(t *testing.T) {
 	}
 	_ = q.MessagePlace(t.Context(), p, []*dbsqlc.MessagePlaceParams{{SessionKey: "r/c/a", Senders: []string{"a", "b"}, MsgID: "m"}}).Close()
 	wantIndexed()
-	_ = q.MessageHere(t.Context(), p, []*dbsqlc.MessageHereParams{{GroupKey: "r/c", SessionKey: "r/c/a", Senders: []string{"a", "b"}, MsgID: "m"}}).Close()
+	_ = q.MessageHere(t.Context(), p, []*dbsqlc.MessageHereParams{{SessionKey: "r/c/a", Senders: []string{"a", "b"}, MsgID: "m"}}).Close()
 	wantIndexed()
 }
 
@@ -40,7 +40,7 @@ func TestPlansOfATurnAreKept(t *testing.T) {
 	t.Parallel()
 	const turns = 20
 	db, run := openTurns(t)
-	names := []string{"MessagePlace", "MessageAdd", "MessageKept", "MessageHere", "InboxSession", "TurnOpen", "TurnMark", "TurnTail", "TurnSession", "TurnTake", "TurnWhole", "TurnAdd", "TurnUsage", "TurnReply", "OutboxSettle"}
+	names := []string{"MessagePlace", "MessageAdd", "MessageKept", "InboxSession", "TurnOpen", "TurnMark", "TurnTail", "TurnSession", "TurnTake", "TurnWhole", "TurnAdd", "TurnUsage", "TurnReply", "OutboxSettle"}
 	run(turns)
 	before := plansOf(t, db)
 	for _, name := range names {

@@ -1781,14 +1781,12 @@ func (b *MessageAddBatchResults) Close() error {
 const messageHere = `-- name: MessageHere :batchexec
 SELECT (1 / CASE WHEN count(*) = 0 THEN 1 ELSE 0 END)::int AS here
 FROM (
-    SELECT 1 FROM group_scopes g WHERE g.group_key = $1::text AND g.scope <> 'group'
-    UNION ALL
-    SELECT 1 FROM dingtalk_session_events e WHERE e.session_key = $2 AND e.msg_id = $3::text
+    SELECT 1 FROM dingtalk_session_events e WHERE e.session_key = $1 AND e.msg_id = $2::text
     UNION ALL
     SELECT 1 FROM dingtalk_session_events e
-    WHERE e.session_key = $2 AND e.state = 'pending' AND e.sender_id = ANY($4::text[])
+    WHERE e.session_key = $1 AND e.state = 'pending' AND e.sender_id = ANY($3::text[])
     UNION ALL
-    SELECT 1 FROM deleted_messages d WHERE d.message = $5::bytea
+    SELECT 1 FROM deleted_messages d WHERE d.message = $4::bytea
 ) found
 `
 
@@ -1799,20 +1797,18 @@ type MessageHereBatchResults struct {
 }
 
 type MessageHereParams struct {
-	GroupKey    string
 	SessionKey  sessions.Key
 	MsgID       string
 	Senders     []string
 	SessionMark []byte
 }
 
-// MessageHere ends the pipeline by a division by zero when the group has another scope, or when another session of it has the message,
-// its deletion, or a waiting message of its sender. No session has an empty key.
+// MessageHere ends the pipeline by a division by zero when another session of the group has the message, its deletion, or a waiting
+// message of its sender.
 func (q *Queries) MessageHere(ctx context.Context, db DBTX, arg []*MessageHereParams) *MessageHereBatchResults {
 	batch := &pgx.Batch{}
 	for _, a := range arg {
 		vals := []interface{}{
-			a.GroupKey,
 			a.SessionKey,
 			a.MsgID,
 			a.Senders,
@@ -1846,8 +1842,10 @@ func (b *MessageHereBatchResults) Close() error {
 }
 
 const messageKept = `-- name: MessageKept :batchexec
-SELECT (1 / CASE WHEN count(*) = 0 THEN 1 ELSE 0 END)::int AS kept
-FROM deleted_messages d WHERE d.message IN ($1::bytea, $2::bytea)
+SELECT (1 / CASE WHEN EXISTS (
+        SELECT FROM deleted_messages d WHERE d.message IN ($1::bytea, $2::bytea)) THEN 0 ELSE 1 END)::int AS kept,
+    sqrt((CASE WHEN EXISTS (
+        SELECT FROM group_scopes g WHERE g.group_key = $3::text AND g.scope <> 'group') THEN -1 ELSE 0 END)::float8)::float8 AS here
 `
 
 type MessageKeptBatchResults struct {
@@ -1859,16 +1857,19 @@ type MessageKeptBatchResults struct {
 type MessageKeptParams struct {
 	Mark        []byte
 	SessionMark []byte
+	GroupKey    string
 }
 
-// MessageKept ends the pipeline by a division by zero when the message was deleted with its session. A mark names the conversation
-// without the member, whose id may differ in the next delivery. Marks of earlier releases name the whole session.
+// MessageKept ends the pipeline by a division by zero when the message was deleted with its session, and by the root of a negative number
+// when its group has another scope. A mark names the conversation without the member, whose id may differ in the next delivery. Marks of
+// earlier releases name the whole session.
 func (q *Queries) MessageKept(ctx context.Context, db DBTX, arg []*MessageKeptParams) *MessageKeptBatchResults {
 	batch := &pgx.Batch{}
 	for _, a := range arg {
 		vals := []interface{}{
 			a.Mark,
 			a.SessionMark,
+			a.GroupKey,
 		}
 		batch.Queue(messageKept, vals...)
 	}

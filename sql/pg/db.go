@@ -142,6 +142,8 @@ func AsLost(err error) error {
 const (
 	// DivisionByZero is the code by which a statement ends its pipeline; see TurnWhole.
 	DivisionByZero = "22012"
+	// RootOfNegative is that of a second condition in such a statement; see MessageKept.
+	RootOfNegative = "2201F"
 	// LockNotAvailable is the code of a statement that does not wait for a lock; see TurnRead.
 	LockNotAvailable = "55P03"
 )

@@ -17,18 +17,19 @@ ON CONFLICT (session_key, msg_id) WHERE msg_id IS NOT NULL DO NOTHING
 RETURNING id;
 
 -- name: MessageKept :batchexec
--- MessageKept ends the pipeline by a division by zero when the message was deleted with its session. A mark names the conversation
--- without the member, whose id may differ in the next delivery. Marks of earlier releases name the whole session.
-SELECT (1 / CASE WHEN count(*) = 0 THEN 1 ELSE 0 END)::int AS kept
-FROM deleted_messages d WHERE d.message IN (@mark::bytea, @session_mark::bytea);
+-- MessageKept ends the pipeline by a division by zero when the message was deleted with its session, and by the root of a negative number
+-- when its group has another scope. A mark names the conversation without the member, whose id may differ in the next delivery. Marks of
+-- earlier releases name the whole session.
+SELECT (1 / CASE WHEN EXISTS (
+        SELECT FROM deleted_messages d WHERE d.message IN (@mark::bytea, @session_mark::bytea)) THEN 0 ELSE 1 END)::int AS kept,
+    sqrt((CASE WHEN EXISTS (
+        SELECT FROM group_scopes g WHERE g.group_key = @group_key::text AND g.scope <> 'group') THEN -1 ELSE 0 END)::float8)::float8 AS here;
 
 -- name: MessageHere :batchexec
--- MessageHere ends the pipeline by a division by zero when the group has another scope, or when another session of it has the message,
--- its deletion, or a waiting message of its sender. No session has an empty key.
+-- MessageHere ends the pipeline by a division by zero when another session of the group has the message, its deletion, or a waiting
+-- message of its sender.
 SELECT (1 / CASE WHEN count(*) = 0 THEN 1 ELSE 0 END)::int AS here
 FROM (
-    SELECT 1 FROM group_scopes g WHERE g.group_key = @group_key::text AND g.scope <> 'group'
-    UNION ALL
     SELECT 1 FROM dingtalk_session_events e WHERE e.session_key = @session_key AND e.msg_id = @msg_id::text
     UNION ALL
     SELECT 1 FROM dingtalk_session_events e
