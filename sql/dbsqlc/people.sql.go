@@ -26,8 +26,10 @@ func (q *Queries) LogBegin(ctx context.Context, db DBTX, sessionKey sessions.Key
 }
 
 const nicksSeen = `-- name: NicksSeen :many
-SELECT DISTINCT ON (p.session_key, p.person) p.session_key, p.person, p.nick FROM people p
-WHERE p.session_key = ANY($1::text[]) AND p.person = ANY($2::text[]) AND p.spoke AND p.nick <> ''
+SELECT DISTINCT ON (p.session_key, p.person) p.session_key, p.person, p.nick
+FROM (SELECT unnest($1::text[]) AS session_key, unnest($2::text[]) AS person) w
+JOIN people p ON p.session_key = w.session_key AND p.person = w.person
+WHERE p.spoke AND p.nick <> ''
 ORDER BY p.session_key, p.person, p.seen_at DESC, p.nick
 `
 
@@ -42,7 +44,8 @@ type NicksSeenRow struct {
 	Nick       string
 }
 
-// NicksSeen lists the last nicks of some people in the logs of some sessions.
+// NicksSeen lists the last nicks of people, each in the log of a session. By two lists apart the server would look for each person in
+// each session.
 func (q *Queries) NicksSeen(ctx context.Context, db DBTX, arg *NicksSeenParams) ([]NicksSeenRow, error) {
 	rows, err := db.Query(ctx, nicksSeen, arg.SessionKeys, arg.People)
 	if err != nil {

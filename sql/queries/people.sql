@@ -120,9 +120,12 @@ WHERE starts_with(f.session_key, @robot_sessions::text)
 GROUP BY f.session_key;
 
 -- name: NicksSeen :many
--- NicksSeen lists the last nicks of some people in the logs of some sessions.
-SELECT DISTINCT ON (p.session_key, p.person) p.session_key, p.person, p.nick FROM people p
-WHERE p.session_key = ANY(@session_keys::text[]) AND p.person = ANY(@people::text[]) AND p.spoke AND p.nick <> ''
+-- NicksSeen lists the last nicks of people, each in the log of a session. By two lists apart the server would look for each person in
+-- each session.
+SELECT DISTINCT ON (p.session_key, p.person) p.session_key, p.person, p.nick
+FROM (SELECT unnest(@session_keys::text[]) AS session_key, unnest(@people::text[]) AS person) w
+JOIN people p ON p.session_key = w.session_key AND p.person = w.person
+WHERE p.spoke AND p.nick <> ''
 ORDER BY p.session_key, p.person, p.seen_at DESC, p.nick;
 
 -- name: PagePeople :many
