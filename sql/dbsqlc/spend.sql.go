@@ -117,13 +117,16 @@ FROM (
         sum(u.turns)::bigint AS turns, sum(u.prompt_tokens)::bigint AS prompt_tokens, sum(u.cached_tokens)::bigint AS cached_tokens,
         sum(u.completion_tokens)::bigint AS completion_tokens, sum(u.cost)::float8 AS cost
     FROM model_usage u WHERE u.day >= $6::date AND u.session_key >= $7::text
+      AND ($8::boolean OR NOT $3::boolean OR u.session_key <= (SELECT max(k.session_key) FROM (
+        SELECT b.session_key FROM model_usage b WHERE b.day >= $6::date AND b.session_key >= $7::text
+        GROUP BY b.session_key ORDER BY b.session_key LIMIT 1 + $9::int) k))
     GROUP BY 1, 2, 3, 4, 5
 ) g
 WHERE (1, g.session, g.period, g.kind, g.model, g.person)
-    > ($8::int, $7::text, $9::text, $10::text, $11::text, $12::text)
-ORDER BY CASE WHEN $13::boolean THEN g.cost END DESC, CASE WHEN $13::boolean THEN g.prompt_tokens END DESC,
+    > ($10::int, $7::text, $11::text, $12::text, $13::text, $14::text)
+ORDER BY CASE WHEN $8::boolean THEN g.cost END DESC, CASE WHEN $8::boolean THEN g.prompt_tokens END DESC,
     g.session, g.period, g.kind, g.model, g.person
-LIMIT $14::int
+LIMIT $9::int
 `
 
 type UsageGroupsParams struct {
@@ -134,13 +137,13 @@ type UsageGroupsParams struct {
 	ByPerson     bool
 	Since        pgtype.Date
 	AfterSession string
+	ByCost       bool
+	MaxRows      int
 	AfterAny     int
 	AfterPeriod  string
 	AfterKind    string
 	AfterModel   string
 	AfterPerson  string
-	ByCost       bool
-	MaxRows      int
 }
 
 type UsageGroupsRow struct {
@@ -159,7 +162,7 @@ type UsageGroupsRow struct {
 
 // UsageGroups sums usage from a day on by any of kind, day, session, model and person: the most expensive first with by_cost, or a page
 // in the order of the group's key after a group. after_any is 0 for the first page and 1 for others. No session before after_session is
-// read. An unused column, and the title, is empty.
+// read, and by session none behind those of the page. An unused column, and the title, is empty.
 func (q *Queries) UsageGroups(ctx context.Context, db DBTX, arg *UsageGroupsParams) ([]UsageGroupsRow, error) {
 	rows, err := db.Query(ctx, usageGroups,
 		arg.ByKind,
@@ -169,13 +172,13 @@ func (q *Queries) UsageGroups(ctx context.Context, db DBTX, arg *UsageGroupsPara
 		arg.ByPerson,
 		arg.Since,
 		arg.AfterSession,
+		arg.ByCost,
+		arg.MaxRows,
 		arg.AfterAny,
 		arg.AfterPeriod,
 		arg.AfterKind,
 		arg.AfterModel,
 		arg.AfterPerson,
-		arg.ByCost,
-		arg.MaxRows,
 	)
 	if err != nil {
 		return nil, err

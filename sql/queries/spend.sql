@@ -50,7 +50,7 @@ ORDER BY 2 DESC, 1, 3;
 -- name: UsageGroups :many
 -- UsageGroups sums usage from a day on by any of kind, day, session, model and person: the most expensive first with by_cost, or a page
 -- in the order of the group's key after a group. after_any is 0 for the first page and 1 for others. No session before after_session is
--- read. An unused column, and the title, is empty.
+-- read, and by session none behind those of the page. An unused column, and the title, is empty.
 SELECT g.kind, g.period, g.session, g.model, g.person, g.turns, g.prompt_tokens, g.cached_tokens, g.completion_tokens, g.cost, ''::text AS title
 FROM (
     SELECT (CASE WHEN @by_kind::boolean THEN u.kind ELSE '' END)::text AS kind,
@@ -61,6 +61,9 @@ FROM (
         sum(u.turns)::bigint AS turns, sum(u.prompt_tokens)::bigint AS prompt_tokens, sum(u.cached_tokens)::bigint AS cached_tokens,
         sum(u.completion_tokens)::bigint AS completion_tokens, sum(u.cost)::float8 AS cost
     FROM model_usage u WHERE u.day >= @since::date AND u.session_key >= @after_session::text
+      AND (@by_cost::boolean OR NOT @by_session::boolean OR u.session_key <= (SELECT max(k.session_key) FROM (
+        SELECT b.session_key FROM model_usage b WHERE b.day >= @since::date AND b.session_key >= @after_session::text
+        GROUP BY b.session_key ORDER BY b.session_key LIMIT 1 + @max_rows::int) k))
     GROUP BY 1, 2, 3, 4, 5
 ) g
 WHERE (1, g.session, g.period, g.kind, g.model, g.person)
