@@ -52,6 +52,10 @@ func (p *Server) run() error {
 		"-D", p.dir, "-k", p.sockets, "-p", portName,
 		"-c", "listen_addresses=", "-c", "unix_socket_permissions=0700", "-c", "lc_messages=C", "-c", "logging_collector=off",
 	}
+	if !p.noSync {
+		// The first change of a page after a checkpoint puts the whole page into the log.
+		args = append(args, "-c", "wal_compression=on")
+	}
 	if p.buffers != "" {
 		args = append(args, "-c", "shared_buffers="+p.buffers)
 	}
