@@ -92,8 +92,8 @@ func (x *exchange) readAll(resp *http.Response, ok bool) error {
 		if json.Compact(&one, b) != nil {
 			one.Reset()
 		}
-		b = eventLine(one.Bytes())
-		b = append(b, eventLine([]byte("[DONE]"))...)
+		b = appendEventLine(nil, one.Bytes())
+		b = appendEventLine(b, []byte("[DONE]"))
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(b))
 	return nil
@@ -138,9 +138,11 @@ func isJSON(h http.Header) bool {
 // keep-alive comments would exhaust.
 type eventLines struct {
 	io.Closer
-	src *bufio.Reader
-	buf []byte
-	err error
+	src  *bufio.Reader
+	line []byte // the last one that was longer than the reader's room
+	room []byte // for buf
+	buf  []byte
+	err  error
 }
 
 // Read implements io.Reader.
@@ -149,26 +151,41 @@ func (e *eventLines) Read(p []byte) (int, error) {
 		if e.err != nil {
 			return 0, e.err
 		}
-		line, err := e.src.ReadBytes('\n')
+		line, err := e.nextLine()
+		e.room = e.room[:0]
 		if data, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:")); ok {
-			e.buf = eventLine(bytes.TrimSpace(data))
+			e.room = appendEventLine(e.room, bytes.TrimSpace(data))
 		}
 		if err == io.EOF {
-			e.buf = append(e.buf, eventLine([]byte(endMark))...)
+			e.room = appendEventLine(e.room, []byte(endMark))
 		}
-		e.err = err
+		e.buf, e.err = e.room, err
 	}
 	n := copy(p, e.buf)
 	e.buf = e.buf[n:]
 	return n, nil
 }
 
-// The blank before an error's name hides it from go-openai, whose decoder knows fewer shapes of errors than ours.
-func eventLine(data []byte) []byte {
-	if len(data) == 0 {
-		return nil
+// nextLine returns a line, which is valid until the next one.
+func (e *eventLines) nextLine() ([]byte, error) {
+	line, err := e.src.ReadSlice('\n')
+	if err != bufio.ErrBufferFull {
+		return line, err
 	}
-	line := []byte("data: ")
+	for e.line = e.line[:0]; err == bufio.ErrBufferFull; {
+		e.line = append(e.line, line...)
+		line, err = e.src.ReadSlice('\n')
+	}
+	e.line = append(e.line, line...)
+	return e.line, err
+}
+
+// The blank before an error's name hides it from go-openai, whose decoder knows fewer shapes of errors than ours.
+func appendEventLine(line, data []byte) []byte {
+	if len(data) == 0 {
+		return line
+	}
+	line = append(line, "data: "...)
 	if rest, ok := bytes.CutPrefix(data, []byte(`{"error":`)); ok {
 		line, data = append(line, `{ "error":`...), rest
 	}
