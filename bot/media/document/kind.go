@@ -1,0 +1,113 @@
+package document
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"unicode/utf8"
+)
+
+// Kind is a kind of file that is read.
+type Kind string
+
+// The kinds. Markdown, CSV and JSON are texts.
+const (
+	Text Kind = "text"
+	PDF  Kind = "pdf"
+	DOCX Kind = "docx"
+	XLSX Kind = "xlsx"
+	PPTX Kind = "pptx"
+)
+
+// sniffed is the part of a file that its kind is read from, in bytes.
+const sniffed = 64 << 10
+
+var (
+	oleMagic = []byte{0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1}
+	// oleEncrypted is the name of the stream that holds an encrypted Office file, in UTF-16.
+	oleEncrypted = []byte("E\x00n\x00c\x00r\x00y\x00p\x00t\x00e\x00d\x00P\x00a\x00c\x00k\x00a\x00g\x00e\x00")
+	zipMagic     = []byte("PK\x03\x04")
+	// pdfWithin is how far from its beginning a PDF may name itself, as readers accept it.
+	pdfMagic, pdfWithin = []byte("%PDF-"), 1024
+)
+
+// Sniff returns the kind of a file by its bytes, or a [Fault].
+func Sniff(in io.ReaderAt, size int64) (Kind, error) {
+	begin := make([]byte, min(size, sniffed))
+	n, err := in.ReadAt(begin, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	begin = begin[:n]
+	switch {
+	case len(begin) == 0:
+		return "", &Fault{Reason: Empty}
+	case bytes.Contains(begin[:min(len(begin), pdfWithin)], pdfMagic):
+		return PDF, nil
+	case bytes.HasPrefix(begin, zipMagic):
+		return sniffArchive(in, size)
+	case bytes.HasPrefix(begin, oleMagic):
+		return "", sniffOLE(in, size)
+	case isText(begin, int64(len(begin)) < size):
+		return Text, nil
+	}
+	return "", &Fault{Reason: Unsupported}
+}
+
+// sniffOLE separates encrypted files from legacy ones. The directory of streams may stand anywhere in the file.
+func sniffOLE(in io.ReaderAt, size int64) error {
+	const step = 1 << 20
+	buf := make([]byte, step+len(oleEncrypted))
+	for at := int64(0); at < size; at += step {
+		n, err := in.ReadAt(buf, at)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if bytes.Contains(buf[:n], oleEncrypted) {
+			return &Fault{Reason: Encrypted}
+		}
+	}
+	return &Fault{Reason: Legacy}
+}
+
+func sniffArchive(in io.ReaderAt, size int64) (Kind, error) {
+	z, err := zip.NewReader(in, size)
+	if err != nil {
+		return "", &Fault{Reason: Broken, Err: err}
+	}
+	for kind, part := range map[Kind]string{DOCX: docxPart, XLSX: "xl/workbook.xml", PPTX: "ppt/presentation.xml"} {
+		if slices.ContainsFunc(z.File, func(f *zip.File) bool { return f.Name == part }) {
+			return kind, nil
+		}
+	}
+	return "", &Fault{Reason: Unsupported}
+}
+
+// isText reports whether bytes are text in an encoding that is read. cut says that the file goes on.
+func isText(b []byte, cut bool) bool {
+	if _, ok := decoderOf(b); ok {
+		return true
+	}
+	if bytes.IndexByte(b, 0) >= 0 {
+		return false
+	}
+	return utf8.Valid(trimCut(b, cut)) || isGB18030(trimCut(b, cut))
+}
+
+// trimCut drops a character that the end of the sample cuts.
+func trimCut(b []byte, cut bool) []byte {
+	if !cut {
+		return b
+	}
+	for i := 1; i <= utf8.UTFMax && i <= len(b); i++ {
+		if utf8.RuneStart(b[len(b)-i]) {
+			if !utf8.FullRune(b[len(b)-i:]) {
+				return b[:len(b)-i]
+			}
+			break
+		}
+	}
+	return b
+}

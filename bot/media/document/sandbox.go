@@ -1,0 +1,161 @@
+package document
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// ChildVariable makes the program a parser of its standard input. See [RunChild].
+const ChildVariable = "EBB_PARSE_DOCUMENT"
+
+// Sandbox reads files in child processes.
+type Sandbox struct {
+	program string
+	limits  Limits
+	timeout time.Duration
+	slots   *semaphore.Weighted
+}
+
+// The limits of a child. Files of 50 MB with 2,000 pages take some 200 MB and 20 s.
+const (
+	childMemory  = 512 << 20
+	childSeconds = 60 // processor time
+	wallTime     = 90 * time.Second
+	// parallel children at once.
+	parallel = 2
+)
+
+// NewSandbox runs program, which must call [RunChild] when [ChildVariable] is set.
+func NewSandbox(program string) *Sandbox {
+	return &Sandbox{program: program, limits: DefaultLimits, timeout: wallTime, slots: semaphore.NewWeighted(parallel)}
+}
+
+// Read is [Read] of a file in a child process. It waits for one of few places.
+func (s *Sandbox) Read(ctx context.Context, file *os.File, page func(Page) error) (cut bool, err error) {
+	if err := s.slots.Acquire(ctx, 1); err != nil {
+		return false, err
+	}
+	defer s.slots.Release(1)
+	temp, err := os.MkdirTemp("", "ebb-document-")
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = os.RemoveAll(temp) }()
+	within, stop := context.WithTimeout(ctx, s.timeout)
+	defer stop()
+	cmd := exec.CommandContext(within, s.program) //nolint:gosec // this program
+	cmd.Env = []string{ChildVariable + "=1", "TMPDIR=" + temp}
+	cmd.Dir = temp
+	cmd.Stdin = file
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = time.Second
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return false, err
+	}
+	if err := cmd.Start(); err != nil {
+		return false, err
+	}
+	end, readErr := s.receive(out, page)
+	if readErr != nil {
+		stop() // the child has no reader any more
+	}
+	waitErr := cmd.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case end != nil && end.Fault != nil:
+		return false, &Fault{Reason: end.Fault.Reason, Kind: end.Fault.Kind, Err: errors.New(end.Fault.Text)}
+	case end != nil && readErr == nil:
+		return end.Cut, nil
+	case readErr != nil && !errors.Is(readErr, errChild):
+		return false, readErr
+	}
+	return false, &Fault{Reason: TooComplex, Err: fmt.Errorf("the parser ended: %w", errors.Join(waitErr, within.Err()))}
+}
+
+// record is a line of a child: a page, or the end.
+type record struct {
+	Page *Page      `json:"page,omitempty"`
+	End  *endRecord `json:"end,omitempty"`
+}
+
+type endRecord struct {
+	Cut   bool         `json:"cut,omitempty"`
+	Fault *faultRecord `json:"fault,omitempty"`
+}
+
+type faultRecord struct {
+	Reason Reason `json:"reason"`
+	Kind   Kind   `json:"kind"`
+	Text   string `json:"text"`
+}
+
+var errChild = errors.New("the child's output ended early")
+
+// receive trusts a child with no more than the limits: a parser that was taken over writes what it likes.
+func (s *Sandbox) receive(out io.Reader, page func(Page) error) (*endRecord, error) {
+	d := json.NewDecoder(io.LimitReader(out, 2*int64(s.limits.Text)+int64(s.limits.Pages)*200))
+	for pages := 0; ; pages++ {
+		var r record
+		if err := d.Decode(&r); err != nil {
+			return nil, errors.Join(errChild, err)
+		}
+		switch {
+		case r.End != nil:
+			return r.End, nil
+		case r.Page == nil, pages >= s.limits.Pages:
+			return nil, errChild
+		}
+		r.Page.Text, r.Page.Title = clean(r.Page.Text), head(clean(r.Page.Title), maxTitle)
+		if err := page(*r.Page); err != nil {
+			return nil, err
+		}
+	}
+}
+
+const (
+	maxTitle     = 200
+	maxFaultText = 300
+)
+
+// RunChild parses the standard input and writes the pages to the standard output, within the limits of a child. It returns the exit code.
+func RunChild() int {
+	if err := confine(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	info, err := os.Stdin.Stat()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	out := json.NewEncoder(os.Stdout)
+	cut, err := Read(os.Stdin, info.Size(), DefaultLimits, func(p Page) error { return out.Encode(record{Page: &p}) })
+	end := endRecord{Cut: cut}
+	if err != nil {
+		fault, ok := errors.AsType[*Fault](err)
+		if !ok {
+			fault = &Fault{Reason: Broken, Err: err}
+		}
+		text := &bytes.Buffer{}
+		if fault.Err != nil {
+			text.WriteString(head(clean(fault.Err.Error()), maxFaultText))
+		}
+		end.Fault = &faultRecord{Reason: fault.Reason, Kind: fault.Kind, Text: text.String()}
+	}
+	if err := out.Encode(record{End: &end}); err != nil {
+		return 1
+	}
+	return 0
+}
