@@ -47,6 +47,7 @@ type Config struct {
 	Elector   sessions.Elector            // nil: no replica leads
 	Transport chat.Transport
 	Tools     []chat.Tool
+	Outside   chat.Toolbox // tools of other programs; nil: none
 	Counter   *tokens.Counter
 	Metrics   prometheus.Registerer // nil: a registry of its own
 
@@ -205,7 +206,7 @@ func New(cfg Config) (*Bot, error) {
 	b.placing = newPlacing(&b.cfg, current, b.configuredScope)
 	b.stream = leader.New(leader.Config{Elector: cfg.Elector, LeaseTTL: cfg.LeaseTTL, OneStream: cfg.OneStream, Transport: cfg.Transport}, leases, b.accept)
 	var err error
-	if b.views, err = view.New(p, cfg.Store, cfg.Memory, command.Commands, view.Options{Tools: cfg.Tools, Name: cfg.Name, Prompt: cfg.Prompt, Remember: cfg.Remember}); err != nil {
+	if b.views, err = view.New(p, cfg.Store, cfg.Memory, command.Commands, view.Options{Tools: cfg.Tools, Outside: cfg.Outside, Name: cfg.Name, Prompt: cfg.Prompt, Remember: cfg.Remember}); err != nil {
 		return nil, err
 	}
 	b.worker = upkeep.New(p, b.views, cfg.Store, cfg.Memory, b.gate, upkeep.Options{
@@ -216,7 +217,7 @@ func New(cfg Config) (*Bot, error) {
 		Rights: cfg.Rights, CallBudget: cfg.CallBudget, Schedules: cfg.Schedules, Planner: cfg.Planner, Audit: cfg.Audit,
 	})
 	b.runner = turn.New(turn.Config{
-		Shared: p, Views: b.views, Store: cfg.Store, Memory: cfg.Memory, Model: b.gate, Upkeep: b.worker, Commands: b.handler, Tools: cfg.Tools,
+		Shared: p, Views: b.views, Store: cfg.Store, Memory: cfg.Memory, Model: b.gate, Upkeep: b.worker, Commands: b.handler,
 		Transport: cfg.Transport, Display: cfg.Display,
 		MaxMerged: cfg.mergeLimit(), MaxToolRounds: cfg.MaxToolRounds, MaxTurns: llm.TurnsPerCall * cfg.MaxConcurrent,
 		StaleAfter: cfg.StaleAfter, Gather: cfg.Gather, TurnTimeout: cfg.TurnTimeout, BusyNote: cfg.BusyNote,

@@ -49,10 +49,8 @@
 // cmd/bot/gateway composes all of it from what bot/config reads. The equipment (demo, benchmarks, fault injection, search
 // evaluation) is cmd/lab, a program of its own.
 //
-// Planned packages have their place:
-//
-//   - bot/media: files, below intake
-//   - bot/tools/mcp: chat.Tool over MCP
+// Package tools/mcp offers the tools of other programs to the conversations that the configuration names. Package media/document reads files
+// as pages of text; no message of a person reaches it yet.
 //
 // # Guarantees
 //
@@ -120,6 +118,9 @@
 //	bot/upkeep/digest.go          digests                                              4 at once, awaited by the task
 //	bot/upkeep/requests.go        compactions by hand                                  the slots of upkeep, awaited by the task
 //	bot/openai/probe.go           a try of a model that failed before                  one a call, to the deadline of the call
+//	bot/tools/mcp/pool.go         the connection to a server                           one a server, to the stop
+//	bot/tools/mcp/connection.go   the wait for its end, a ping after a silent call     one a connection; one a call, within pingTime
+//	bot/media/document/confine.go the watch of the memory of a parser                  one, to the end of the child process
 //	sessions/lease/holder.go      a heartbeat                                          4 within a time to live, each to its timeout
 //	sessions/serial/mailbox.go    the work of a session                                one a session with work
 //	sql/pg/batch.go               a batch of requests                                  batchLanes at once
@@ -128,6 +129,7 @@
 //	sql/localpg/localpg.go        the watch of the private server                      one, to its end
 //	cmd/bot/gateway/gateway.go    the admin server                                     one, to the end of the process
 //	cmd/bot/gateway/embed.go      the filling of vectors                               one, awaited by the stop
+//	cmd/bot/gateway/servers.go    a check of a server of tools                         one a server, awaited
 //	cmd/bot/main.go               the wait for signals                                 one, to the end of the process
 //	cmd/bot/cmd_chat.go           the reader of the terminal                           one, to the end of the input
 //	cmd/bot/cmd_doctor.go         a check of a model                                   one a model, awaited

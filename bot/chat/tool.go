@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"strings"
 
 	"ebb/bot/llm"
 	"ebb/memory"
@@ -33,3 +34,27 @@ type ToolInput struct {
 
 // Repeatable marks tools without side effects, whose calls a crash may repeat.
 type Repeatable interface{ Repeatable() bool }
+
+// ServerSeparator stands between the names of a server and of its tool.
+const ServerSeparator = "__"
+
+// ServerOf returns the server's part of the name of a tool; empty for a tool of the bot's own.
+func ServerOf(tool string) string {
+	server, _, ok := strings.Cut(tool, ServerSeparator)
+	if !ok {
+		return ""
+	}
+	return server
+}
+
+// Toolbox has the tools of other programs. They come and go while the process runs.
+type Toolbox interface {
+	// Tools returns those that a conversation may use, sorted by name.
+	Tools(id sessions.ConversationID, kind sessions.ConversationType) []Tool
+	// Version changes with each new list of tools.
+	Version() int64
+	// MaxResultTokens is the size over which requests show a part of the tool's results; 0: none of its own. It depends on the name alone.
+	MaxResultTokens(tool string) int
+	// Away lists the servers of a conversation that are not connected now.
+	Away(id sessions.ConversationID, kind sessions.ConversationType) []string
+}

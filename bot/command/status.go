@@ -79,6 +79,9 @@ func (r statusCommand) plain(ctx context.Context) string {
 	if r.shared.Current.WithoutTools(r.views.Model(s)) {
 		line(wording.StatusNoTools)
 	}
+	if away := r.views.ServersAway(s); len(away) > 0 {
+		line(wording.StatusServersAway, strings.Join(away, ", "))
+	}
 	switch {
 	case r.busy(t.Lease.Key):
 		line(wording.StatusBusy)
@@ -144,6 +147,9 @@ func (r statusCommand) figures(ctx context.Context) string {
 	}
 	if r.shared.Current.WithoutTools(r.views.Model(s)) {
 		rows = append(rows, row("模型", "model", "%s", wording.Say(wording.StatusNoTools, t.Lang)))
+	}
+	if away := r.views.ServersAway(s); len(away) > 0 {
+		rows = append(rows, row("连不上的工具服务", "servers of tools that are away", "%s", strings.Join(away, ", ")))
 	}
 	if r.busy(t.Lease.Key) {
 		rows = append(rows, row("正在整理", "upkeep", "⏳"))

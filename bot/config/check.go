@@ -34,6 +34,7 @@ func (c *Config) check(src *source, need Need) {
 	c.Agent.Compaction.check(k, c.LLM, c.policies)
 	c.Agent.Memory.check(k)
 	c.Access.check(k)
+	c.Tools.check(k)
 	c.checkGroups(k)
 	c.checkProcess(k)
 	c.checkTimes(k)

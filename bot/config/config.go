@@ -17,6 +17,7 @@ type Config struct {
 	Access   AccessConfig   `json:"access"`
 	// Groups are settings of conversations by id.
 	Groups    map[string]GroupConfig `json:"groups"`
+	Tools     ToolsConfig            `json:"tools"`
 	Schedule  ScheduleConfig         `json:"schedule"`
 	Retention RetentionConfig        `json:"retention"`
 	Cluster   ClusterConfig          `json:"cluster"`
@@ -258,6 +259,7 @@ func defaults(src *source) *Config {
 		},
 		Access:    defaultAccess(),
 		Groups:    map[string]GroupConfig{},
+		Tools:     ToolsConfig{MCP: []MCPConfig{}},
 		Schedule:  ScheduleConfig{Enabled: true},
 		Retention: defaultRetention(),
 		Cluster:   ClusterConfig{LeaseTTL: 5 * time.Second},

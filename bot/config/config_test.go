@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,10 @@ func TestReferenceNamesEveryField(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, pointer := range fieldPointers(reflect.TypeFor[Config](), "") {
+		of, field, isServer := strings.Cut(pointer, "/tools/mcp/0/") // the list is empty: a comment names the keys
+		if isServer && of == "" && regexp.MustCompile(`(?m)^  //   (?:\w+, )?`+field+`(?:, \w+)? `).Match(data) {
+			continue
+		}
 		if root.Find(pointer) == nil {
 			t.Errorf("the reference does not name %s", pointer)
 		}

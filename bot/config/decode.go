@@ -196,6 +196,9 @@ func decodeList(src *source, path string, v hujson.Value, dst reflect.Value) {
 				m.Name = "main"
 			}
 		}
+		if m, isServer := reflect.TypeAssert[*MCPConfig](out.Index(i).Addr()); isServer {
+			*m = defaultMCP()
+		}
 		decode(src, fmt.Sprintf("%s[%d]", path, i), e, out.Index(i))
 	}
 	dst.Set(out)

@@ -1,11 +1,15 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
+	"ebb/bot/chat"
 	"ebb/bot/reload"
 	"ebb/bot/tools"
 	"ebb/compaction"
@@ -26,7 +30,7 @@ type GroupConfig struct {
 	Policy string `json:"policy"`
 	// Compaction has further keys in place of those of agent.compaction; the others are filled in from there. Nil: none.
 	Compaction *CompactionSettings `json:"compaction"`
-	// Tools are the tools that the model may use. Empty: all.
+	// Tools are the tools that the model may use: names of built-in ones, of servers in tools.mcp, or of one tool of a server. Empty: all.
 	Tools []string `json:"tools"`
 	// Admins are the staff ids of those who see and act on this group in the console.
 	Admins []string `json:"admins"`
@@ -36,7 +40,7 @@ func groupPath(id string) string { return join("groups", keyText(id)) }
 
 // checkGroups judges the keys of each group, then the compactions that result from them and the common settings.
 func (c *Config) checkGroups(k checker) {
-	toolNames := tools.Names()
+	toolNames, servers := tools.Names(), c.Tools.names()
 	for _, id := range slices.Sorted(maps.Keys(c.Groups)) {
 		g, at := c.Groups[id], groupPath(id)
 		if id == "" {
@@ -54,7 +58,8 @@ func (c *Config) checkGroups(k checker) {
 		optional("language", g.Language, []string{"zh", "en"})
 		k.want(g.Model == "" || c.LLM.has(g.Model), at+".model", strconv.Quote(g.Model), "the name of a model in llm.models: %s", c.LLM.names())
 		for i, name := range g.Tools {
-			k.want(slices.Contains(toolNames, name), fmt.Sprintf("%s.tools[%d]", at, i), strconv.Quote(name), "%s", quoted(toolNames))
+			known := slices.Contains(toolNames, name) || slices.Contains(servers, name) || slices.Contains(servers, chat.ServerOf(name))
+			k.want(known, fmt.Sprintf("%s.tools[%d]", at, i), strconv.Quote(name), "%s", quoted(slices.Concat(toolNames, servers)))
 		}
 		for i, person := range g.Admins {
 			k.person(fmt.Sprintf("%s.admins[%d]", at, i), person)
@@ -120,4 +125,33 @@ func (c *Config) Policies() (compaction.Settings, map[sessions.ConversationID]co
 		groups[sessions.ConversationID(g.id)] = g.Settings(c.policies)
 	}
 	return c.Agent.Compaction.Settings(c.policies), groups
+}
+
+// Own resolves a conversation's own settings, a JSON object, on top of its group's or the common ones, with the
+// file's checks. Variables are not expanded: the settings may come from a chat.
+func (c *Config) Own(id sessions.ConversationID, settings string) (compaction.Settings, error) {
+	set := c.Agent.Compaction.CompactionSettings
+	for _, g := range c.groupCompactions() {
+		if g.id == string(id) {
+			set = g.CompactionSettings
+		}
+	}
+	src := newSource("", []byte(settings), func(string) string { return "" })
+	if strings.Contains(settings, "$") {
+		return compaction.Settings{}, errors.New("got a value with $, want it as it stands")
+	}
+	if root, ok := src.parse(); ok {
+		decode(src, "", root, reflect.ValueOf(&set).Elem())
+	}
+	if src.err() == nil {
+		set.check(checker{src}, "", c.policies)
+	}
+	if bad, ok := errors.AsType[*Error](src.err()); ok {
+		var problems []string
+		for _, f := range bad.Fields {
+			problems = append(problems, strings.TrimPrefix(f.Field+": "+f.Problem, ": "))
+		}
+		return compaction.Settings{}, fmt.Errorf("%s", strings.Join(problems, "; "))
+	}
+	return set.Settings(c.policies), nil
 }

@@ -39,7 +39,6 @@ type Config struct {
 	Model     llm.Model
 	Upkeep    Upkeep
 	Commands  Commands
-	Tools     []chat.Tool
 	Transport chat.Transport
 	Display   chat.Display
 
@@ -121,7 +120,7 @@ func (r *Runner) Connect(turns, maintenance *serial.Mailboxes, replies Outbox, s
 		MaxTurns: c.MaxTurns, MaxMerged: c.MaxMerged, Gather: c.Gather, BusyNote: c.BusyNote,
 	})
 	r.asker = answer.New(answer.Config{
-		Shared: p, Views: c.Views, Store: c.Store, Memory: c.Memory, Model: c.Model, Upkeep: c.Upkeep, Tools: c.Tools, May: c.Commands.May, Stats: stats,
+		Shared: p, Views: c.Views, Store: c.Store, Memory: c.Memory, Model: c.Model, Upkeep: c.Upkeep, May: c.Commands.May, Stats: stats,
 		MaxToolRounds: c.MaxToolRounds,
 	})
 	r.accountant = &answer.Accountant{Views: c.Views, ReportDoubted: stats.ReportDoubted}

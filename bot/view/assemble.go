@@ -4,10 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
+	"ebb/bot/chat"
 	"ebb/bot/llm"
 	"ebb/compaction"
 	"ebb/sessions"
@@ -20,12 +20,14 @@ type Frame struct {
 	Tools  []llm.ToolSpec // sorted by name
 	Tokens int            // size of System and Tools
 	Loc    *time.Location
+	byName map[string]chat.Tool
 }
 
+// Tool returns an offered tool by its name, and nil for another one.
+func (f *Frame) Tool(name string) chat.Tool { return f.byName[name] }
+
 // Offers reports whether requests offer a tool.
-func (f *Frame) Offers(tool string) bool {
-	return slices.ContainsFunc(f.Tools, func(t llm.ToolSpec) bool { return t.Name == tool })
-}
+func (f *Frame) Offers(tool string) bool { return f.byName[tool] != nil }
 
 // Voices are the names in the requests on a view. Only messages of groups have names.
 func (f *Frame) Voices(v sessions.View, asked []sessions.Event) llm.Voices {

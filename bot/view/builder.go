@@ -32,7 +32,8 @@ type Commands interface {
 
 // Options are the settings of a [Builder].
 type Options struct {
-	Tools    []chat.Tool // offered in every request
+	Tools    []chat.Tool  // offered in every request
+	Outside  chat.Toolbox // offered besides, by conversation; nil: none
 	Name     string
 	Prompt   string // further instructions for the model
 	Remember Remember
@@ -59,7 +60,7 @@ func New(p *parts.Shared, store sessions.Store, facts memory.Store, commands Com
 	b := &Builder{shared: p, store: store, memory: facts, commands: commands, opts: o, Counted: newTokenCache(p.Counter), resolved: newResolved()}
 	b.frames, _ = lru.New[frameKey, *Frame](maxFrames) // it fails only without a size
 	var err error
-	b.Frame, err = b.newFrame(reload.Group{}, nil)
+	b.Frame, err = b.newFrame(reload.Group{}, nil, nil)
 	return b, err
 }
 
@@ -67,8 +68,9 @@ func New(p *parts.Shared, store sessions.Store, facts memory.Store, commands Com
 func (b *Builder) Remember() Remember { return b.opts.Remember }
 
 type frameKey struct {
-	file *reload.Values
-	id   sessions.ConversationID
+	file    *reload.Values
+	id      sessions.ConversationID
+	outside int64 // version of the tools of other programs
 }
 
 const maxFrames = 1000
@@ -77,17 +79,22 @@ const maxFrames = 1000
 func (b *Builder) FrameOf(s sessions.Session) *Frame {
 	file := b.shared.Current.For(s.Key)
 	g, ok := file.Groups[s.ConversationID]
-	key := frameKey{file, s.ConversationID}
+	key := frameKey{file: file, id: s.ConversationID}
+	var outside []chat.Tool
+	if b.opts.Outside != nil {
+		key.outside = b.opts.Outside.Version()
+		outside = b.opts.Outside.Tools(s.ConversationID, s.ConversationType)
+	}
 	switch {
-	case !ok && len(file.Withheld) == 0:
+	case !ok && len(file.Withheld) == 0 && len(outside) == 0:
 		return b.Frame
-	case !ok:
+	case !ok && len(outside) == 0:
 		key.id = ""
 	}
 	if f, known := b.frames.Get(key); known {
 		return f
 	}
-	f, err := b.newFrame(g, file.Withheld)
+	f, err := b.newFrame(g, file.Withheld, outside)
 	if err != nil {
 		return b.Frame // never: it has all the parts that can fail
 	}
@@ -95,9 +102,9 @@ func (b *Builder) FrameOf(s sessions.Session) *Frame {
 	return f
 }
 
-func (b *Builder) newFrame(g reload.Group, withheld []string) (*Frame, error) {
+func (b *Builder) newFrame(g reload.Group, withheld []string, outside []chat.Tool) (*Frame, error) {
 	isOffered := func(name string) bool {
-		return !slices.Contains(withheld, name) && (len(g.Tools) == 0 || slices.Contains(g.Tools, name))
+		return !slices.Contains(withheld, name) && (len(g.Tools) == 0 || slices.Contains(g.Tools, name) || slices.Contains(g.Tools, chat.ServerOf(name)))
 	}
 	only := slices.DeleteFunc(slices.Sorted(slices.Values(g.Tools)), func(name string) bool { return !isOffered(name) })
 	t, err := template.New("system.md").Parse(systemPrompt)
@@ -111,9 +118,9 @@ func (b *Builder) newFrame(g reload.Group, withheld []string) (*Frame, error) {
 	}); err != nil {
 		return nil, fmt.Errorf("write system prompt: %w", err)
 	}
-	f := &Frame{name: b.opts.Name, System: strings.TrimSpace(sys.String()), Loc: b.shared.Location}
+	f := &Frame{name: b.opts.Name, System: strings.TrimSpace(sys.String()), Loc: b.shared.Location, byName: map[string]chat.Tool{}}
 	f.Tokens = b.shared.Counter.Count(f.System) + tokens.MessageOverhead
-	for _, tool := range b.opts.Tools {
+	for _, tool := range slices.Concat(b.opts.Tools, outside) {
 		spec := tool.Spec()
 		if !isOffered(spec.Name) {
 			continue
@@ -124,7 +131,16 @@ func (b *Builder) newFrame(g reload.Group, withheld []string) (*Frame, error) {
 		}
 		f.Tokens += b.shared.Counter.Count(string(schema))
 		f.Tools = append(f.Tools, spec)
+		f.byName[spec.Name] = tool
 	}
 	slices.SortFunc(f.Tools, func(x, y llm.ToolSpec) int { return strings.Compare(x.Name, y.Name) })
 	return f, nil
+}
+
+// ServersAway lists the servers of the conversation's tools that are not connected now.
+func (b *Builder) ServersAway(s sessions.Session) []string {
+	if b.opts.Outside == nil {
+		return nil
+	}
+	return b.opts.Outside.Away(s.ConversationID, s.ConversationType)
 }

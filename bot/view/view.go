@@ -30,14 +30,29 @@ func (b *Builder) WithoutCommands(events []sessions.Event) []sessions.Event {
 func (b *Builder) Show(v *sessions.View) {
 	v.Tail = b.WithoutCommands(v.Tail)
 	b.leaveOut(v)
-	Shrink(v.Tail, b.Settings(v.Session).Window.Usable(), 0)
+	b.Shrink(v.Session, v.Tail, 0)
+}
+
+// Shrink is [Shrink] in a session. A result of another program's tool is shortened to the limit of its server, too.
+func (b *Builder) Shrink(s sessions.Session, events []sessions.Event, next int64) {
+	limit := BodyLimit(b.Settings(s).Window.Usable())
+	shrink(events, next, func(e sessions.Event) int {
+		if b.opts.Outside == nil || e.Role != sessions.RoleTool {
+			return limit
+		}
+		return min(limit, cmp.Or(b.opts.Outside.MaxResultTokens(e.ToolName), limit))
+	})
 }
 
 // Shrink shortens oversized events to a quarter of a request. A note in each names the call that reads the whole. The
 // rule depends on the event alone: its result never changes. Events without a number get theirs from next on.
 func Shrink(events []sessions.Event, usable int, next int64) {
-	limit := BodyLimit(usable)
+	shrink(events, next, func(sessions.Event) int { return BodyLimit(usable) })
+}
+
+func shrink(events []sessions.Event, next int64, limitOf func(sessions.Event) int) {
 	for i, e := range events {
+		limit := limitOf(e)
 		if e.Tokens <= limit {
 			continue
 		}

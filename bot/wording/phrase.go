@@ -227,6 +227,7 @@ const (
 	StatusWithheld
 	StatusWithheldMemory
 	StatusNoTools
+	StatusServersAway
 	WithheldCount
 	WithheldMemory
 	WithheldMember

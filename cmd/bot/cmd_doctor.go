@@ -38,12 +38,16 @@ func (c doctorCmd) Run(ctx context.Context, app *App) error {
 		{"tools", checkTools},
 		{"streaming", checkStreaming},
 		{"embeddings", checkEmbeddings},
+		{"mcp", gateway.CheckServers},
 		{"dingtalk", checkDingTalk},
 		{"stream", checkStream},
 		{"clock", checkClock},
 	} {
 		if check.name == "embeddings" && (cfg == nil || cfg.Agent.Memory.Embeddings.BaseURL == "") {
 			continue // no check applies
+		}
+		if check.name == "mcp" && (cfg == nil || len(cfg.Tools.MCP) == 0) {
+			continue
 		}
 		if cfg == nil {
 			fmt.Fprintf(app.Stdout, "skip %s: the config has to be right first\n", check.name)

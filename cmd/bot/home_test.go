@@ -22,6 +22,7 @@ var equipment = []string{"cmd/lab", "sql/yardstick"}
 var farFromHome = []string{
 	"bot/dingtalk/markdown", "bot/schedule/when", "bot/wording",
 	"cmd/bot/gateway",
+	"sql/compactions", "sql/console",
 }
 
 // TestTreeHasTestsAtHome holds that a package's tests lie in its folder: a person who changes one package finds what holds its promises, and runs it in seconds.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"ebb/bot/tools/mcp/mcptest"
 	"ebb/sql/localpg"
 	"ebb/sql/sqltest"
 )
@@ -26,6 +27,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(withServer{m}, map[string]func(){"bot": func() {
 		go endWithParent(os.Getppid())
 		main()
+	}, "mcpserver": func() {
+		_ = mcptest.Serve(context.Background()) // it ends with its input
 	}})
 }
 

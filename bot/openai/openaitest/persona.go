@@ -34,7 +34,9 @@ func Persona(r Request) Reply {
 	}
 	var out []string
 	for _, s := range asked {
-		if line := answerTo(s, before, asked, results, turn); line != "" {
+		if line, ok := outsideAnswer(s, turn); ok {
+			out = append(out, line)
+		} else if line := answerTo(s, before, asked, results, turn); line != "" {
 			out = append(out, line)
 		}
 	}
@@ -47,12 +49,15 @@ type turnResults struct {
 	saved     bool              // memory_save succeeded
 	reminders map[string]string // results of remind by their arguments
 	tried     map[string]bool   // names of called tools
+	outside   map[string]string // results of tools of other programs by name
 }
 
 func readTurn(r Request) turnResults {
 	var turn turnResults
 	calls := map[string]Call{}
-	clear := func() { turn = turnResults{reminders: map[string]string{}, tried: map[string]bool{}} }
+	clear := func() {
+		turn = turnResults{reminders: map[string]string{}, tried: map[string]bool{}, outside: map[string]string{}}
+	}
 	clear()
 	for _, m := range r.Messages {
 		switch m.Role {
@@ -77,6 +82,10 @@ func (t *turnResults) add(c Call, result string) {
 		return
 	case remindTool:
 		t.reminders[c.Arguments] = result
+		return
+	}
+	if strings.Contains(c.Name, "__") {
+		t.outside[c.Name] = result
 		return
 	}
 	for _, text := range texts(result) {
@@ -165,6 +174,12 @@ func wanted(r Request, before, asked []said, turn turnResults) []Call {
 		if args, ok := reminderOf(s); ok && r.Offers(remindTool) {
 			if _, done := turn.reminders[args]; !done {
 				calls = append(calls, Call{Name: remindTool, Arguments: args})
+			}
+			continue
+		}
+		if call, ok := outsideCall(r, s); ok {
+			if !tried[call.Name] {
+				calls = append(calls, call)
 			}
 			continue
 		}

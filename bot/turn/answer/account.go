@@ -82,7 +82,7 @@ func (k *Accountant) Account(ctx context.Context, a Answer) Account {
 // appended is the growth of the view, which shows large bodies shortened.
 func (k *Accountant) appended(a Answer, cal float64) int {
 	shown := slices.Concat(a.For.Asked, a.Events)
-	view.Shrink(shown, k.Views.Settings(a.For.View.Session).Window.Usable(), 1)
+	k.Views.Shrink(a.For.View.Session, shown, 1)
 	return view.Calibrated(compaction.TokensOf(shown), cal)
 }
 

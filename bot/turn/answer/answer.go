@@ -87,7 +87,6 @@ type Config struct {
 	Memory Memory
 	Model  llm.Model
 	Upkeep Upkeep
-	Tools  []chat.Tool
 	May    func(e sessions.Event, command string) bool // whether a message's sender has the right to a command, by its English name
 	Stats  Stats
 
@@ -95,19 +94,10 @@ type Config struct {
 }
 
 // Asker asks the model.
-type Asker struct {
-	cfg   Config
-	tools map[string]chat.Tool
-}
+type Asker struct{ cfg Config }
 
 // New returns an asker.
-func New(cfg Config) *Asker {
-	k := &Asker{cfg: cfg, tools: map[string]chat.Tool{}}
-	for _, tool := range cfg.Tools {
-		k.tools[tool.Spec().Name] = tool
-	}
-	return k
-}
+func New(cfg Config) *Asker { return &Asker{cfg: cfg} }
 
 // question is a choice while the model is asked about it.
 type question struct {

@@ -124,7 +124,7 @@ func (q *question) append(a *Answer, msgs []llm.Message, e sessions.Event) []llm
 	e.Tokens = q.asker.cfg.Views.CountEvent(e)
 	a.Events = append(a.Events, e)
 	shown := []sessions.Event{e}
-	view.Shrink(shown, q.asker.cfg.Views.Settings(q.made.View.Session).Window.Usable(), q.made.Next()+int64(len(q.made.Asked)+len(a.Events)-1))
+	q.asker.cfg.Views.Shrink(q.made.View.Session, shown, q.made.Next()+int64(len(q.made.Asked)+len(a.Events)-1))
 	a.Report.estimate += compaction.TokensOf(shown)
 	return append(msgs, llm.Message{Role: string(e.Role), Content: shown[0].Content, ToolCalls: e.ToolCalls, ToolCallID: e.ToolCallID})
 }

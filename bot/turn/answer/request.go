@@ -28,7 +28,7 @@ type request struct {
 func (q *question) fit(ctx context.Context) request {
 	views := q.asker.cfg.Views
 	usable := views.Settings(q.made.View.Session).Window.Usable()
-	view.Shrink(q.made.Asked, usable, q.made.Next())
+	views.Shrink(q.made.View.Session, q.made.Asked, q.made.Next())
 	q.share = view.ShownShare(q.made.View.Pending, q.made.Asked)
 	q.readPinned(ctx)
 	q.found = q.searchMemory(ctx)

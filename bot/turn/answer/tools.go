@@ -30,8 +30,8 @@ func (q *question) callTool(ctx, part context.Context, a *Answer, c sessions.Too
 	if seen[id] {
 		return "Same call as before in this turn, not run again: its result stands above.", nil
 	}
-	tool := q.asker.tools[c.Name]
-	if tool == nil || !q.frame().Offers(c.Name) {
+	tool := q.frame().Tool(c.Name)
+	if tool == nil {
 		return fmt.Sprintf("There is no tool %q. Tools: %s.", c.Name, toolNames(q.frame())), nil
 	}
 	if again, ok := tool.(chat.Repeatable); ok && again.Repeatable() {

@@ -30,6 +30,7 @@ import (
 	"ebb/bot/retention"
 	"ebb/bot/schedule"
 	"ebb/bot/tools"
+	"ebb/bot/tools/mcp"
 	"ebb/bot/view"
 	"ebb/compaction/tokens"
 	"ebb/memory/pages"
@@ -52,6 +53,7 @@ type gateway struct {
 	replica   sessions.ReplicaID
 	transport chat.Transport
 	calls     *calls.Governor // nil without DingTalk
+	servers   *mcp.Pool       // nil without servers of tools
 	bot       *bot.Bot
 	login     pages.Identity // nil unless people log in to the console by DingTalk
 	console   http.Handler
@@ -115,6 +117,7 @@ func Serve(ctx context.Context, cfg *config.Config, o Options) error {
 	running.Store(g)
 	// This line gives the replica's name in restart reports and leases.
 	log.Info().Str("replica", string(g.replica)).Str("version", o.Version).Str("connections", cfg.DingTalk.Connections).Msg("Serving")
+	defer g.runServers(ctx)()
 	defer g.fillVectors(ctx)()
 	defer g.watchCalls(ctx)()
 	defer g.watchReloads(ctx, o.Reload)()
@@ -305,6 +308,9 @@ func (g *gateway) openBot(o Options) error {
 	}
 	if g.embedder != nil {
 		conf.Embeddings = g.embedder
+	}
+	if g.servers = g.openServers(o.Version); g.servers != nil {
+		conf.Outside = g.servers
 	}
 	g.bot, err = bot.New(conf)
 	return err

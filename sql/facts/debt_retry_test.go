@@ -1,4 +1,4 @@
-package compactions_test
+package facts_test
 
 import (
 	"errors"

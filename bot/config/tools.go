@@ -1,0 +1,141 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"ebb/bot/tools/mcp"
+)
+
+// ToolsConfig has the tools of other programs.
+type ToolsConfig struct {
+	// MCP are servers of the Model Context Protocol.
+	MCP []MCPConfig `json:"mcp"`
+}
+
+// MCPConfig is one server: Command or URL is set.
+type MCPConfig struct {
+	// Name begins the names of its tools. Required, unique.
+	Name string `json:"name"`
+	// Command is a program that speaks MCP on its standard input and output, with Args.
+	Command string   `json:"command"`
+	Args    []string `json:"args"`
+	// Env has further variables of the program. It sees none of the bot's but PATH, HOME and the like.
+	Env map[string]Secret `json:"env"`
+	// URL is an endpoint of the streamable HTTP transport, with Headers.
+	URL     Endpoint          `json:"url"`
+	Headers map[string]Secret `json:"headers"`
+	// Allow are patterns of the server's own names of tools that are offered.
+	Allow []string `json:"allow"`
+	// Confirm are patterns of those whose calls need an approval. They are not offered: no call can be approved yet.
+	Confirm []string `json:"confirm"`
+	// Groups are ids of conversations that may use the tools; "*" stands for all.
+	Groups []string `json:"groups"`
+	// Identity is "bot", or "person" for credentials of a person, which serve the private chats among Groups alone.
+	Identity string `json:"identity"`
+	// Timeout bounds a call.
+	Timeout time.Duration `json:"timeout"`
+	// MaxResultTokens is the size over which a request shows a part of a result.
+	MaxResultTokens int `json:"max_result_tokens"`
+}
+
+// The identities of a server.
+const (
+	identityBot    = "bot"
+	identityPerson = "person"
+)
+
+func defaultMCP() MCPConfig {
+	return MCPConfig{
+		Args: []string{}, Env: map[string]Secret{}, Headers: map[string]Secret{}, Allow: []string{"*"}, Confirm: []string{}, Groups: []string{"*"},
+		Identity: identityBot, Timeout: 30 * time.Second, MaxResultTokens: 8000,
+	}
+}
+
+// serverName is what providers accept in the name of a tool, without the separator of server and tool.
+var serverName = regexp.MustCompile(`^[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*$`)
+
+const (
+	maxServerName  = 24
+	maxServers     = 20
+	minResultLimit = 200
+)
+
+func (t *ToolsConfig) check(k checker) {
+	k.want(len(t.MCP) <= maxServers, "tools.mcp", len(t.MCP), "at most %d servers", maxServers)
+	first := map[string]int{}
+	for i := range t.MCP {
+		m, at := &t.MCP[i], fmt.Sprintf("tools.mcp[%d]", i)
+		m.check(k, at)
+		if other, twice := first[m.Name]; twice {
+			k.fail(at+".name", "the same as that of tools.mcp[%d], want another one", other)
+		}
+		first[m.Name] = i
+	}
+}
+
+func (m *MCPConfig) check(k checker, at string) {
+	k.required(at+".name", m.Name, "a name for its tools, such as files")
+	k.want(m.Name == "" || serverName.MatchString(m.Name) && len(m.Name) <= maxServerName, at+".name", strconv.Quote(m.Name),
+		"letters, digits, - and single _, at most %d", maxServerName)
+	switch {
+	case m.Command == "" && m.URL == "":
+		k.fail(at, "has neither command nor url, want one of the two")
+	case m.Command != "" && m.URL != "":
+		k.fail(at, "has both command and url, want one of the two")
+	case m.URL != "":
+		address, _, _ := strings.Cut(m.URL.Reveal(), "?") // DingTalk's own servers take their key there
+		k.httpURL(at+".url", address)
+	}
+	k.advise(m.URL == "" || len(m.Env)+len(m.Args) == 0, at+".url", "args and env do nothing with it")
+	k.advise(m.Command == "" || len(m.Headers) == 0, at+".command", "headers do nothing with it")
+	for key, patterns := range map[string][]string{"allow": m.Allow, "confirm": m.Confirm} {
+		for i, p := range patterns {
+			k.want(mcp.ValidPattern(p), fmt.Sprintf("%s.%s[%d]", at, key, i), strconv.Quote(p), "the name of a tool, or a pattern with * and ?")
+		}
+	}
+	for i, id := range m.Groups {
+		path := fmt.Sprintf("%s.groups[%d]", at, i)
+		if id != "*" {
+			k.conversation(path, id)
+		} else if m.Identity == identityPerson {
+			k.fail(path, `got "*" with identity "person", want the ids of that person's private chats`)
+		}
+	}
+	k.advise(len(m.Confirm) == 0, at+".confirm", "no call can be approved yet: these tools are not offered")
+	k.oneOf(at+".identity", m.Identity, []string{identityBot, identityPerson})
+	k.want(m.Timeout >= time.Second, at+".timeout", durationText(m.Timeout), "at least 1s")
+	k.want(m.MaxResultTokens >= minResultLimit, at+".max_result_tokens", m.MaxResultTokens, "at least %d", minResultLimit)
+}
+
+// names lists the servers.
+func (t *ToolsConfig) names() []string {
+	names := make([]string, len(t.MCP))
+	for i, m := range t.MCP {
+		names[i] = m.Name
+	}
+	return names
+}
+
+// Servers returns the servers for the client.
+func (t *ToolsConfig) Servers() []mcp.Server {
+	servers := make([]mcp.Server, len(t.MCP))
+	for i, m := range t.MCP {
+		servers[i] = mcp.Server{
+			Name: m.Name, Command: m.Command, Args: m.Args, Env: revealed(m.Env), URL: m.URL.Reveal(), Headers: revealed(m.Headers),
+			Allow: m.Allow, Confirm: m.Confirm, Groups: m.Groups, Personal: m.Identity == identityPerson, Timeout: m.Timeout, MaxResultTokens: m.MaxResultTokens,
+		}
+	}
+	return servers
+}
+
+func revealed(secrets map[string]Secret) map[string]string {
+	plain := make(map[string]string, len(secrets))
+	for name, s := range secrets {
+		plain[name] = s.Reveal()
+	}
+	return plain
+}

@@ -1,0 +1,299 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/rs/zerolog"
+
+	"ebb/bot/chat"
+	"ebb/sessions/redact"
+	"ebb/sessions/retry"
+)
+
+const (
+	// startTime bounds the start of a server: npx may download it first.
+	startTime = time.Minute
+	// awaitTime is the wait of a call for a server that is being connected again.
+	awaitTime = 5 * time.Second
+	pingTime  = 5 * time.Second
+	// steady is the age of a connection whose end begins a new series of pauses.
+	steady = time.Minute
+	// maxTools and maxPages bound the list of a server.
+	maxTools = 200
+	maxPages = 50
+)
+
+var pauses = retry.Pauses{First: time.Second, Max: 2 * time.Minute, Jitter: 0.25}
+
+// connection is one server, connected or not.
+type connection struct {
+	server  Server
+	version string
+	now     func() time.Time
+	listed  atomic.Int64 // lists of tools so far
+	tried   chan struct{}
+	relist  chan struct{} // the server's list has changed
+	broken  chan struct{} // a call found the session dead
+
+	mu       sync.Mutex
+	session  *mcp.ClientSession // nil: not connected
+	online   chan struct{}      // closed while connected
+	tools    []chat.Tool
+	since    time.Time
+	failures int
+	fault    string
+}
+
+func newConnection(s Server, cfg Config) *connection {
+	return &connection{
+		server: s, version: cfg.Version, now: cfg.Now, tried: make(chan struct{}), relist: make(chan struct{}, 1),
+		broken: make(chan struct{}, 1), online: make(chan struct{}), since: cfg.Now(),
+	}
+}
+
+// run connects until ctx ends. The pauses after failures grow, and begin again at the shortest one after a connection that held.
+func (c *connection) run(ctx context.Context) {
+	series, once := pauses.Start(), sync.OnceFunc(func() { close(c.tried) })
+	defer once()
+	for ctx.Err() == nil {
+		began := c.now()
+		err := c.connect(ctx, once)
+		once()
+		if ctx.Err() != nil {
+			return
+		}
+		if c.now().Sub(began) > steady {
+			series.Reset()
+		}
+		c.lost(err)
+		zerolog.Ctx(ctx).Warn().Str("fault", c.server.faultOf(err)).Msg("MCP server not connected, trying again")
+		retry.Sleep(ctx, series.NextBackOff())
+	}
+}
+
+// connect holds one connection to its end.
+func (c *connection) connect(ctx context.Context, tried func()) error {
+	client := mcp.NewClient(&mcp.Implementation{Name: "ebb", Version: c.version}, &mcp.ClientOptions{
+		Capabilities: &mcp.ClientCapabilities{}, // or the SDK offers the server a list of directories
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
+			signal(c.relist)
+		},
+	})
+	t, release, err := c.server.transport(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	start, stop := context.WithTimeout(ctx, startTime)
+	defer stop()
+	session, err := client.Connect(start, t, nil)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- session.Wait() }()
+	defer func() { _ = session.Close() }()
+	if err := c.list(start, session); err != nil {
+		return err
+	}
+	drain(c.broken)
+	c.joined(ctx, session)
+	tried()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case err := <-ended:
+			return errors.Join(errEnded, err)
+		case <-c.broken:
+			return errSilent
+		case <-c.relist:
+			within, stop := context.WithTimeout(ctx, startTime)
+			err := c.list(within, session)
+			stop()
+			if err != nil {
+				return err
+			}
+			retry.Sleep(ctx, time.Second) // a server that changes its list all the time gets one reading a second
+		}
+	}
+}
+
+var (
+	errEnded  = errors.New("the server ended the connection")
+	errSilent = errors.New("the server does not answer")
+)
+
+// list reads the server's tools. A list that is the same changes nothing.
+func (c *connection) list(ctx context.Context, session *mcp.ClientSession) error {
+	var found []chat.Tool
+	names, cursor := map[string]bool{}, ""
+	for range maxPages {
+		page, err := session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
+		if err != nil {
+			return fmt.Errorf("list of tools: %w", err)
+		}
+		for _, t := range page.Tools {
+			if t == nil || len(found) >= maxTools || !matches(c.server.Allow, t.Name) || matches(c.server.Confirm, t.Name) {
+				continue // no call can be approved yet: a tool in Confirm is not offered
+			}
+			one := c.tool(t, names)
+			names[one.spec.Name] = true
+			found = append(found, one)
+		}
+		if cursor = page.NextCursor; cursor == "" {
+			break
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.listed.Load() == 0 || !sameSpecs(c.tools, found) {
+		c.tools = found
+		c.listed.Add(1)
+	}
+	return nil
+}
+
+func (c *connection) joined(ctx context.Context, session *mcp.ClientSession) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.session, c.since, c.failures, c.fault = session, c.now(), 0, ""
+	close(c.online)
+	zerolog.Ctx(ctx).Info().Int("tools", len(c.tools)).Msg("MCP server connected")
+}
+
+func (c *connection) lost(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.session != nil {
+		c.session, c.since, c.online = nil, c.now(), make(chan struct{})
+	}
+	c.failures++
+	c.fault = c.server.faultOf(err)
+}
+
+func (c *connection) known() []chat.Tool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tools
+}
+
+func (c *connection) status() Status {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Status{Name: c.server.Name, Connected: c.session != nil, Since: c.since, Tools: len(c.tools), Failures: c.failures, Fault: c.fault}
+}
+
+// await returns the session, and waits shortly for one that is being made.
+func (c *connection) await(ctx context.Context) (*mcp.ClientSession, error) {
+	ctx, stop := context.WithTimeout(ctx, awaitTime)
+	defer stop()
+	for {
+		c.mu.Lock()
+		session, online := c.session, c.online
+		c.mu.Unlock()
+		if session != nil {
+			return session, nil
+		}
+		select {
+		case <-online:
+		case <-ctx.Done():
+			return nil, errAway
+		}
+	}
+}
+
+var errAway = errors.New("the server is not connected")
+
+// verify checks after a failed call whether the session lives. One that does not is replaced. A session whose end is known is replaced at
+// once; one that only did not answer in time is asked beside the turn.
+func (c *connection) verify(ctx context.Context, session *mcp.ClientSession, err error) {
+	if errors.Is(err, mcp.ErrConnectionClosed) || neverArrived(err) {
+		c.drop(session)
+		return
+	}
+	ping := func() {
+		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), pingTime)
+		defer stop()
+		if session.Ping(ctx, nil) != nil {
+			c.drop(session)
+		}
+	}
+	if ctx.Err() != nil {
+		go ping()
+		return
+	}
+	ping()
+}
+
+// drop lets calls wait for a new session in place of a dead one.
+func (c *connection) drop(session *mcp.ClientSession) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.session == session {
+		c.session, c.since, c.online = nil, c.now(), make(chan struct{})
+		signal(c.broken)
+	}
+}
+
+// neverArrived reports whether the server can't have seen a call.
+func neverArrived(err error) bool {
+	dial, ok := errors.AsType[*net.OpError](err)
+	return errors.Is(err, mcp.ErrSessionMissing) || ok && dial.Op == "dial"
+}
+
+const maxFault = 300
+
+// faultOf shortens an error for operators, without secrets: addresses and output of programs may have some.
+func (s Server) faultOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return cut(redact.Secrets(s.mask(oneLine(err.Error()))), maxFault)
+}
+
+const (
+	masked    = "***"
+	minSecret = 6
+)
+
+// mask replaces the configured address, headers and variables.
+func (s Server) mask(text string) string {
+	if at, err := url.Parse(s.URL); err == nil && s.URL != "" {
+		text = strings.ReplaceAll(text, s.URL, at.Scheme+"://"+at.Host)
+		if at.RawQuery != "" {
+			text = strings.ReplaceAll(text, at.RawQuery, masked)
+		}
+	}
+	for _, values := range []map[string]string{s.Headers, s.Env} {
+		for _, v := range values {
+			if len(v) >= minSecret {
+				text = strings.ReplaceAll(text, v, masked)
+			}
+		}
+	}
+	return text
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+func drain(c chan struct{}) {
+	select {
+	case <-c:
+	default:
+	}
+}

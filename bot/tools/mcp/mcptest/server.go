@@ -1,0 +1,54 @@
+// Package mcptest is an MCP server for tests: its tools do well, hang, die and flood.
+package mcptest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Serve serves [New] on the standard input and output.
+func Serve(ctx context.Context) error { return New().Run(ctx, &mcp.StdioTransport{}) }
+
+type words struct {
+	Text string `json:"text"`
+}
+
+// New has tools that do well, and tools that do harm.
+func New() *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "odd", Version: "1"}, nil)
+	add := func(name, description string, call func(ctx context.Context, in words) (*mcp.CallToolResult, error)) {
+		mcp.AddTool(s, &mcp.Tool{Name: name, Description: description}, func(ctx context.Context, _ *mcp.CallToolRequest, in words) (*mcp.CallToolResult, any, error) {
+			r, err := call(ctx, in)
+			return r, nil, err
+		})
+	}
+	say := func(text string) *mcp.CallToolResult {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+	}
+	add("echo", "Repeats a text.", func(_ context.Context, in words) (*mcp.CallToolResult, error) { return say("echo: " + in.Text), nil })
+	add("hang", "Never answers.", func(ctx context.Context, _ words) (*mcp.CallToolResult, error) { <-ctx.Done(); return nil, ctx.Err() })
+	add("die", "Ends the server.", func(context.Context, words) (*mcp.CallToolResult, error) { os.Exit(3); return nil, nil })
+	add("flood", "Answers with 5 MB.", func(context.Context, words) (*mcp.CallToolResult, error) {
+		return say(strings.Repeat("0123456789", 500_000)), nil
+	})
+	add("deluge", "Answers with more than a connection takes.", func(context.Context, words) (*mcp.CallToolResult, error) {
+		return say(strings.Repeat("0123456789", 2_000_000)), nil
+	})
+	add("fail", "Fails.", func(context.Context, words) (*mcp.CallToolResult, error) { return nil, errors.New("no such document") })
+	add("environment", "Lists its variables.", func(context.Context, words) (*mcp.CallToolResult, error) {
+		return say(strings.Join(os.Environ(), "\n")), nil
+	})
+	add("nul", "Answers with bytes that no database takes.", func(context.Context, words) (*mcp.CallToolResult, error) { return say("a\x00b"), nil })
+	add("picture", "Answers with a picture.", func(context.Context, words) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.ImageContent{MIMEType: "image/png", Data: []byte("png")}}}, nil
+	})
+	add("grow", "Adds a tool.", func(context.Context, words) (*mcp.CallToolResult, error) {
+		add("grown", "Came later.", func(context.Context, words) (*mcp.CallToolResult, error) { return say("grown"), nil })
+		return say("added"), nil
+	})
+	return s
+}

@@ -1,0 +1,153 @@
+package mcp
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/rs/zerolog"
+
+	"ebb/bot/chat"
+	"ebb/bot/llm"
+)
+
+// The bounds of what a server says of a tool, in bytes. A longer schema makes the tool one that is not offered.
+const (
+	maxName        = 64 // the limit of providers
+	maxDescription = 1000
+	maxSchema      = 16 << 10
+)
+
+// tool is a tool of a server.
+type tool struct {
+	of   *connection
+	name string // the server's own
+	spec llm.ToolSpec
+}
+
+// tool describes t for the model. taken has the names in use.
+func (c *connection) tool(t *mcp.Tool, taken map[string]bool) tool {
+	spec := llm.ToolSpec{Name: nameOf(c.server.Name, t.Name, taken), Description: cut(strings.ToValidUTF8(t.Description, ""), maxDescription)}
+	schema, _ := t.InputSchema.(map[string]any)
+	spec.Schema = objectSchema(schema)
+	return tool{of: c, name: t.Name, spec: spec}
+}
+
+// objectSchema is schema if it describes an object and is small. Any other one becomes the schema of all objects: the server checks the arguments.
+func objectSchema(schema map[string]any) map[string]any {
+	raw, err := json.Marshal(schema)
+	if kind, _ := schema["type"].(string); err != nil || len(raw) > maxSchema || kind != "object" {
+		return map[string]any{"type": "object", "properties": map[string]any{}}
+	}
+	schema = copyWithout(schema, "$schema")
+	if schema["properties"] == nil {
+		schema["properties"] = map[string]any{} // some providers demand it
+	}
+	return schema
+}
+
+func copyWithout(from map[string]any, key string) map[string]any {
+	to := make(map[string]any, len(from))
+	for k, v := range from {
+		if k != key {
+			to[k] = v
+		}
+	}
+	return to
+}
+
+// nameOf makes a name that providers accept, and that no other tool of the server has.
+func nameOf(server, name string, taken map[string]bool) string {
+	full := strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf && (r == '-' || r == '_' || '0' <= r && r <= '9' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z') {
+			return r
+		}
+		return '_'
+	}, server+chat.ServerSeparator+name)
+	if len(full) > maxName || taken[full] {
+		sum := sha256.Sum256([]byte(server + "\x00" + name))
+		tail := "_" + hex.EncodeToString(sum[:4])
+		full = full[:min(len(full), maxName-len(tail))] + tail
+	}
+	return full
+}
+
+func sameSpecs(x, y []chat.Tool) bool {
+	return slices.EqualFunc(x, y, func(x, y chat.Tool) bool { return reflect.DeepEqual(x.Spec(), y.Spec()) })
+}
+
+// Spec implements chat.Tool.
+func (t tool) Spec() llm.ToolSpec { return t.spec }
+
+// Call implements chat.Tool. The errors are sentences for the model: they name no address and no secret.
+func (t tool) Call(ctx context.Context, in chat.ToolInput) (string, error) {
+	var args map[string]any
+	if err := json.Unmarshal([]byte(in.Arguments), &args); err != nil || args == nil {
+		return "", fmt.Errorf("arguments of %s: got no JSON object", t.spec.Name)
+	}
+	within, stop := context.WithTimeout(ctx, t.of.server.Timeout)
+	defer stop()
+	result, err := t.call(within, args)
+	if err != nil {
+		return "", t.failed(ctx, within, err)
+	}
+	text := textOf(result)
+	if result.IsError {
+		return "", errors.New(text)
+	}
+	return text, nil
+}
+
+// call makes the call once more if the server can't have seen the first one.
+func (t tool) call(ctx context.Context, args map[string]any) (*mcp.CallToolResult, error) {
+	for again := false; ; again = true {
+		session, err := t.of.await(ctx)
+		if err != nil {
+			return nil, err
+		}
+		result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: t.name, Arguments: args})
+		if err == nil && result != nil {
+			if result.NeedsInput() {
+				return nil, errNeedsInput
+			}
+			return result, nil
+		}
+		if answered, ok := errors.AsType[*jsonrpc.Error](err); ok && !errors.Is(err, mcp.ErrSessionMissing) {
+			return nil, answered
+		}
+		t.of.verify(ctx, session, err)
+		if again || !neverArrived(err) {
+			return nil, err
+		}
+	}
+}
+
+var errNeedsInput = errors.New("the tool asks for further input, which this bot does not give")
+
+const maxRefusal = 500
+
+// failed is the sentence of a failed call.
+func (t tool) failed(ctx, within context.Context, err error) error {
+	zerolog.Ctx(ctx).Warn().Str("server", t.of.server.Name).Str("tool", t.name).Str("fault", t.of.server.faultOf(err)).Msg("MCP call failed")
+	answered, isAnswer := errors.AsType[*jsonrpc.Error](err)
+	switch {
+	case isAnswer:
+		return fmt.Errorf("the server refused the call: %s", cut(t.of.server.mask(answered.Message), maxRefusal))
+	case errors.Is(err, errNeedsInput), errors.Is(err, errAway):
+		return err
+	case ctx.Err() == nil && within.Err() != nil:
+		return fmt.Errorf("no answer within %s; the call may have had an effect", t.of.server.Timeout)
+	case ctx.Err() != nil:
+		return fmt.Errorf("the call was ended: %w", context.Cause(ctx))
+	}
+	return errors.New("the connection to the server broke; the call may have had an effect")
+}

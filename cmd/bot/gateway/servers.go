@@ -1,0 +1,89 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ebb/bot/config"
+	"ebb/bot/tools/mcp"
+)
+
+// firstServers is the wait for servers of tools before the first turn, so that its request offers their tools.
+const firstServers = 5 * time.Second
+
+func (g *gateway) openServers(version string) *mcp.Pool {
+	servers := g.cfg.Tools.Servers()
+	if len(servers) == 0 {
+		return nil
+	}
+	return mcp.New(mcp.Config{Servers: servers, Version: version, Now: time.Now})
+}
+
+// runServers keeps the servers connected until stop is called.
+func (g *gateway) runServers(ctx context.Context) (stop func()) {
+	if g.servers == nil {
+		return func() {}
+	}
+	g.registry.MustRegister(serverMetrics{g.servers})
+	stop = inBackground(ctx, g.servers.Run)
+	within, cancel := context.WithTimeout(ctx, firstServers)
+	defer cancel()
+	g.servers.AwaitTried(within)
+	return stop
+}
+
+// serverMetrics reports the servers at each scrape.
+type serverMetrics struct{ pool *mcp.Pool }
+
+var (
+	serverConnected = prometheus.NewDesc("ebb_mcp_connected", "1 while the server of tools is connected.", []string{"server"}, nil)
+	serverTools     = prometheus.NewDesc("ebb_mcp_tools", "Tools that the server offers.", []string{"server"}, nil)
+	serverFailures  = prometheus.NewDesc("ebb_mcp_failures", "Tries to connect that failed in a row.", []string{"server"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (m serverMetrics) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{serverConnected, serverTools, serverFailures} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m serverMetrics) Collect(to chan<- prometheus.Metric) {
+	for _, s := range m.pool.Status() {
+		connected := 0.0
+		if s.Connected {
+			connected = 1
+		}
+		to <- prometheus.MustNewConstMetric(serverConnected, prometheus.GaugeValue, connected, s.Name)
+		to <- prometheus.MustNewConstMetric(serverTools, prometheus.GaugeValue, float64(s.Tools), s.Name)
+		to <- prometheus.MustNewConstMetric(serverFailures, prometheus.GaugeValue, float64(s.Failures), s.Name)
+	}
+}
+
+// CheckServers connects to each server of tools once, and counts their tools.
+func CheckServers(ctx context.Context, cfg *config.Config) (string, error) {
+	servers := cfg.Tools.Servers()
+	errs, found := make([]error, len(servers)), make([]int, len(servers))
+	var all sync.WaitGroup
+	for i, s := range servers {
+		all.Go(func() {
+			n, err := mcp.Check(ctx, s, mcp.Config{Version: "doctor", Now: time.Now})
+			if err != nil {
+				errs[i] = fmt.Errorf("%s: %w (next: check tools.mcp[%d])", s.Name, err, i)
+			}
+			found[i] = n
+		})
+	}
+	all.Wait()
+	total := 0
+	for _, n := range found {
+		total += n
+	}
+	return fmt.Sprintf("%d servers offer %d tools", len(servers), total), errors.Join(errs...)
+}
