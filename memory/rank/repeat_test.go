@@ -12,7 +12,7 @@ func TestRepeats(t *testing.T) {
 	doc := func(text string) Doc { return Doc{Keys: Keys(7, text)} }
 	memory := doc("Zhang owns the billing service since March")
 	const much = " besides the printer on the third floor needs toner, lunch comes from the noodle shop, and the parking permits for visitors expire at the end of this month, " +
-		"while the coffee machine, two broken chairs and a projector wait in the hall for somebody with a van, a permit and some patience"
+		"while the coffee machine, two broken chairs and a projector wait in the hall for a driver with a van, a permit and some patience"
 	for event, want := range map[string]bool{
 		"Zhang owns the billing service since March":                     true,
 		"as of March the billing service is owned by Zhang, please note": true,
