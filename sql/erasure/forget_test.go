@@ -181,6 +181,18 @@ func TestForgetFindsItsWordsWithoutTheDate(t *testing.T) {
 	stays(t, pool, "what is planned?", "remind me")
 }
 
+// A fact in the model's own words shares none with its message. An answer that later repeats the message is found by the message.
+func TestForgetFindsRepeatsOfAParaphrasedSource(t *testing.T) {
+	t.Parallel()
+	_, pool, c := storetest.OpenChat(t)
+	c.Exchange(storetest.ZhangID, "我从来不碰花生酱和坚果", "记下了")    // 3 and 4
+	c.Exchange(storetest.LiID, "聚餐要注意什么？", "有人从来不碰花生酱和坚果") // 5 and 6
+	id := flush(c, 6, storetest.SaidBy(c, "张伟伟有食物过敏", storetest.ZhangID, 3)).Saved[0]
+	forget(c, id, storetest.ZhangID, true)
+	storetest.WantGone(t, pool, "花生酱")
+	stays(t, pool, "聚餐要注意什么？")
+}
+
 // Two facts of one message differ by their codes: a code in brackets is no added date.
 func TestForgetKeepsAnotherCode(t *testing.T) {
 	t.Parallel()
