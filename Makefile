@@ -33,7 +33,7 @@ LONG_PACKAGES = $(shell grep -rlE '^func ($(LONG))' --include='*_test.go' cmd/bo
 # The longest ones begin first. No more packages run at a time than there are cores: scenarios wait for leases and deadlines in real time.
 FIRST := ./cmd/bot ./sql ./cmd/lab/browsertest ./bot ./bot/upkeep ./bot/outbox
 # The packages with goroutines, and the tests of the others below sql with some. Others run without the race detector only.
-CONCURRENT := ./bot ./bot/admin ./bot/bottest ./bot/command ./bot/console ./bot/dingtalk/... ./bot/leader ./bot/llm ./bot/media/... ./bot/openai/... ./bot/outbox ./bot/reload ./bot/tools/mcp ./bot/turn/... ./bot/upkeep ./bot/view ./sessions/... ./sql/limits ./sql/localpg ./sql/pg ./sql/search ./sql/sqltest ./cmd/bot/gateway
+CONCURRENT := ./bot ./bot/admin ./bot/bottest ./bot/command ./bot/console ./bot/dingtalk/... ./bot/leader ./bot/llm ./bot/media/... ./bot/openai/... ./bot/outbox ./bot/reload ./bot/tools/mcp/... ./bot/turn/... ./bot/upkeep ./bot/view ./sessions/... ./sql/limits ./sql/localpg ./sql/pg ./sql/search ./sql/sqltest ./cmd/bot/gateway
 # Simulated days and large backlogs of package bot: their goroutines are those of shorter tests beside them.
 DAYS := TestDigestsCatchUp|TestDaysWithoutDigest|TestDigestRetriesAFailedModel|TestInterruptedDigestIsCountedOnce|TestDigestMindsTheBudget|TestFlushEndsWithTheDaysTokens|TestLongMessagesAreNotMergedBeyondTheWindow|TestManyCompactionsLoseNothing
 SHARED := TestPipelinesReadTheirOwnRows|TestRetentionOfTwoReplicas|TestRedeliveredDuringADeletion|TestScheduleFiresOnce|TestActionDuringAnErasure|TestStore|TestOneDigestADay|TestErasureOverALongSummary|TestConnectionsCut|TestForgottenAtTheSameTime|TestForgettingATeamFactWakesFew|TestLateReadersPinNothingForgotten|TestForgetPersonWaitsWithoutAPlace|TestForgetByTwoTurnsAtOnce|TestErasureLocksReadersFirst|TestWindowsOfATurnAreLockedInOrder|TestErasuresAwaitRepliesThatAreSent|TestErasureBrokenOffBeforeATryEnds|TestFrozenInATransaction|TestFrozenInAPipeline|TestSlowCopyIsNotEnded|TestHeartbeatWaitsBehindNothing|TestMigrateAtOnce|TestMigrateAfterACut|TestSerializable|TestUnconfiguredPoolerIsReported|TestRestartIsReportedOnce|TestMeaningStaysInItsScope|TestSearchWithoutTheEndpoint
@@ -80,8 +80,9 @@ cost-plot: deps program ## Draw what compaction policies cost into docs/
 	@mkdir -p docs
 	go run ./cmd/lab bench replay --plot docs/compaction-cost.svg
 
-conformance: ## Run the official Node SDK against the DingTalk simulator
+conformance: ## Run the official Node SDK against the DingTalk simulator, and the client of tools against MCP's reference servers
 	go run ./bot/dingtalk/dingtalktest/conformance
+	go run ./bot/tools/mcp/mcptest/conformance
 
 build: ## Build bin/bot
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/bot ./cmd/bot
