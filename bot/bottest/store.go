@@ -36,6 +36,8 @@ type Shelf struct {
 	days     map[day]*DayState
 	Portion  int               // length of a list of days
 	Passed   []sessions.UserID // see Pass
+
+	ttl time.Duration // time to live of leases
 }
 
 // FlushState is the state of the flushes of a session.
@@ -53,8 +55,14 @@ type FlushState struct {
 }
 
 // NewShelf makes an empty one.
-func NewShelf() *Shelf {
-	return &Shelf{Mem: memstore.New(0), flushed: map[sessions.Key]*FlushState{}}
+func NewShelf() *Shelf { return newShelf(LeaseTTL) }
+
+// NewShelfOfDays is NewShelf for tests over days. Leases last for minutes, and bots send their heartbeats and sweep as seldom: 80,000 of
+// each in a day cost seconds.
+func NewShelfOfDays() *Shelf { return newShelf(100 * LeaseTTL) }
+
+func newShelf(ttl time.Duration) *Shelf {
+	return &Shelf{Mem: memstore.New(ttl), flushed: map[sessions.Key]*FlushState{}, ttl: ttl}
 }
 
 func (s *Shelf) store() *Store { return &Store{Shelf: s} }

@@ -82,7 +82,7 @@ func Start(t *testing.T, s Setup) *World {
 	}
 	w := &World{T: t, Store: s.Shelf.store(), Wire: s.Wire, Model: s.Model, Log: &logBuffer{}, Ended: make(chan error, 1)}
 	cfg := bot.Config{
-		Store: w.Store, Memory: w.Store, Transport: w.Wire, Counter: Counter, Replica: s.Name,
+		Store: w.Store, Memory: w.Store, Transport: w.Wire, Counter: Counter, Replica: s.Name, LeaseTTL: s.Shelf.ttl, SweepEvery: s.Shelf.ttl / 5,
 		Tools: []chat.Tool{HandTool{Name: "look", Reads: true}, HandTool{Name: "act"}}, Values: reload.Values{Model: w.Model, Compaction: SmallSettings},
 		Metrics: prometheus.NewRegistry(), Remember: view.Remember{PinnedTokens: 600},
 	}

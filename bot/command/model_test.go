@@ -77,7 +77,7 @@ func TestWhoAmIAndUsage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answered := bottest.Text("fine")
 		answered.Usage, answered.Cost = sessions.Usage{Prompt: 900, Completion: 100}, 0.5
-		w := bottest.Start(t, bottest.Setup{Config: offering, Model: &bottest.Script{Chat: bottest.Rounds(answered, answered)}})
+		w := bottest.Start(t, bottest.Setup{Shelf: bottest.NewShelfOfDays(), Config: offering, Model: &bottest.Script{Chat: bottest.Rounds(answered, answered)}})
 		w.Say("m1", "alice", "/whoami")
 		bottest.Want(t, "a member", w.Last().Reply.Text, wording.Say(wording.WhoAmI, "en", "u-alice", "member", "c1"))
 		w.Say("m2", "root", "/我是谁")

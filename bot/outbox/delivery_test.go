@@ -378,7 +378,7 @@ func TestReminderWithoutCallsComesLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var late atomic.Int32
-		w := bottest.Start(t, bottest.Setup{Wire: bottest.Sender(func(_ context.Context, _ int, o sessions.Outgoing) (chat.Sent, error) {
+		w := bottest.Start(t, bottest.Setup{Shelf: bottest.NewShelfOfDays(), Wire: bottest.Sender(func(_ context.Context, _ int, o sessions.Outgoing) (chat.Sent, error) {
 			if o.Reply.Target.Webhook == "" {
 				return chat.Sent{}, &chat.SendError{After: time.Hour, Aside: true, Err: errors.New("no calls are left")}
 			}

@@ -50,7 +50,7 @@ func dayRequests(m *bottest.Script) []llm.Request {
 func TestDailyDigest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := bottest.Start(t, bottest.Setup{Config: nightly})
+		w := bottest.Start(t, bottest.Setup{Shelf: bottest.NewShelfOfDays(), Config: nightly})
 		until(9, 0)
 		date := time.Now().In(shanghai).Format(time.DateOnly)
 		discuss(w, "heron", 6)
@@ -98,7 +98,7 @@ func TestDigestOmitsPersonalFacts(t *testing.T) {
 		m := &bottest.Script{Summary: func(context.Context, llm.Request) (llm.Response, error) {
 			return bottest.Text(bottest.GoodSummary + "\n- 李雷的月薪是 23000 元\n- Bob was diagnosed with diabetes"), nil
 		}}
-		w := bottest.Start(t, bottest.Setup{Model: m, Config: nightly})
+		w := bottest.Start(t, bottest.Setup{Shelf: bottest.NewShelfOfDays(), Model: m, Config: nightly})
 		until(9, 0)
 		discuss(w, "heron", 6)
 		until(4, 2)
@@ -114,7 +114,7 @@ func TestDigestOmitsPersonalFacts(t *testing.T) {
 func TestDaysWithoutDigest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := bottest.Start(t, bottest.Setup{Config: nightly})
+		w := bottest.Start(t, bottest.Setup{Shelf: bottest.NewShelfOfDays(), Config: nightly})
 		until(9, 0)
 		discuss(w, "few", memory.DigestLeast-1)
 		w.Say("cmd", "alice", "/status") // no word of the group's
@@ -134,7 +134,7 @@ func TestDaysWithoutDigest(t *testing.T) {
 func TestDigestsCatchUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		shelf := bottest.NewShelf()
+		shelf := bottest.NewShelfOfDays()
 		w := bottest.Start(t, bottest.Setup{Shelf: shelf, Config: func(c *bot.Config) { nightly(c); c.DigestAt = "" }})
 		until(9, 0)
 		for i := range 9 {
@@ -180,7 +180,7 @@ func TestDigestRetriesAFailedModel(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				m := &bottest.Script{Summary: c.answer}
-				w := bottest.Start(t, bottest.Setup{Model: m, Config: nightly})
+				w := bottest.Start(t, bottest.Setup{Shelf: bottest.NewShelfOfDays(), Model: m, Config: nightly})
 				until(9, 0)
 				date := time.Now().In(shanghai).Format(time.DateOnly)
 				discuss(w, "heron", 6)
@@ -209,7 +209,7 @@ func TestDigestAfterAFailedModel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := &bottest.Script{}
-		w := bottest.Start(t, bottest.Setup{Model: m, Config: nightly})
+		w := bottest.Start(t, bottest.Setup{Shelf: bottest.NewShelfOfDays(), Model: m, Config: nightly})
 		until(9, 0)
 		discuss(w, "heron", 6)
 		m.Mu.Lock()
@@ -242,7 +242,7 @@ func TestDigestsSideBySide(t *testing.T) {
 			mu.Unlock()
 			return bottest.Text(bottest.GoodSummary), nil
 		}}
-		w := bottest.Start(t, bottest.Setup{Model: m, Config: nightly})
+		w := bottest.Start(t, bottest.Setup{Shelf: bottest.NewShelfOfDays(), Model: m, Config: nightly})
 		w.Store.Shelf.Portion = 100
 		until(9, 0)
 		for i := range 2 * bottest.DigestsAtOnce {
@@ -267,7 +267,7 @@ func TestDigestMindsTheBudget(t *testing.T) {
 			a.Usage = sessions.Usage{Prompt: 200, Completion: 100}
 			return a, nil
 		}}
-		w := bottest.Start(t, bottest.Setup{Model: m, Config: func(c *bot.Config) { nightly(c); c.DigestAt = "08:30"; c.Compaction.DailyTokens = 1000 }})
+		w := bottest.Start(t, bottest.Setup{Shelf: bottest.NewShelfOfDays(), Model: m, Config: func(c *bot.Config) { nightly(c); c.DigestAt = "08:30"; c.Compaction.DailyTokens = 1000 }})
 		until(9, 0)
 		discuss(w, "one", 6)
 		until(9, 0)
@@ -339,7 +339,7 @@ func TestInterruptedDigestIsCountedOnce(t *testing.T) {
 					}
 					return a, nil
 				}}
-				w := bottest.Start(t, bottest.Setup{Model: m, Config: nightly})
+				w := bottest.Start(t, bottest.Setup{Shelf: bottest.NewShelfOfDays(), Model: m, Config: nightly})
 				until(9, 0)
 				discuss(w, "heron", 6)
 				before := w.State(bottest.Group).SpentToday

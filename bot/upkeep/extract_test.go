@@ -155,7 +155,7 @@ func TestDebtLeavesTokensForCompaction(t *testing.T) {
 			r.Usage = sessions.Usage{Prompt: 90, Completion: 10}
 			return r, nil
 		}
-		w := bottest.Start(t, bottest.Setup{Model: &bottest.Script{Flush: prose}, Config: func(c *bot.Config) { c.Remember.EveryTurn, c.Compaction.DailyTokens = true, 4000 }})
+		w := bottest.Start(t, bottest.Setup{Shelf: bottest.NewShelfOfDays(), Model: &bottest.Script{Flush: prose}, Config: func(c *bot.Config) { c.Remember.EveryTurn, c.Compaction.DailyTokens = true, 4000 }})
 		w.Say("m1", "alice", "the cluster is called heron")
 		bottest.After(20 * time.Hour) // one day in UTC
 		if n := w.State(bottest.Group).SpentToday; n < 1000 || n > 1300 {

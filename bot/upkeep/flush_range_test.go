@@ -112,7 +112,7 @@ func TestFlushEndsWithTheDaysTokens(t *testing.T) {
 			r.Usage = sessions.Usage{Prompt: 900, Completion: 100}
 			return r, nil
 		}}
-		w := bottest.Start(t, bottest.Setup{Model: m, Config: func(c *bot.Config) { c.Compaction.Enabled, c.Compaction.DailyTokens = false, 1000 }})
+		w := bottest.Start(t, bottest.Setup{Shelf: bottest.NewShelfOfDays(), Model: m, Config: func(c *bot.Config) { c.Compaction.Enabled, c.Compaction.DailyTokens = false, 1000 }})
 		for i := range 12 {
 			w.Say(fmt.Sprint("m", i), "alice", bottest.Prose(i, 1500))
 		}

@@ -126,7 +126,7 @@ func TestTidyIndexesExpiresAndConsolidates(t *testing.T) {
 			}
 			return bottest.SaveCall("The heron cluster has the nodes 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 11."), nil
 		}}
-		w := bottest.Start(t, bottest.Setup{Model: m, Config: func(c *bot.Config) { c.Keeper, c.Remember.MaxPerScope = a, 10 }})
+		w := bottest.Start(t, bottest.Setup{Shelf: bottest.NewShelfOfDays(), Model: m, Config: func(c *bot.Config) { c.Keeper, c.Remember.MaxPerScope = a, 10 }})
 		bottest.After(bottest.BackgroundInterval)
 		a.mu.Lock()
 		bottest.Want(t, "without an index", a.backlog, 0)
@@ -180,7 +180,7 @@ func TestConsolidationTriesTheNextGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := atticOf(map[sessions.UserID]int{"ann": 5, "bob": 5, "cid": 5, "dan": 2})
 		m := &bottest.Script{Flush: joining("bob", "cid")}
-		bottest.Start(t, bottest.Setup{Model: m, Config: func(c *bot.Config) { c.Keeper, c.Remember.MaxPerScope = a, 13 }})
+		bottest.Start(t, bottest.Setup{Shelf: bottest.NewShelfOfDays(), Model: m, Config: func(c *bot.Config) { c.Keeper, c.Remember.MaxPerScope = a, 13 }})
 		bottest.After(bottest.BackgroundInterval)
 		var kept []string
 		for _, d := range a.kept {
@@ -199,7 +199,7 @@ func TestOverfullScopeIsLoggedOnceADay(t *testing.T) {
 		a := atticOf(map[sessions.UserID]int{"ann": 2, "bob": 2, "cid": 1, "dan": 1, "eve": 1})
 		a.follows = true
 		m := &bottest.Script{Flush: joining()}
-		w := bottest.Start(t, bottest.Setup{Model: m, Config: func(c *bot.Config) { c.Keeper, c.Remember.MaxPerScope = a, 3 }})
+		w := bottest.Start(t, bottest.Setup{Shelf: bottest.NewShelfOfDays(), Model: m, Config: func(c *bot.Config) { c.Keeper, c.Remember.MaxPerScope = a, 3 }})
 		bottest.After(3 * time.Hour)
 		bottest.Want(t, "looks and calls of one that does not lead", fmt.Sprint(a.asked, len(m.Requests("flush"))), "0 0")
 		a.mu.Lock()
@@ -233,7 +233,7 @@ func TestConsolidationIsCounted(t *testing.T) {
 			r.Usage, r.Model = sessions.Usage{Prompt: 90, Completion: 10}, "small"
 			return r, nil
 		}}
-		w := bottest.Start(t, bottest.Setup{Model: m, Config: func(c *bot.Config) {
+		w := bottest.Start(t, bottest.Setup{Shelf: bottest.NewShelfOfDays(), Model: m, Config: func(c *bot.Config) {
 			c.Keeper, c.Remember.MaxPerScope, c.Compaction.DailyTokens, c.Compaction.Policy.Flush = a, 3, 1200, false
 		}})
 		a.mem = w.Store.Mem
@@ -291,7 +291,7 @@ func TestConsolidationCallsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := &bottest.Script{Flush: joining()}
-		bottest.Start(t, bottest.Setup{Model: m, Config: func(c *bot.Config) { c.Keeper, c.Remember.MaxPerScope = &many{&attic{}, 11}, 3 }})
+		bottest.Start(t, bottest.Setup{Shelf: bottest.NewShelfOfDays(), Model: m, Config: func(c *bot.Config) { c.Keeper, c.Remember.MaxPerScope = &many{&attic{}, 11}, 3 }})
 		bottest.After(bottest.BackgroundInterval)
 		bottest.Want(t, "calls of a look", len(m.Requests("flush")), bottest.MaxTidyCalls)
 		bottest.After(bottest.TidyInterval + bottest.BackgroundInterval)
