@@ -44,15 +44,15 @@ func (b *Bot) judgeClick(ctx context.Context, c chat.Click) (chat.Clicked, strin
 		return say(wording.ButtonNotYours), clickRefused
 	case c.By == "" || !card.Asked && !slices.Contains(b.shared.Current.Get().Admins, c.By):
 		return say(wording.ButtonNotYours), clickRefused
-	case c.Action == chat.ActionGood || c.Action == chat.ActionBad:
+	case c.Action == sessions.ButtonGood || c.Action == sessions.ButtonBad:
 		return b.rate(ctx, card, sessions.Rating(c.Action), say)
-	case c.Action == chat.ActionStop && card.Running:
+	case c.Action == sessions.ButtonStop && card.Running:
 		return b.stopByClick(ctx, card, c.By, say)
-	case c.Action == chat.ActionStop:
+	case c.Action == sessions.ButtonStop:
 		answer := say(wording.ButtonLate)
 		answer.Hide = true
 		return answer, clickRefused
-	case c.Action == chat.ActionApprove || c.Action == chat.ActionReject:
+	case c.Action == sessions.ButtonApprove || c.Action == sessions.ButtonReject:
 		return say(wording.ButtonNothing), clickRefused
 	}
 	zerolog.Ctx(ctx).Warn().EmbedObject(card.Key).Str("button", string(c.Action)).Msg("Card has a button with an unknown id")
@@ -83,12 +83,13 @@ func (b *Bot) rate(ctx context.Context, card sessions.Clicked, r sessions.Rating
 	return chat.Clicked{Hide: true, Notice: say(wording.ButtonThanks).Notice}, clickDone
 }
 
-// stopByClick stores the /stop as a message of the person, so that it reaches the replica that runs the turn. It
-// is in the card's session: an administrator's own session may be another one.
+// stopByClick stores the press as a message of the person, so that it reaches the replica that runs the turn. It
+// is in the card's session: an administrator's own session may be another one. Its text is what people read in the log.
 func (b *Bot) stopByClick(ctx context.Context, card sessions.Clicked, by sessions.UserID, say func(wording.Phrase) chat.Clicked) (chat.Clicked, string) {
 	m := card.Message
 	m.ID, m.SenderID, m.StaffID = chat.StopID(card.EventID, by), by, by
-	m.Text, m.SentAt, m.Quiet, m.Admin = "/stop", b.shared.Now(), true, slices.Contains(b.shared.Current.Get().Admins, by)
+	m.Press = &sessions.Press{Button: sessions.ButtonStop, Turn: card.EventID}
+	m.Text, m.SentAt, m.Admin = "/stop", b.shared.Now(), slices.Contains(b.shared.Current.Get().Admins, by)
 	served, err := b.placing.serves(ctx, m)
 	if err != nil {
 		return b.clickFailed(ctx, err, say)
@@ -108,9 +109,9 @@ func (b *Bot) stopByClick(ctx context.Context, card sessions.Clicked, by session
 	return chat.Clicked{Hide: true}, clickDone
 }
 
-func knownAction(a chat.Action) string {
+func knownAction(a sessions.Button) string {
 	switch a {
-	case chat.ActionStop, chat.ActionGood, chat.ActionBad, chat.ActionApprove, chat.ActionReject:
+	case sessions.ButtonStop, sessions.ButtonGood, sessions.ButtonBad, sessions.ButtonApprove, sessions.ButtonReject:
 		return string(a)
 	}
 	return "other"

@@ -62,6 +62,9 @@ type Event struct {
 // IsScheduled reports whether a schedule made the message.
 func (e Event) IsScheduled() bool { return e.Message != nil && e.Message.Scheduled != nil }
 
+// IsPress reports whether a button made the message.
+func (e Event) IsPress() bool { return e.Message != nil && (e.Message.Press != nil || e.Message.Quiet) }
+
 // ToolCall is a call by the model. Arguments are JSON text.
 type ToolCall struct {
 	ID        string `json:"id"`

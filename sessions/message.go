@@ -42,7 +42,9 @@ type Message struct {
 	Attachments []Attachment `json:"attachments,omitempty"`
 	// Mentioned are the people whom a group's message mentions, without the robot: staff ids, or encrypted ids.
 	Mentioned []UserID `json:"mentioned,omitempty"`
-	// Quiet messages are commands from a button: they get no reply.
+	// Press is the press of a button that the message stands for; nil for words. It gets no reply.
+	Press *Press `json:"press,omitempty"`
+	// Quiet marks a press of the stop button in rows that have no Press. Its card follows from the message's id.
 	Quiet bool `json:"quiet,omitempty"`
 	// OverQuota means that DingTalk withheld the content because the organisation's quota is used up.
 	OverQuota bool `json:"over_quota,omitempty"`
@@ -59,6 +61,24 @@ type Message struct {
 	Outcome Outcome `json:"outcome,omitempty"`
 	// Next is the first message of a turn that went on for others when this command ended it for its sender; 0: none.
 	Next int64 `json:"next,omitempty"`
+}
+
+// Button is a button on a card.
+type Button string
+
+// The buttons.
+const (
+	ButtonStop    Button = "stop"
+	ButtonGood    Button = "good"
+	ButtonBad     Button = "bad"
+	ButtonApprove Button = "approve"
+	ButtonReject  Button = "reject"
+)
+
+// Press is a person's press of a button on a card.
+type Press struct {
+	Button Button `json:"button"`
+	Turn   int64  `json:"turn"` // the event that the card's turn begins with
 }
 
 // Outcome is the result of a command that a later command refers to, or that is not to run again.

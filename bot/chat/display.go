@@ -57,22 +57,10 @@ type Live interface {
 type Click struct {
 	Card   string // track id
 	By     sessions.UserID
-	Action Action
+	Action sessions.Button
 	// Organization is that of By; empty: DingTalk did not name it.
 	Organization string
 }
-
-// Action is the id of a button.
-type Action string
-
-// The actions of buttons.
-const (
-	ActionStop    Action = "stop"
-	ActionGood    Action = "good"
-	ActionBad     Action = "bad"
-	ActionApprove Action = "approve"
-	ActionReject  Action = "reject"
-)
 
 // Clicked is the answer to a click.
 type Clicked struct {

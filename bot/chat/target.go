@@ -67,10 +67,14 @@ func stopID(key []byte, event int64, by sessions.UserID) sessions.MessageID {
 
 func stopPrefix(event int64) string { return fmt.Sprintf("stop-%d-", event) }
 
-// IsStopOf reports whether id is a [StopID] of a card whose turn begins with the message. Ids of the release before have the card's key
-// in place of the event: replicas of both serve a session during an upgrade.
-func IsStopOf(id sessions.MessageID, e sessions.Event) bool {
-	return strings.HasPrefix(string(id), stopPrefix(e.ID)) || strings.HasPrefix(string(id), "stop-"+ReplyKey(e.Key, e)+"-")
+// StopsTurnOf reports whether a press is one of the stop button of a card whose turn begins with the message. Rows without a
+// [sessions.Press] name the turn in their id, by the event or by the card's key.
+func StopsTurnOf(press, e sessions.Event) bool {
+	if p := press.Message.Press; p != nil {
+		return p.Button == sessions.ButtonStop && p.Turn == e.ID
+	}
+	id := string(press.MsgID)
+	return strings.HasPrefix(id, stopPrefix(e.ID)) || strings.HasPrefix(id, "stop-"+ReplyKey(e.Key, e)+"-")
 }
 
 // KeyPrefix distinguishes our keys from those of other senders.

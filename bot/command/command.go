@@ -40,8 +40,11 @@ func (h *Handler) Connect(upkeep *serial.Mailboxes, stats Stats) {
 // Command executes the turn's command and returns the answer.
 func (h *Handler) Command(ctx context.Context, t *view.CommandTurn) string {
 	asked, table, roles := t.Asked, h.env.table, h.env.roles()
-	if outcomeOf(asked) == sessions.ErasedAll { // the turn was interrupted after the erasure
+	switch {
+	case outcomeOf(asked) == sessions.ErasedAll: // the turn was interrupted after the erasure
 		return erasedBefore(asked, t.Lang)
+	case asked.IsPress(): // it came too late, and has no answer
+		return ""
 	}
 	c := table.Parse(h.env.views.OwnWords(asked))
 	switch {
@@ -60,7 +63,7 @@ func (h *Handler) Command(ctx context.Context, t *view.CommandTurn) string {
 // Work implements turn.Commands.
 func (h *Handler) Work(e sessions.Event) sessions.Work {
 	c, roles := h.env.table.Parse(h.env.views.OwnWords(e)), h.env.roles()
-	if c.Use == nil || !roles.may(e, roles.right(c.Command, c.Use)) || !c.Use.takes(c.Arg) {
+	if e.IsPress() || c.Use == nil || !roles.may(e, roles.right(c.Command, c.Use)) || !c.Use.takes(c.Arg) {
 		return ""
 	}
 	return c.Use.Work

@@ -25,25 +25,30 @@ type stopCommand struct {
 
 func stopOf(e *env) stopCommand { return stopCommand{e.roles(), e.views, e.table, e.store} }
 
-// ends returns the messages of a turn that a message in words ends.
+// ends returns the messages of a turn that a message ends: one with the words of the command, or a press of the card's button.
 func (s stopCommand) ends(e sessions.Event, asked []sessions.Event) []sessions.Event {
-	if e.IsScheduled() {
-		return nil
-	}
-	words := s.views.OwnWords(e)
-	c := s.table.Parse(words)
-	if c.Name == "" {
-		c = s.table.Parse("/" + trimMarks(words))
-	}
-	if c.Use == nil || c.Name != stopName || !c.Use.takes(c.Arg) || !s.roles.may(e, s.roles.right(c.Command, c.Use)) {
+	if e.IsScheduled() || !e.IsPress() && !s.isWritten(s.views.OwnWords(e)) || !s.allowed(e) {
 		return nil
 	}
 	return s.stoppable(e, asked)
 }
 
-func (s stopCommand) may(e sessions.Event, asked, shared bool) (may, ends bool) {
+func (s stopCommand) isWritten(words string) bool {
+	c := s.table.Parse(words)
+	if c.Name == "" {
+		c = s.table.Parse("/" + trimMarks(words))
+	}
+	return c.Use != nil && c.Name == stopName && c.Use.takes(c.Arg)
+}
+
+// allowed reports whether the sender has the right to the command.
+func (s stopCommand) allowed(e sessions.Event) bool {
 	c := s.table.Parse("/" + stopName)
-	if !s.roles.may(e, s.roles.right(c.Command, c.Use)) {
+	return s.roles.may(e, s.roles.right(c.Command, c.Use))
+}
+
+func (s stopCommand) may(e sessions.Event, asked, shared bool) (may, ends bool) {
+	if !s.allowed(e) {
 		return false, false
 	}
 	isOwner := s.roles.may(e, Owner)

@@ -63,7 +63,7 @@ type clickOptions struct {
 	PrivateByKey bool `json:"updatePrivateDataByKey"`
 }
 
-func answerTo(action chat.Action, c chat.Clicked) clickAnswer {
+func answerTo(action sessions.Button, c chat.Clicked) clickAnswer {
 	var a clickAnswer
 	if c.Hide {
 		a.Card = &cardData{card.Hide(string(action))}
@@ -87,11 +87,11 @@ func decodeClick(data string) (c chat.Click, err error) {
 	c = chat.Click{Card: clipRunes(o.str("outTrackId"), 200), By: sessions.UserID(o.str("userId")), Organization: boundedID(o.str("corpId"))}
 	for _, v := range private.list("actionIds") {
 		if id := asString(v); id != "" && c.Action == "" {
-			c.Action = chat.Action(strings.ToLower(clipRunes(id, 50)))
+			c.Action = sessions.Button(strings.ToLower(clipRunes(id, 50)))
 		}
 	}
 	if c.Action == "" {
-		c.Action = chat.Action(strings.ToLower(clipRunes(private.obj("params").str("action"), 50)))
+		c.Action = sessions.Button(strings.ToLower(clipRunes(private.obj("params").str("action"), 50)))
 	}
 	return c, nil
 }

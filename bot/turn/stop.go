@@ -24,7 +24,7 @@ type stopped struct {
 
 // typed are the commands in words. A button gets no answer: people see the end of the card.
 func (s stopped) typed() []sessions.Event {
-	return slices.DeleteFunc(slices.Clone(s.by), func(e sessions.Event) bool { return e.Message != nil && e.Message.Quiet })
+	return slices.DeleteFunc(slices.Clone(s.by), sessions.Event.IsPress)
 }
 
 // rest is the others' messages, for a turn of their own.

@@ -83,7 +83,7 @@ func answersTo(texts []string, who string) (n int) {
 
 func pressOf(w *bottest.World, card sessions.Event, who string) sessions.Message {
 	click := bottest.Said(string(chat.StopID(card.ID, sessions.UserID("u-"+who))), who, "/stop")
-	click.Quiet = true
+	click.Press = &sessions.Press{Button: sessions.ButtonStop, Turn: card.ID}
 	return click
 }
 
@@ -124,7 +124,8 @@ func testStopByOne(t *testing.T, order []string, way string) {
 	button := strings.HasPrefix(way, "button")
 	if button {
 		click := pressOf(w, eventOf(w, "q0"), "eve")
-		if way != "button" {
+		if way != "button" { // its row has no press, and the card's key in its id
+			click.Press, click.Quiet = nil, true
 			click.ID = sessions.MessageID("stop-" + chat.ReplyKey(bottest.Group, eventOf(w, "q0")) + "-0123456789abcdef01234567")
 		}
 		w.Post(click)

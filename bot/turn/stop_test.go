@@ -194,7 +194,7 @@ func TestStopByAButton(t *testing.T) {
 			w := bottest.Start(t, bottest.Setup{Model: &bottest.Script{Chat: bottest.Halfway("slow", "half")}})
 			w.Say("m1", "alice", "a slow question")
 			click := bottest.Said(string(chat.StopID(w.Store.Mem.Events(t.Context(), bottest.Group)[0].ID, "u-alice")), "alice", "/stop")
-			click.Quiet = true
+			click.Press = &sessions.Press{Button: sessions.ButtonStop, Turn: w.Store.Mem.Events(t.Context(), bottest.Group)[0].ID}
 			w.Post(click)
 			expected := []string{"half\n\n" + wording.Say(wording.CutShort, "en")}
 			if written {

@@ -218,7 +218,7 @@ func (r *Runner) command(ctx context.Context, made choice.Choice) answer.Answer 
 	text := r.cfg.Commands.Command(metered, &t)
 	a := answer.Answer{For: after(), Text: text, Outcome: t.Outcome, Kept: t.Kept}
 	r.slots.Running.Hold(a.For.Lease)
-	a.Mute = t.Asked.Message.Quiet
+	a.Mute = t.Asked.IsPress()
 	if !a.Mute {
 		a.Events = []sessions.Event{{Role: sessions.RoleAssistant, Content: cmp.Or(a.Kept, a.Text)}}
 	}

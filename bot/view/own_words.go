@@ -23,14 +23,14 @@ func quoteLead(bot string, m sessions.Message) string {
 }
 
 // IsCommand reports whether a message has the form of a command. One that a limit kept from the model counts too: it is
-// no part of the conversation either. So do the bare word that stopped a turn, and a reminder, whose text the answer repeats. A
+// no part of the conversation either. So do the bare word that stopped a turn, a press of a button, and a reminder, whose text the answer repeats. A
 // scheduled message executes no command.
 func (b *Builder) IsCommand(e sessions.Event) bool {
 	if e.IsScheduled() {
 		return e.Message.Scheduled.Kind == sessions.Remind || e.Message.Outcome == sessions.Limited
 	}
 	isApart := e.Message != nil && (e.Message.Outcome == sessions.Limited || e.Message.Outcome == sessions.StopDone)
-	return isApart || b.commands.IsCommand(b.OwnWords(e))
+	return isApart || e.IsPress() || b.commands.IsCommand(b.OwnWords(e))
 }
 
 // languageEvents bounds the events that decide a language: older ones cost more than they say.

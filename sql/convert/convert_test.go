@@ -17,7 +17,7 @@ func TestMessageIsStoredOnce(t *testing.T) {
 		RobotCode: "robot", ConversationID: "cid", ConversationType: sessions.Group, ConversationTitle: "a group", ID: "the-id",
 		SenderID: "the-sender", StaffID: "the-sender", EncryptedID: "$:x", External: true, SenderNick: "the-nick", Admin: true,
 		Kind: "text", Text: "the-text", Quote: &sessions.Quote{ID: "q", SenderID: "other", Nick: "Other", Text: "quoted"},
-		Attachments: []sessions.Attachment{{Kind: "file", Code: "c", Name: "n"}}, Mentioned: []sessions.UserID{"m"}, Quiet: true, OverQuota: true,
+		Attachments: []sessions.Attachment{{Kind: "file", Code: "c", Name: "n"}}, Mentioned: []sessions.UserID{"m"}, Press: &sessions.Press{Button: sessions.ButtonStop, Turn: 7}, Quiet: true, OverQuota: true,
 		Organization: "corp", SentAt: time.Unix(1, 0).UTC(), Webhook: "https://w", WebhookExpires: time.Unix(2, 0).UTC(), Outcome: sessions.Limited, Next: 3,
 		Scheduled: &sessions.Scheduled{},
 	}

@@ -69,9 +69,7 @@ func (i Inbox) EndedBy(e sessions.Event, asked []sessions.Event, since int64) []
 	if slices.ContainsFunc(asked, func(a sessions.Event) bool { return a.ID == e.ID }) {
 		return nil
 	}
-	if e.Message != nil && e.Message.Quiet && !slices.ContainsFunc(asked, func(a sessions.Event) bool {
-		return chat.IsStopOf(e.MsgID, a)
-	}) {
+	if e.IsPress() && !slices.ContainsFunc(asked, func(a sessions.Event) bool { return chat.StopsTurnOf(e, a) }) {
 		return nil
 	}
 	if e.ID <= since {

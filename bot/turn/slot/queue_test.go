@@ -178,7 +178,7 @@ func TestStopOfAWaitingTurn(t *testing.T) {
 		"admin": func(sessions.Event, sessions.Key) sessions.Message { return inGroup(10, "root", "/stop") },
 		"button": func(e sessions.Event, key sessions.Key) sessions.Message {
 			m := inGroup(10, "bob", "/stop")
-			m.ID, m.Quiet = chat.StopID(e.ID, "u-bob"), true
+			m.ID, m.Press = chat.StopID(e.ID, "u-bob"), &sessions.Press{Button: sessions.ButtonStop, Turn: e.ID}
 			return m
 		},
 	} {

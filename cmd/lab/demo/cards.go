@@ -10,6 +10,7 @@ import (
 	"ebb/bot/chat"
 	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/cmd/lab/rig"
+	"ebb/sessions"
 )
 
 // cardInterval is short, because the demo's answers are.
@@ -65,7 +66,7 @@ func (s *story) stopAnswer(ctx context.Context) error {
 	if err := s.pauseFor(ctx, time.Second); err != nil {
 		return err
 	}
-	if _, err := s.click(ctx, s.tracks[id], longReport.Speaker, chat.ActionStop); err != nil {
+	if _, err := s.click(ctx, s.tracks[id], longReport.Speaker, sessions.ButtonStop); err != nil {
 		return err
 	}
 	text, err := s.awaitAnswer(ctx, id)
@@ -89,7 +90,7 @@ func (s *story) rateAnswer(ctx context.Context) error {
 	if _, err := s.awaitAnswer(ctx, id); err != nil {
 		return err
 	}
-	notice, err := s.click(ctx, track, checklist.Speaker, chat.ActionGood)
+	notice, err := s.click(ctx, track, checklist.Speaker, sessions.ButtonGood)
 	if err != nil {
 		return err
 	}
@@ -97,8 +98,8 @@ func (s *story) rateAnswer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if string(card.Rating) != string(chat.ActionGood) {
-		return fmt.Errorf("expected the rating %q with the answer, got %q", chat.ActionGood, card.Rating)
+	if string(card.Rating) != string(sessions.ButtonGood) {
+		return fmt.Errorf("expected the rating %q with the answer, got %q", sessions.ButtonGood, card.Rating)
 	}
 	s.show.markCard(track, "👍")
 	s.show.showAction("李娜点了 👍，评价存进数据库 · Li Na clicked 👍, the rating is stored", "机器人回 the bot's notice: "+notice)
@@ -106,7 +107,7 @@ func (s *story) rateAnswer(ctx context.Context) error {
 }
 
 // The person's notice may be empty.
-func (s *stage) click(ctx context.Context, track string, by rig.Person, a chat.Action) (notice string, err error) {
+func (s *stage) click(ctx context.Context, track string, by rig.Person, a sessions.Button) (notice string, err error) {
 	answer, err := s.dingtalk.Click(ctx, track, by.ID, string(a))
 	if err != nil {
 		return "", err
@@ -117,7 +118,7 @@ func (s *stage) click(ctx context.Context, track string, by rig.Person, a chat.A
 	return answer.Private["notice"], nil
 }
 
-func (s *stage) clickNewest(ctx context.Context, out io.Writer, a chat.Action) error {
+func (s *stage) clickNewest(ctx context.Context, out io.Writer, a sessions.Button) error {
 	cards := s.dingtalk.Cards(string(demoGroup))
 	notice, err := s.click(ctx, cards[len(cards)-1].TrackID, you, a) // the story has shown cards
 	if err != nil {

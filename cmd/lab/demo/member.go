@@ -12,10 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"ebb/bot/chat"
 	"ebb/bot/command"
 	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/bot/wording"
+	"ebb/sessions"
 )
 
 const answerWithin = 60 * time.Second
@@ -41,13 +41,13 @@ in another terminal: the next gateway takes over.
 
 const buttonsHelp = "按钮 buttons: :good :bad :stop"
 
-var buttons = map[string]chat.Action{":good": chat.ActionGood, ":bad": chat.ActionBad, ":stop": chat.ActionStop}
+var buttons = map[string]sessions.Button{":good": sessions.ButtonGood, ":bad": sessions.ButtonBad, ":stop": sessions.ButtonStop}
 
 // buttonRE matches unknown buttons too. Chinese keyboards write ： for the colon.
 var buttonRE = regexp.MustCompile(`^[:：]([a-zA-Z]{2,})$`)
 
 // readButton returns false for a line to say, and an empty action for an unknown button.
-func readButton(line string) (a chat.Action, ok bool) {
+func readButton(line string) (a sessions.Button, ok bool) {
 	m := buttonRE.FindStringSubmatch(line)
 	if m == nil {
 		return "", false
@@ -231,7 +231,7 @@ func (m *member) exchange(ctx context.Context, line string) error {
 			ended()
 			pressed.Wait()
 			if notice != "" {
-				fmt.Fprintln(m.out, m.show.palette.dim("["+string(chat.ActionStop)+"] "+notice))
+				fmt.Fprintln(m.out, m.show.palette.dim("["+string(sessions.ButtonStop)+"] "+notice))
 			}
 			if late != "" {
 				m.typed = append([]string{late}, m.typed...)
@@ -248,7 +248,7 @@ func (m *member) exchange(ctx context.Context, line string) error {
 			switch {
 			case !ok:
 				m.lines = nil
-			case a == chat.ActionStop:
+			case a == sessions.ButtonStop:
 				press.Do(func() {
 					pressed.Go(func() {
 						var found bool
@@ -287,7 +287,7 @@ func (m *member) stopCard(ctx context.Context, track string) (notice string, fou
 	if err != nil {
 		return "", false
 	}
-	notice, err = m.click(context.WithoutCancel(ctx), track, you, chat.ActionStop)
+	notice, err = m.click(context.WithoutCancel(ctx), track, you, sessions.ButtonStop)
 	if err != nil {
 		return err.Error(), true
 	}
