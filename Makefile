@@ -31,7 +31,7 @@ LONG := TestProviders|TestGrowth|TestQuality|TestKilledAtEveryStep|TestImportIsW
 # The packages with long tests, whose binaries alone are linked for them.
 LONG_PACKAGES = $(shell grep -rlE '^func ($(LONG))' --include='*_test.go' cmd/bot sql bot compaction memory sessions | xargs -n 1 dirname | sed 's|^|./|' | awk '!seen[$$0]++')
 # The longest ones begin first. No more packages run at a time than there are cores: scenarios wait for leases and deadlines in real time.
-FIRST := ./cmd/bot ./sql ./cmd/lab/browsertest ./bot ./bot/upkeep ./bot/outbox
+FIRST := ./cmd/bot ./cmd/lab/browsertest ./sql/erasure ./bot ./sql ./sql/index
 # The packages with goroutines, and the tests of the others below sql with some. Others run without the race detector only.
 CONCURRENT := ./bot ./bot/admin ./bot/bottest ./bot/command ./bot/console ./bot/dingtalk/... ./bot/leader ./bot/llm ./bot/media/... ./bot/openai/... ./bot/outbox ./bot/reload ./bot/tools/mcp/... ./bot/turn/... ./bot/upkeep ./bot/view ./sessions/... ./sql/limits ./sql/localpg ./sql/pg ./sql/search ./sql/sqltest ./cmd/bot/gateway
 # Simulated days and large backlogs of package bot: their goroutines are those of shorter tests beside them.
