@@ -20,10 +20,11 @@ type Turns struct {
 	db       *pg.DB
 	logs     *index.Logs
 	speakers *speakers
+	tails    *tails
 }
 
 // NewTurns returns the turns of a database. The index learns of those that are committed.
-func NewTurns(db *pg.DB, logs *index.Logs) *Turns { return &Turns{db, logs, newSpeakers()} }
+func NewTurns(db *pg.DB, logs *index.Logs) *Turns { return &Turns{db, logs, newSpeakers(), newTails()} }
 
 // Begin implements sessions.Store.
 func (s *Turns) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
@@ -72,7 +73,10 @@ func (s *Turns) view(ctx context.Context, l sessions.Lease, limit int, alone *se
 		})
 	}
 	marked := s.db.Q.TurnMark(ctx, p, mark)
-	tail := s.db.Q.TurnTail(ctx, p, []*dbsqlc.TurnTailParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}})
+	known := s.tails.get(l)
+	tail := s.db.Q.TurnTail(ctx, p, []*dbsqlc.TurnTailParams{{
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, ViewVersion: known.version, AfterSeq: known.last(),
+	}})
 	summaries := s.db.Q.TurnSummaries(ctx, p, []sessions.Key{l.Key})
 	if err := p.Send(ctx); err != nil {
 		return v, err
@@ -108,9 +112,15 @@ func (s *Turns) view(ctx context.Context, l sessions.Lease, limit int, alone *se
 			return v, err
 		}
 	}
-	if err := errors.Join(addSummaries(&v, summaries), addTail(&v, tail)); err != nil {
+	rows, err := pg.All(tail.Query)
+	if err != nil {
 		return v, err
 	}
+	known = known.within(v.Session.ViewVersion, rows)
+	if err := errors.Join(addSummaries(&v, summaries), addTail(&v, known.events, rows)); err != nil {
+		return v, err
+	}
+	s.tails.put(l, v.Session.ViewVersion, known, v.Tail)
 	if len(v.Tail) == 0 && v.Session.LastSeq > v.Session.CompactedSeq { // all expired, or a takeover came between two statements
 		return v, s.holds(ctx, l)
 	}
@@ -146,12 +156,10 @@ func addPending(v *sessions.View, rows []dbsqlc.TurnMarkRow) error {
 
 // addTail takes the raw events of the view. The text of a message stands once in the row, as its content, and is put back into the
 // message here.
-func addTail(v *sessions.View, tail *dbsqlc.TurnTailBatchResults) error {
-	rows, err := pg.All(tail.Query)
-	if err != nil {
-		return err
+func addTail(v *sessions.View, known []sessions.Event, rows []dbsqlc.TurnTailRow) error {
+	if n := len(known) + len(rows); n > 0 {
+		v.Tail = append(make([]sessions.Event, 0, n), known...)
 	}
-	v.Tail = slices.Grow(v.Tail, len(rows))
 	for i := range rows {
 		r := &rows[i]
 		e, err := convert.Event(&dbsqlc.Event{

@@ -5013,8 +5013,8 @@ SELECT e.id, e.seq, e.role, coalesce(e.shown, e.content)::text AS content, e.sen
     e.message, e.created_at, e.blob_id, e.withheld, (CASE WHEN e.shown IS NOT NULL AND e.message IS NOT NULL THEN e.content ELSE '' END)::text AS said
 FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.seq > (
-    SELECT s.compacted_seq FROM dingtalk_sessions s
-    WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3)
+    SELECT greatest(s.compacted_seq, CASE WHEN s.view_version = $2::int THEN $3::bigint ELSE 0 END) FROM dingtalk_sessions s
+    WHERE s.session_key = $1 AND s.lease_owner = $4::text AND s.lease_term = $5)
 ORDER BY e.seq
 `
 
@@ -5025,9 +5025,11 @@ type TurnTailBatchResults struct {
 }
 
 type TurnTailParams struct {
-	SessionKey sessions.Key
-	Owner      string
-	Term       int64
+	SessionKey  sessions.Key
+	ViewVersion int
+	AfterSeq    int64
+	Owner       string
+	Term        int64
 }
 
 type TurnTailRow struct {
@@ -5050,12 +5052,15 @@ type TurnTailRow struct {
 	Said       string
 }
 
-// TurnTail reads the events after the summaries, as the view shows them. said is the text of a message that is shown in another way.
+// TurnTail reads the events after the summaries, as the view shows them, and in a version of the view those after a place alone. said is
+// the text of a message that is shown in another way.
 func (q *Queries) TurnTail(ctx context.Context, db DBTX, arg []*TurnTailParams) *TurnTailBatchResults {
 	batch := &pgx.Batch{}
 	for _, a := range arg {
 		vals := []interface{}{
 			a.SessionKey,
+			a.ViewVersion,
+			a.AfterSeq,
 			a.Owner,
 			a.Term,
 		}

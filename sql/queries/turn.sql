@@ -60,13 +60,14 @@ RETURNING @place::int AS place, e.id, e.attempts, e.content, e.sender_id, e.send
     e.created_at, coalesce(e.admitted, false)::boolean AS admitted, e.withheld;
 
 -- name: TurnTail :batchmany
--- TurnTail reads the events after the summaries, as the view shows them. said is the text of a message that is shown in another way.
+-- TurnTail reads the events after the summaries, as the view shows them, and in a version of the view those after a place alone. said is
+-- the text of a message that is shown in another way.
 SELECT e.id, e.seq, e.role, coalesce(e.shown, e.content)::text AS content, e.sender_id, e.sender_nick, e.msg_id,
     e.tool_calls, e.tool_call_id, e.tool_name, coalesce(e.shown_tokens, e.tokens)::int AS tokens, e.is_archived,
     e.message, e.created_at, e.blob_id, e.withheld, (CASE WHEN e.shown IS NOT NULL AND e.message IS NOT NULL THEN e.content ELSE '' END)::text AS said
 FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.seq > (
-    SELECT s.compacted_seq FROM dingtalk_sessions s
+    SELECT greatest(s.compacted_seq, CASE WHEN s.view_version = @view_version::int THEN @after_seq::bigint ELSE 0 END) FROM dingtalk_sessions s
     WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term)
 ORDER BY e.seq;
 
