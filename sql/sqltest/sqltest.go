@@ -23,8 +23,10 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"ebb/sessions/retry"
 	"ebb/sql"
 	"ebb/sql/localpg"
 )
@@ -354,14 +356,27 @@ func order(ctx context.Context, statement string) error {
 
 // drop begins with the coordinator, which would open connections to the others again.
 func drop(ctx context.Context, name string) error {
+	ctx, stop := context.WithTimeout(ctx, startTime)
+	defer stop()
 	statement := "DROP DATABASE " + name + " WITH (FORCE)"
 	for i, n := range server.nodes {
-		if err := n.order(ctx, statement); err != nil {
+		// The server waits 5 s for the end of connections, and the maintenance daemon of a busy cluster takes longer.
+		err := retry.Do(ctx, retry.Pauses{First: time.Second, Max: time.Second}, func() error {
+			err := n.order(ctx, statement)
+			if e, ok := errors.AsType[*pgconn.PgError](err); err == nil || ok && e.Code == objectInUse {
+				return err
+			}
+			return retry.Permanent(err)
+		})
+		if err != nil {
 			return fmt.Errorf("node %d: %w", i, err)
 		}
 	}
 	return nil
 }
+
+// objectInUse is the code of a database to which connections are open.
+const objectInUse = "55006"
 
 func newNode(url string) node { return node{url, make(chan *pgx.Conn, 8)} }
 
