@@ -111,7 +111,7 @@ func TestErasuresStarveNoTurn(t *testing.T) {
 	var calls, gone atomic.Int32 // gone: the erasures that were acknowledged
 	erased := make(chan struct{}, facts)
 	r := p.run("a", func(r *replica, c *bot.Config) {
-		c.Rights = r.store
+		c.Rights, c.Erasures = r.store.Rights, r.store.Erasure
 		r.model.Chat = func(ctx context.Context, q llm.Request) (llm.Response, error) {
 			n := calls.Add(1)
 			for i := range gone.Load() {
@@ -142,7 +142,7 @@ func TestErasuresStarveNoTurn(t *testing.T) {
 	defer pace.Stop()
 	for i, id := range ids {
 		<-pace.C
-		if _, err := p.reader().ForgetMemory(t.Context(), id, memory.Asking{}); err != nil {
+		if _, err := p.reader().Erasure.ForgetMemory(t.Context(), id, memory.Asking{}); err != nil {
 			t.Fatal(err)
 		}
 		gone.Add(1)
@@ -180,7 +180,7 @@ func TestForgottenFactsAreNotRepeated(t *testing.T) {
 			deleted := false
 			r := p.run("a", func(r *replica, c *bot.Config) {
 				c.Remember = view.Remember{Recall: view.RecallAlways, RecallTokens: 800, RecallTime: patience}
-				c.Tools = append(c.Tools, tools.All(r.store, r.store, time.UTC)...)
+				c.Tools = append(c.Tools, tools.All(tools.Parts{Facts: r.store.Facts, Search: r.store.Search, Digests: r.store.Digests, Blobs: r.store.Compactions}, time.UTC)...)
 				r.model.Chat = func(_ context.Context, q llm.Request) (llm.Response, error) {
 					last := q.Messages[len(q.Messages)-1]
 					if read.Name != "" && last.Role != "tool" {
@@ -250,7 +250,7 @@ func TestErasuresStarveNoUpkeep(t *testing.T) {
 			break
 		}
 		seen = calls.Load()
-		if _, err := p.reader().ForgetMemory(t.Context(), id, memory.Asking{}); err != nil {
+		if _, err := p.reader().Erasure.ForgetMemory(t.Context(), id, memory.Asking{}); err != nil {
 			t.Fatal(err)
 		}
 		erasures++
@@ -295,7 +295,7 @@ func TestErasuresStarveNoDigest(t *testing.T) {
 				return false
 			}
 		})
-		if _, err := p.reader().ForgetMemory(t.Context(), id, memory.Asking{}); err != nil {
+		if _, err := p.reader().Erasure.ForgetMemory(t.Context(), id, memory.Asking{}); err != nil {
 			t.Fatal(err)
 		}
 		if i < sessions.MaxCuts {
@@ -326,7 +326,7 @@ func TestForgettingSetsNothingAside(t *testing.T) {
 		},
 		"an operator": func(t *testing.T, r *replica, _ int, id int64) {
 			t.Helper()
-			if _, err := r.place.reader().ForgetMemory(t.Context(), id, memory.Asking{}); err != nil {
+			if _, err := r.place.reader().Erasure.ForgetMemory(t.Context(), id, memory.Asking{}); err != nil {
 				t.Error(err)
 			}
 		},
@@ -337,7 +337,8 @@ func TestForgettingSetsNothingAside(t *testing.T) {
 			const facts = sessions.MaxCuts
 			asked := make(chan chan struct{})
 			r := p.run("a", func(r *replica, c *bot.Config) {
-				c.Rights, c.Limits = r.store, sessions.Limits{PersonTurns: 1, GroupTurns: 1}
+				c.Rights, c.Erasures = r.store.Rights, r.store.Erasure
+				c.Limits = sessions.Limits{PersonTurns: 1, GroupTurns: 1}
 				r.model.Chat = func(ctx context.Context, q llm.Request) (llm.Response, error) {
 					done := make(chan struct{})
 					select {

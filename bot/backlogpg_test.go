@@ -29,20 +29,20 @@ func imported(t *testing.T, settings compaction.Settings, messages, size int) *p
 	t.Helper()
 	p := &place{t: t, url: sqltest.URL(t), facts: &atomic.Int64{}, talk: dialogue{settings: settings, words: func(int) string { return "and now?" }}}
 	s := p.reader()
-	if _, err := s.Beat(t.Context(), "import"); err != nil {
+	if _, err := s.Leases.Beat(t.Context(), "import"); err != nil {
 		t.Fatal(err)
 	}
-	a, err := s.Accept(t.Context(), "import", bottest.Group, bottest.Said("first", "alice", "it begins"))
+	a, err := s.Inbox.Accept(t.Context(), "import", bottest.Group, bottest.Said("first", "alice", "it begins"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	turn := sessions.Turn{
 		Taken: []int64{a.EventID}, TakenTokens: []int{size}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "so be it", Tokens: size}},
 	}
-	if _, err := s.Commit(t.Context(), a.Lease, turn); err != nil {
+	if _, err := s.Turns.Commit(t.Context(), a.Lease, turn); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Resign(t.Context(), "import"); err != nil {
+	if _, err := s.Leases.Resign(t.Context(), "import"); err != nil {
 		t.Fatal(err)
 	}
 	p.exec(`INSERT INTO dingtalk_session_events (session_key, seq, role, content, sender_id, sender_nick, msg_id, tokens)
@@ -119,7 +119,7 @@ func TestImportIsWorkedOff(t *testing.T) {
 			}
 		}
 	}
-	rows := bottest.Attempts(t, p.reader())
+	rows := bottest.Attempts(t, p.reader().Compactions)
 	for _, e := range rows {
 		if e.Outcome != upkeep.OutcomeCommitted {
 			t.Errorf("attempt %d is %s: %s", e.ID, e.Outcome, e.Error)
@@ -148,7 +148,7 @@ func TestSmallerWindowIsWorkedOff(t *testing.T) {
 			p := imported(t, settings, 800, 69)
 			r := p.run("a", nil)
 			s := r.work()
-			rows := bottest.Attempts(t, p.reader())
+			rows := bottest.Attempts(t, p.reader().Compactions)
 			for _, e := range rows {
 				if e.Outcome != upkeep.OutcomeCommitted {
 					t.Errorf("attempt %d is %s: %s", e.ID, e.Outcome, e.Error)

@@ -35,10 +35,12 @@ import (
 
 // Config is what a Bot needs. The zero value of a duration or a limit means its default, in brackets.
 type Config struct {
-	Store     sessions.Store
-	Memory    memory.Store
-	Keeper    memory.MaintenanceStore     // nil: no maintenance of facts
+	Stores    sessions.Stores
+	Memory    memory.Stores
+	Tidying   memory.Upkeep               // nil: no maintenance of facts
+	Index     upkeep.Index                // together with Tidying
 	Rights    memory.Rights               // nil: /memory, /forget and /export answer that they are unavailable
+	Erasures  memory.Erasures             // together with Rights
 	Requests  sessions.CompactionRequests // nil: no compactions are requested outside of turns
 	Schedules sessions.Schedules          // nil: no reminders
 	Planner   *schedule.Planner           // sets reminders; needs Schedules
@@ -152,8 +154,8 @@ func (c *Config) mergeLimit() int {
 type Bot struct {
 	cfg      Config
 	shared   *parts.Shared
-	store    sessions.Store
-	memory   memory.Store
+	store    sessions.Stores
+	memory   memory.Stores
 	metrics  *metrics
 	stats    *recorder
 	gate     *llm.Gate // bounds concurrent model calls
@@ -193,31 +195,31 @@ func New(cfg Config) (*Bot, error) {
 	if cfg.OneStream && cfg.Elector == nil {
 		return nil, errors.New("one stream connection: no elector is configured")
 	}
-	current, leases, draining := reload.New(cfg.Values), lease.NewHolder(cfg.Store, cfg.Replica, cfg.LeaseTTL), make(chan struct{})
+	current, leases, draining := reload.New(cfg.Values), lease.NewHolder(cfg.Stores.Leases, cfg.Replica, cfg.LeaseTTL), make(chan struct{})
 	p := &parts.Shared{
 		Leases: leases, Now: leases.Now, Current: current, Languages: wording.Languages{Preset: cfg.Language, Assigned: current.Language},
 		Location: cfg.Location, Counter: cfg.Counter, Draining: draining,
 		CommitTimeout: cfg.CommitTimeout, InlineDeadline: cfg.InlineDeadline, CompactDeadline: cfg.CompactDeadline,
 	}
 	b := &Bot{
-		cfg: cfg, shared: p, store: cfg.Store, memory: cfg.Memory, gate: llm.NewGate(current, cfg.MaxConcurrent), draining: draining,
+		cfg: cfg, shared: p, store: cfg.Stores, memory: cfg.Memory, gate: llm.NewGate(current, cfg.MaxConcurrent), draining: draining,
 		last: newLastFlush(), restarts: newRestartStats(), left: make(chan sessions.Key, sweepLimit),
 	}
 	b.placing = newPlacing(&b.cfg, current, b.configuredScope)
 	b.stream = leader.New(leader.Config{Elector: cfg.Elector, LeaseTTL: cfg.LeaseTTL, OneStream: cfg.OneStream, Transport: cfg.Transport}, leases, b.accept)
 	var err error
-	if b.views, err = view.New(p, cfg.Store, cfg.Memory, command.Commands, view.Options{Tools: cfg.Tools, Outside: cfg.Outside, Name: cfg.Name, Prompt: cfg.Prompt, Remember: cfg.Remember}); err != nil {
+	if b.views, err = view.New(p, cfg.Stores.Turns, cfg.Memory.Facts, command.Commands, view.Options{Tools: cfg.Tools, Outside: cfg.Outside, Name: cfg.Name, Prompt: cfg.Prompt, Remember: cfg.Remember}); err != nil {
 		return nil, err
 	}
-	b.worker = upkeep.New(p, b.views, cfg.Store, cfg.Memory, b.gate, upkeep.Options{
-		Keeper: cfg.Keeper, Requests: cfg.Requests, DigestAt: cfg.DigestAt, SummaryRetries: cfg.SummaryRetries, SummaryBackoff: cfg.SummaryBackoff,
+	b.worker = upkeep.New(p, b.views, cfg.Stores, cfg.Memory, b.gate, upkeep.Options{
+		Tidying: cfg.Tidying, Index: cfg.Index, Leads: b.leads, Requests: cfg.Requests, DigestAt: cfg.DigestAt, SummaryRetries: cfg.SummaryRetries, SummaryBackoff: cfg.SummaryBackoff,
 		CompactNotify: cfg.CompactNotify,
 	})
-	b.handler = command.New(p, b.views, cfg.Store, cfg.Memory, b.worker, b.configuredScope, command.Options{
-		Rights: cfg.Rights, CallBudget: cfg.CallBudget, Schedules: cfg.Schedules, Planner: cfg.Planner, Audit: cfg.Audit,
+	b.handler = command.New(p, b.views, cfg.Stores, cfg.Memory, b.worker, b.configuredScope, command.Options{
+		Rights: cfg.Rights, Erasures: cfg.Erasures, CallBudget: cfg.CallBudget, Schedules: cfg.Schedules, Planner: cfg.Planner, Audit: cfg.Audit,
 	})
 	b.runner = turn.New(turn.Config{
-		Shared: p, Views: b.views, Store: cfg.Store, Memory: cfg.Memory, Model: b.gate, Upkeep: b.worker, Commands: b.handler,
+		Shared: p, Views: b.views, Stores: turnStores(cfg.Stores, cfg.Memory), Model: b.gate, Upkeep: b.worker, Commands: b.handler,
 		Transport: cfg.Transport, Display: cfg.Display,
 		MaxMerged: cfg.mergeLimit(), MaxToolRounds: cfg.MaxToolRounds, MaxTurns: llm.TurnsPerCall * cfg.MaxConcurrent,
 		StaleAfter: cfg.StaleAfter, Gather: cfg.Gather, TurnTimeout: cfg.TurnTimeout, BusyNote: cfg.BusyNote,
@@ -225,11 +227,15 @@ func New(cfg Config) (*Bot, error) {
 	return b, nil
 }
 
+func turnStores(s sessions.Stores, m memory.Stores) turn.Stores {
+	return turn.Stores{Turns: s.Turns, Inbox: s.Inbox, Cards: s.Cards, Outbox: s.Outbox, Limits: s.Limits, Facts: m.Facts, Search: m.Search}
+}
+
 func (b *Bot) connect(turns, upkeep, replies context.Context) {
 	b.turns = serial.NewMailboxes(turns, b.runner.RunTurn)
 	b.upkeep = serial.NewMailboxes(upkeep, b.worker.Maintain)
 	b.stats = &recorder{restarts: b.restarts}
-	b.outbox = outbox.New(replies, b.shared, b.store, b.cfg.Transport, b.stats, outbox.Options{
+	b.outbox = outbox.New(replies, b.shared, b.store.Outbox, b.cfg.Transport, b.stats, outbox.Options{
 		WakeSession: b.turns.Wake,
 		Scheduled:   func(ctx context.Context, o sessions.Outgoing, arrived bool) { noteSchedules(ctx, &b.cfg, o, arrived) },
 	})

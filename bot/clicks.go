@@ -28,7 +28,7 @@ const (
 func (b *Bot) judgeClick(ctx context.Context, c chat.Click) (chat.Clicked, string) {
 	lang := b.cfg.Language
 	say := func(p wording.Phrase) chat.Clicked { return chat.Clicked{Notice: wording.Say(p, lang)} }
-	card, err := b.store.ClickedCard(ctx, c.Card, c.By)
+	card, err := b.store.Cards.ClickedCard(ctx, c.Card, c.By)
 	if errors.Is(err, sessions.ErrNotFound) {
 		return say(wording.ButtonGone), clickRefused
 	}
@@ -71,7 +71,7 @@ func (b *Bot) rate(ctx context.Context, card sessions.Clicked, r sessions.Rating
 	if card.Running {
 		return say(wording.ButtonEarly), clickRefused
 	}
-	first, err := b.store.RateCard(ctx, card.Key, card.Track, r)
+	first, err := b.store.Cards.RateCard(ctx, card.Key, card.Track, r)
 	switch {
 	case err != nil:
 		return b.clickFailed(ctx, err, say)

@@ -17,12 +17,12 @@ import (
 
 // dyingRights erases, and ends the process before its turn commits.
 type dyingRights struct {
-	memory.Rights
+	memory.Erasures
 	die func()
 }
 
 func (d *dyingRights) ForgetMessage(ctx context.Context, event int64, from memory.Asking) (memory.Forgotten, error) {
-	if _, err := d.Rights.ForgetMessage(ctx, event, from); err != nil {
+	if _, err := d.Erasures.ForgetMessage(ctx, event, from); err != nil {
 		return memory.Forgotten{}, err
 	}
 	d.die()
@@ -30,7 +30,7 @@ func (d *dyingRights) ForgetMessage(ctx context.Context, event int64, from memor
 }
 
 func (d *dyingRights) ForgetPerson(ctx context.Context, f memory.Forget) (memory.Forgotten, error) {
-	if _, err := d.Rights.ForgetPerson(ctx, f); err != nil {
+	if _, err := d.Erasures.ForgetPerson(ctx, f); err != nil {
 		return memory.Forgotten{}, err
 	}
 	d.die()
@@ -51,8 +51,8 @@ func TestReceiptOfForgetMeCanBeSent(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
 			r := p.run("a", func(r *replica, c *bot.Config) {
-				if c.Rights = r.store; crash {
-					c.Rights = &dyingRights{Rights: r.store, die: func() { r.die() }}
+				if c.Rights, c.Erasures = r.store.Rights, r.store.Erasure; crash {
+					c.Rights, c.Erasures = r.store.Rights, &dyingRights{Erasures: r.store.Erasure, die: func() { r.die() }}
 				}
 			})
 			for _, m := range []sessions.Message{private("m1", "My desk is in room 7."), private("m2", "/forget me")} {
@@ -64,7 +64,7 @@ func TestReceiptOfForgetMeCanBeSent(t *testing.T) {
 				await(t, "the process is dead", r.isDead)
 				r.stop()
 				p.forget("a")
-				r = p.run("b", func(r *replica, c *bot.Config) { c.Rights = r.store })
+				r = p.run("b", func(r *replica, c *bot.Config) { c.Rights, c.Erasures = r.store.Rights, r.store.Erasure })
 			}
 			r.settle()
 			all := r.wire.Sends()
@@ -83,7 +83,7 @@ func TestForgetLastAfterACrashErasesOnce(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	a := p.run("a", func(r *replica, c *bot.Config) {
-		c.Rights = &dyingRights{Rights: r.store, die: func() { r.die() }}
+		c.Rights, c.Erasures = r.store.Rights, &dyingRights{Erasures: r.store.Erasure, die: func() { r.die() }}
 	})
 	a.post(bottest.Said("m1", "alice", "The release is on Friday."))
 	a.settle()
@@ -93,7 +93,7 @@ func TestForgetLastAfterACrashErasesOnce(t *testing.T) {
 	await(t, "the process is dead", a.isDead)
 	a.stop()
 	p.forget("a")
-	b := p.run("b", func(r *replica, c *bot.Config) { c.Rights = r.store })
+	b := p.run("b", func(r *replica, c *bot.Config) { c.Rights, c.Erasures = r.store.Rights, r.store.Erasure })
 	b.settle()
 	count := func(words string) int {
 		return one[int](t, p.db(), "SELECT count(*) FROM dingtalk_session_events WHERE content LIKE '%' || $1 || '%'", words)
@@ -107,7 +107,7 @@ func TestForgetLastAfterACrashErasesOnce(t *testing.T) {
 func TestForgetLastPassesOverAMention(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	a := p.run("a", func(r *replica, c *bot.Config) { c.Rights = r.store })
+	a := p.run("a", func(r *replica, c *bot.Config) { c.Rights, c.Erasures = r.store.Rights, r.store.Erasure })
 	for i, words := range []string{"The release is on Friday.", "The password is swordfish.", "", "/forget last", "/forget last", "/forget last"} {
 		a.post(bottest.Said(fmt.Sprint("m", i), "alice", words))
 		a.settle()
@@ -128,7 +128,7 @@ func TestForgetLastSaysWhichMessage(t *testing.T) {
 		"code swordfi": `^🗑️ Deleted your message of \d\d-\d\d \d\d:\d\d \(12 characters\) and my answer \(2 messages in all\)\. Please recall`,
 	} {
 		p := newPlace(t)
-		a := p.run("a", func(r *replica, c *bot.Config) { c.Rights = r.store })
+		a := p.run("a", func(r *replica, c *bot.Config) { c.Rights, c.Erasures = r.store.Rights, r.store.Erasure })
 		for i, words := range []string{secret, "/forget last"} {
 			a.post(bottest.Said(fmt.Sprint("m", i), "alice", words))
 			a.settle()
@@ -146,7 +146,7 @@ func TestForgetLastSaysWhichMessage(t *testing.T) {
 func TestForgetLastPassesOverAReminder(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	a := p.run("a", func(r *replica, c *bot.Config) { c.Rights = r.store })
+	a := p.run("a", func(r *replica, c *bot.Config) { c.Rights, c.Erasures = r.store.Rights, r.store.Erasure })
 	for _, m := range []sessions.Message{bottest.Said("m1", "alice", "The password is swordfish."), bottest.Reminding("m2", "alice", "drink water"), bottest.Said("m3", "alice", "/forget last")} {
 		a.post(m)
 		a.settle()

@@ -197,7 +197,7 @@ func prepare(t *testing.T, sc scenario) *ground {
 	g.before, g.end = g.decision(r, before.LastSeq, false), ref.look().CompactedSeq
 	g.after = g.decision(r, before.LastSeq, true)
 	g.memories = one[int](t, ref.db(), "SELECT count(*) FROM memories")
-	for _, e := range bottest.Attempts(t, r.store) {
+	for _, e := range bottest.Attempts(t, r.store.Compactions) {
 		t.Logf("message %d: %s %s %d-%d, %d to %d tokens", g.last, e.Trigger, e.Outcome, e.StartSeq, e.EndSeq, e.TokensBefore, e.TokensAfter)
 	}
 	r.die()
@@ -252,7 +252,7 @@ func (p *place) exec(statement string, args ...any) {
 // look is the session's row.
 func (p *place) look() sessions.Session {
 	p.t.Helper()
-	row, err := p.reader().Session(p.t.Context(), bottest.Group)
+	row, err := p.reader().Sessions.Session(p.t.Context(), bottest.Group)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -354,21 +354,21 @@ func (p *place) probe(g *ground, before int64) string {
 	ctx := p.t.Context()
 	s := p.reader()
 	b, err := bot.New(bot.Config{
-		Store: s, Memory: s, Transport: &bottest.Wire{}, Counter: bottest.Counter, Replica: "probe", Values: reload.Values{Model: &bottest.Script{}, Compaction: p.talk.settings},
+		Stores: s.Ports(), Memory: s.Memory(), Transport: &bottest.Wire{}, Counter: bottest.Counter, Replica: "probe", Values: reload.Values{Model: &bottest.Script{}, Compaction: p.talk.settings},
 		Tools: []chat.Tool{bottest.HandTool{Name: "fetch", Reads: true}},
 	})
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	l, err := s.Acquire(ctx, bottest.Group, "probe")
+	l, err := s.Leases.Acquire(ctx, bottest.Group, "probe")
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	v, err := s.Begin(ctx, l, 0)
+	v, err := s.Turns.Begin(ctx, l, 0)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	if _, err := s.Resign(ctx, "probe"); err != nil {
+	if _, err := s.Leases.Resign(ctx, "probe"); err != nil {
 		p.t.Fatal(err)
 	}
 	return decided(b, v, g.words(g.last), before)

@@ -77,7 +77,7 @@ func (b *Bot) releaseReplies(ctx context.Context) {
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.shared.CommitTimeout)
 	defer stop()
-	if err := b.store.PutDown(ctx, b.shared.Leases.Owner()); err != nil {
+	if err := b.store.Outbox.PutDown(ctx, b.shared.Leases.Owner()); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to release queued replies; they may be sent twice")
 	}
 }
@@ -160,7 +160,7 @@ func (f *lastFlush) begin(ctx context.Context, key sessions.Key) (one *oneFlush,
 // flushActive starts with the most unflushed session. It omits sessions to skip, and those not started when ctx ends.
 func (b *Bot) flushActive(ctx context.Context, skip func(sessions.Key) bool) {
 	log := zerolog.Ctx(ctx)
-	active, err := b.memory.Unflushed(ctx, b.shared.Leases.Owner())
+	active, err := b.memory.Flushes.Unflushed(ctx, b.shared.Leases.Owner())
 	if err != nil {
 		log.Error().Err(err).Msg("Failed to list unflushed sessions; the next process flushes them")
 	}
@@ -207,7 +207,7 @@ func (b *Bot) flushLast(ctx context.Context, one *oneFlush, u memory.UnflushedSe
 func (b *Bot) recordOwed(ctx context.Context, key sessions.Key) int {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.shared.CommitTimeout)
 	defer stop()
-	n, err := b.memory.OweUnflushed(ctx, b.shared.Leases.Owner(), key)
+	n, err := b.memory.Flushes.OweUnflushed(ctx, b.shared.Leases.Owner(), key)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("Failed to record owed flushes; the cursors stand")
 	}
@@ -222,7 +222,7 @@ func (b *Bot) handOver(ctx context.Context, key sessions.Key) bool {
 	if !b.shared.Leases.Holds(key) {
 		return false
 	}
-	err := b.shared.Leases.Do(ctx, key, func(l sessions.Lease) error { return b.store.Release(ctx, l) })
+	err := b.shared.Leases.Do(ctx, key, func(l sessions.Lease) error { return b.store.Leases.Release(ctx, l) })
 	b.shared.Leases.Drop(key)
 	if errors.Is(err, sessions.ErrLeaseHeld) || errors.Is(err, sessions.ErrNotFound) {
 		return false // another replica owns the session by now, or it was deleted
@@ -248,7 +248,7 @@ func (b *Bot) flushAtStop(ctx context.Context, key sessions.Key) (receipt memory
 func (b *Bot) resign(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), b.shared.CommitTimeout)
 	defer stop()
-	n, err := b.store.Resign(ctx, b.shared.Leases.Owner())
+	n, err := b.store.Leases.Resign(ctx, b.shared.Leases.Owner())
 	if err != nil {
 		// The heartbeat ends with the process; others take over when it is stale.
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to release the leases")

@@ -53,7 +53,7 @@ const leaveFlush = 2 * time.Second
 func (b *Bot) flushAndLeave(ctx context.Context, key sessions.Key) {
 	look, stop := context.WithTimeout(ctx, leaveFlush)
 	defer stop()
-	active, err := b.memory.Unflushed(look, b.shared.Leases.Owner())
+	active, err := b.memory.Flushes.Unflushed(look, b.shared.Leases.Owner())
 	if err != nil {
 		return
 	}

@@ -46,10 +46,12 @@ func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 
 // placing finds the session of a message, and stores it there, unless access rules refuse its sender.
 type placing struct {
-	store interface {
+	inbox interface {
 		AcceptHere(ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message, q sessions.PlaceQuery) (sessions.Accepted, error)
 		LinkedIDs(ctx context.Context, robot sessions.RobotCode, id sessions.UserID) ([]sessions.UserID, error)
 		LearnIDs(ctx context.Context, m sessions.Message) error
+	}
+	scopes interface {
 		PlaceOf(ctx context.Context, q sessions.PlaceQuery) (sessions.Place, error)
 	}
 	replica sessions.ReplicaID
@@ -60,7 +62,7 @@ type placing struct {
 
 func newPlacing(cfg *Config, current *reload.Current, scope func(sessions.ConversationID) sessions.Scope) *placing {
 	learnt, _ := lru.New[idPair, time.Time](maxRefused) // it fails only without a size
-	return &placing{store: cfg.Store, replica: cfg.Replica, current: current, scope: scope, learnt: learnt}
+	return &placing{inbox: cfg.Stores.Inbox, scopes: cfg.Stores.Scopes, replica: cfg.Replica, current: current, scope: scope, learnt: learnt}
 }
 
 // place stores a message in its session. Usually that is the one of all members, and one statement does it.
@@ -70,7 +72,7 @@ func (p *placing) place(ctx context.Context, m sessions.Message, others []sessio
 	}
 	q := placeQuery(m, others)
 	if p.scope(m.ConversationID) == sessions.ScopeGroup {
-		done, err := p.store.AcceptHere(ctx, p.replica, q.Group, m, q)
+		done, err := p.inbox.AcceptHere(ctx, p.replica, q.Group, m, q)
 		if err != nil {
 			return done, fmt.Errorf("session %s: %w", q.Group, err)
 		}
@@ -86,7 +88,7 @@ func (p *placing) place(ctx context.Context, m sessions.Message, others []sessio
 }
 
 func (p *placing) acceptAt(ctx context.Context, key sessions.Key, m sessions.Message) (sessions.Accepted, error) {
-	done, err := p.store.AcceptHere(ctx, p.replica, key, m, sessions.PlaceQuery{})
+	done, err := p.inbox.AcceptHere(ctx, p.replica, key, m, sessions.PlaceQuery{})
 	if err != nil {
 		return done, fmt.Errorf("session %s: %w", key, err)
 	}
@@ -132,7 +134,7 @@ func (p *placing) identified(ctx context.Context, m sessions.Message) (_ session
 	if m.EncryptedID == "" || m.StaffID != "" {
 		return m, nil, nil
 	}
-	seen, err = p.store.LinkedIDs(ctx, m.RobotCode, m.EncryptedID)
+	seen, err = p.inbox.LinkedIDs(ctx, m.RobotCode, m.EncryptedID)
 	if len(seen) == 1 {
 		m.SenderID, m.StaffID = seen[0], seen[0]
 	}
@@ -147,7 +149,7 @@ func (p *placing) refusal(ctx context.Context, m sessions.Message, seen []sessio
 	if why != "" || !rules.Denies() || m.SenderID == "" || m.EncryptedID != "" {
 		return why, nil
 	}
-	linked, err := p.store.LinkedIDs(ctx, m.RobotCode, m.SenderID)
+	linked, err := p.inbox.LinkedIDs(ctx, m.RobotCode, m.SenderID)
 	if err != nil {
 		return "", err
 	}
@@ -167,19 +169,19 @@ func (p *placing) serves(ctx context.Context, m sessions.Message) (bool, error) 
 // sessionOf follows an earlier delivery. A new message follows those of its sender that still wait, so that a change of
 // the scope keeps their order.
 func (p *placing) sessionOf(ctx context.Context, m sessions.Message, q sessions.PlaceQuery) (sessions.Key, error) {
-	place, err := p.store.PlaceOf(ctx, q)
+	place, err := p.scopes.PlaceOf(ctx, q)
 	if err != nil {
 		return "", err
 	}
 	scope := cmp.Or(place.Chosen, p.scope(m.ConversationID))
 	if place.Earlier == "" && scope == sessions.ScopeMember && m.StaffID != "" && m.EncryptedID != "" {
-		seen, err := p.store.LinkedIDs(ctx, m.RobotCode, m.EncryptedID)
+		seen, err := p.inbox.LinkedIDs(ctx, m.RobotCode, m.EncryptedID)
 		if err != nil {
 			return "", err
 		}
 		more := slices.DeleteFunc(memberKeys(m, seen), func(k sessions.Key) bool { return slices.Contains(q.Keys, k) })
 		if len(more) > 0 {
-			again, err := p.store.PlaceOf(ctx, sessions.PlaceQuery{Group: q.Group, Keys: more, ID: m.ID})
+			again, err := p.scopes.PlaceOf(ctx, sessions.PlaceQuery{Group: q.Group, Keys: more, ID: m.ID})
 			if err != nil {
 				return "", err
 			}

@@ -72,7 +72,7 @@ func TestNoGainChangesNothing(t *testing.T) {
 		now := w.State(bottest.Group)
 		bottest.Want(t, "cursor, count, tokens", []any{now.CompactedSeq, now.CompactionCount, now.TotalTokens}, []any{before.CompactedSeq, 0, before.TotalTokens})
 		bottest.Want(t, "summaries", len(w.Store.Mem.Summaries(t.Context(), bottest.Group)), 0)
-		rows := bottest.Attempts(t, w.Store.Mem)
+		rows := bottest.Attempts(t, w.Store.Mem.Compactions)
 		if len(rows) != 1 || rows[0].Outcome != upkeep.OutcomeRejected {
 			t.Fatalf("log %+v", rows)
 		}
@@ -115,11 +115,11 @@ func TestCompactWithNothingToGainAsksNoModel(t *testing.T) {
 					w.Say("more", "alice", bottest.Prose(1, 5))
 				}
 				asked := func() int { return len(w.Model.Requests("summary")) + len(w.Model.Requests("flush")) }
-				before, rows := asked(), len(bottest.Attempts(t, w.Store.Mem))
+				before, rows := asked(), len(bottest.Attempts(t, w.Store.Mem.Compactions))
 				w.Post(bottest.Said("c", "root", "/压缩"))
 				bottest.After(time.Minute)
 				bottest.Want(t, "requests for a summary and its flush", asked()-before, 0)
-				if all := bottest.Attempts(t, w.Store.Mem); len(all) != rows+1 || all[rows].Outcome != upkeep.OutcomeNothing {
+				if all := bottest.Attempts(t, w.Store.Mem.Compactions); len(all) != rows+1 || all[rows].Outcome != upkeep.OutcomeNothing {
 					t.Errorf("log %+v", all)
 				}
 				if last := w.Wire.Texts()[len(w.Wire.Sends())-1]; !strings.HasPrefix(last, "无需压缩") {
@@ -219,7 +219,7 @@ func TestSwitchToASmallerWindow(t *testing.T) {
 		}
 		bottest.Want(t, "replies", w.Wire.Texts(), []string{"re: alice(u-alice): hello again"})
 		bottest.Want(t, "compactions", w.Compactions() > 0, true)
-		for _, e := range bottest.Attempts(t, w.Store.Mem) {
+		for _, e := range bottest.Attempts(t, w.Store.Mem.Compactions) {
 			bottest.Want(t, "outcome", e.Outcome, upkeep.OutcomeCommitted)
 		}
 	})

@@ -211,7 +211,7 @@ func (m *machine) undo(*rapid.T) { m.order("/压缩撤销") }
 // P15: after /new nothing that was said before is in a request, and the log still has it.
 func (m *machine) renew(*rapid.T) {
 	gen, events := -1, 0
-	if s, err := m.shelf.Mem.Session(m.t.Context(), bottest.Group); err == nil {
+	if s, err := m.shelf.Mem.Sessions.Session(m.t.Context(), bottest.Group); err == nil {
 		gen, events = s.Gen, int(s.LastSeq)
 	}
 	m.order("/新对话")
@@ -304,7 +304,7 @@ func (m *machine) policySwitch(rt *rapid.T) {
 
 // P29: asked again and again about the same conversation, the planner asks no summariser after the first time.
 func (m *machine) poke(*rapid.T) {
-	if _, err := m.shelf.Mem.Session(m.t.Context(), bottest.Group); err != nil || m.w.Bot.Worker().Busy(bottest.Group) || m.forced() {
+	if _, err := m.shelf.Mem.Sessions.Session(m.t.Context(), bottest.Group); err != nil || m.w.Bot.Worker().Busy(bottest.Group) || m.forced() {
 		return // not skipped: later draws must not depend on it
 	}
 	asked := false

@@ -51,7 +51,7 @@ func (m *machine) check() {
 		law, detail, _ := strings.Cut(f, ": ")
 		m.broken(law, detail)
 	}
-	if _, err := m.shelf.Mem.Session(m.t.Context(), bottest.Group); err != nil {
+	if _, err := m.shelf.Mem.Sessions.Session(m.t.Context(), bottest.Group); err != nil {
 		return // no message yet
 	}
 	v := m.view()
@@ -163,7 +163,7 @@ func (m *machine) checkLog(v sessions.View) {
 
 // checkProgress holds that the cursor moves when it may, and that failures move nothing.
 func (m *machine) checkProgress(v sessions.View) {
-	rows, err := m.shelf.Mem.Compactions(m.t.Context(), bottest.Group, 1<<20)
+	rows, err := m.shelf.Mem.Compactions.Compactions(m.t.Context(), bottest.Group, 1<<20)
 	if err != nil {
 		m.broken("the compaction log can't be read", err)
 	}
@@ -193,7 +193,7 @@ func (m *machine) checkProgress(v sessions.View) {
 	if same && was.failing && !undone && m.set.Policy.Mode != compaction.PruneOnly && v.Session.CompactedSeq != was.CompactedSeq {
 		m.broken("P55: a failed summary moved the cursor", mode, rows[0])
 	}
-	job, err := m.shelf.Mem.Job(m.t.Context(), bottest.Group)
+	job, err := m.shelf.Mem.Jobs.Job(m.t.Context(), bottest.Group)
 	staged := err == nil && job.Staged
 	now.failing = mode != "good" && mode != "slow" && !staged && !doubtful && !m.w.Bot.Worker().Busy(bottest.Group)
 	now.failing = now.failing || was.failing && mode != "good" && mode != "slow" && !doubtful

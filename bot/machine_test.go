@@ -164,14 +164,16 @@ func (m *machine) boot() {
 		Config: func(c *bot.Config) {
 			c.Compaction, c.InlineDeadline, c.Model = m.set, 7*time.Second, m
 			c.Remember.Recall, c.Remember.RecallTokens = m.recall, 800
-			c.Store, c.Memory = tap{c.Store, m}, memoryTap{c.Memory, m}
+			c.Stores.Jobs, c.Stores.Compactions = jobsTap{c.Stores.Jobs, m}, compactionsTap{c.Stores.Compactions, m}
+			c.Stores.Sessions = sessionsTap{c.Stores.Sessions, m}
+			c.Memory.Search, c.Memory.Flushes = searchTap{c.Memory.Search, m}, flushesTap{c.Memory.Flushes, m}
 			c.Tools = []chat.Tool{bottest.HandTool{Name: "look", Reads: true, F: m.look}, bottest.HandTool{Name: "act", F: m.look}}
 		},
 	})
 }
 
 // Search finds much, and something else each time.
-func (p memoryTap) Search(context.Context, memory.Reader, memory.Query) ([]memory.Hit, error) {
+func (p searchTap) Search(context.Context, memory.Reader, memory.Query) ([]memory.Hit, error) {
 	p.m.mu.Lock()
 	defer p.m.mu.Unlock()
 	p.m.calls++
@@ -286,48 +288,60 @@ func (m *machine) answerFlush(ctx context.Context, mode string) (llm.Response, e
 	return bottest.SaveCall(fmt.Sprintf("fact number %d", len(m.asked)), "a fact that is repeated"), nil
 }
 
-// tap sees what goes to the storage.
-type tap struct {
-	sessions.Store
-	m *machine
-}
+// The taps see what goes to the storage, and what comes from it.
+type (
+	jobsTap struct {
+		sessions.Jobs
+		m *machine
+	}
+	compactionsTap struct {
+		sessions.Compactor
+		m *machine
+	}
+	sessionsTap struct {
+		sessions.States
+		m *machine
+	}
+	searchTap struct {
+		memory.Searcher
+		m *machine
+	}
+	flushesTap struct {
+		memory.Flushes
+		m *machine
+	}
+)
 
-func (p tap) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (sessions.Source, error) {
-	src, err := p.Store.OpenJob(ctx, l, j)
+func (p jobsTap) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (sessions.Source, error) {
+	src, err := p.Jobs.OpenJob(ctx, l, j)
 	if err == nil {
 		p.m.sawOpen(j, src)
 	}
 	return src, err
 }
 
-func (p tap) Compact(ctx context.Context, l sessions.Lease, c sessions.Compaction) (sessions.Compacted, error) {
-	before, _ := p.m.shelf.Mem.Session(ctx, l.Key)
-	done, err := p.Store.Compact(ctx, l, c)
+func (p compactionsTap) Compact(ctx context.Context, l sessions.Lease, c sessions.Compaction) (sessions.Compacted, error) {
+	before, _ := p.m.shelf.Mem.Sessions.Session(ctx, l.Key)
+	done, err := p.Compactor.Compact(ctx, l, c)
 	if err == nil {
 		p.m.sawCompact(ctx, before, c)
 	}
 	return done, err
 }
 
-func (p tap) Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (sessions.LogEntry, error) {
+func (p compactionsTap) Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (sessions.LogEntry, error) {
 	defer p.m.change()
-	return p.Store.Undo(ctx, l, event, rest)
+	return p.Compactor.Undo(ctx, l, event, rest)
 }
 
-func (p tap) Renew(ctx context.Context, l sessions.Lease) error {
+func (p sessionsTap) Renew(ctx context.Context, l sessions.Lease) error {
 	defer p.m.change()
-	return p.Store.Renew(ctx, l)
+	return p.States.Renew(ctx, l)
 }
 
-// memoryTap sees what goes to the memory.
-type memoryTap struct {
-	memory.Store
-	m *machine
-}
-
-func (p memoryTap) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (memory.Receipt, error) {
+func (p flushesTap) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (memory.Receipt, error) {
 	before, _ := p.m.w.Store.Session(ctx, l.Key)
-	r, err := p.Store.Flush(ctx, l, f)
+	r, err := p.Flushes.Flush(ctx, l, f)
 	if err == nil && f.Last {
 		p.m.sawFlush(before, f)
 	}

@@ -77,7 +77,7 @@ func TestErasedWordsAreNotSent(t *testing.T) {
 	for name, erase := range map[string]func(p *place, r *replica){
 		"by the person": func(_ *place, r *replica) { r.post(bottest.Said("f", "alice", "/forget last")) },
 		"by an operator": func(p *place, r *replica) {
-			if _, err := p.reader().ForgetPerson(p.t.Context(), memory.Forget{Person: "u-alice"}); err != nil {
+			if _, err := p.reader().Erasure.ForgetPerson(p.t.Context(), memory.Forget{Person: "u-alice"}); err != nil {
 				p.t.Fatal(err)
 			}
 			r.post(bottest.Said("n", "bob", "and now?"))
@@ -90,7 +90,8 @@ func TestErasedWordsAreNotSent(t *testing.T) {
 			g, p := &onlookers{}, emptyPlace(t)
 			a := p.run("a", func(r *replica, c *bot.Config) {
 				echo(r)
-				r.wire.Deliver, c.Rights = g.sends(&limited, 20*time.Millisecond), r.store
+				r.wire.Deliver = g.sends(&limited, 20*time.Millisecond)
+				c.Rights, c.Erasures = r.store.Rights, r.store.Erasure
 			})
 			a.post(bottest.Said("m0", "bob", "good morning"))
 			a.refused(1)
@@ -127,7 +128,7 @@ func TestReplyOfErasedSessionIsSeenOnce(t *testing.T) {
 		await(t, "the answer is committed", func() bool { return one[int](t, p.db(), "SELECT count(*) FROM outbox") == i+1 })
 	}
 	p.exec("UPDATE outbox SET next_at = now()") // the pause is over
-	if _, err := p.reader().Erase(t.Context(), bottest.Group, []int64{1}); err != nil {
+	if _, err := p.reader().Erasure.Erase(t.Context(), bottest.Group, []int64{1}); err != nil {
 		t.Fatal(err)
 	}
 	limited.Store(false) // for the first owner's next attempt, seconds later
@@ -148,7 +149,7 @@ func TestResumedCallsSendWaitingReplies(t *testing.T) {
 	spent.Store(true)
 	g, p := &onlookers{}, emptyPlace(t)
 	a := p.run("a", func(r *replica, _ *bot.Config) { echo(r); r.wire.Deliver = g.sends(&spent, time.Hour) })
-	if _, err := p.reader().OpenCallMonth(t.Context(), "2026-11", 0); err != nil {
+	if _, err := p.reader().Calls.OpenCallMonth(t.Context(), "2026-11", 0); err != nil {
 		t.Fatal(err)
 	}
 	a.post(bottest.Said("m0", "alice", "good morning"))
@@ -160,7 +161,7 @@ func TestResumedCallsSendWaitingReplies(t *testing.T) {
 		return one[int](t, p.db(), "SELECT count(*) FROM outbox WHERE state = 'waiting' AND next_at > now() + interval '50 minutes'") == 3
 	})
 	spent.Store(false)
-	done, err := p.reader().ResumeCalls(t.Context(), "2026-11")
+	done, err := p.reader().Calls.ResumeCalls(t.Context(), "2026-11")
 	if err != nil || done.Replies != 2 {
 		t.Fatalf("resumed %+v, %v, want two replies", done, err)
 	}

@@ -80,41 +80,83 @@ func stepOf[T any](s *pgStore, op string, f func() (T, error)) (T, error) {
 	return v, err
 }
 
-func (s *pgStore) AcceptHere(
+// ports are the stores of the bot. Steps, and some calls besides, are the test's.
+func (s *pgStore) ports() sessions.Stores {
+	p := s.Ports()
+	p.Inbox, p.Turns, p.Leases = pgInbox{p.Inbox, s}, pgTurns{p.Turns, s}, pgLeases{p.Leases, s}
+	p.Jobs, p.Compactions = pgJobs{s.stepping.Jobs, s}, pgCompactions{p.Compactions, s}
+	return p
+}
+
+func (s *pgStore) memory() memory.Stores {
+	m := s.Memory()
+	m.Flushes = pgFlushes{m.Flushes, s}
+	return m
+}
+
+type (
+	pgInbox struct {
+		sessions.Inbox
+		s *pgStore
+	}
+	pgTurns struct {
+		sessions.Turner
+		s *pgStore
+	}
+	pgLeases struct {
+		sessions.Leaser
+		s *pgStore
+	}
+	pgJobs struct {
+		sessions.Jobs
+		s *pgStore
+	}
+	pgCompactions struct {
+		sessions.Compactor
+		s *pgStore
+	}
+	pgFlushes struct {
+		memory.Flushes
+		s *pgStore
+	}
+)
+
+func (p pgInbox) AcceptHere(
 	ctx context.Context, o sessions.ReplicaID, k sessions.Key, m sessions.Message, q sessions.PlaceQuery,
 ) (sessions.Accepted, error) {
-	a, err := s.Store.AcceptHere(ctx, o, k, m, q)
-	s.mu.Lock()
-	accepted := s.accepted
-	s.mu.Unlock()
+	a, err := p.Inbox.AcceptHere(ctx, o, k, m, q)
+	p.s.mu.Lock()
+	accepted := p.s.accepted
+	p.s.mu.Unlock()
 	if err == nil && accepted != nil {
 		return sessions.Accepted{}, accepted()
 	}
 	return a, err
 }
 
-func (s *pgStore) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (sessions.Source, error) {
-	return stepOf(s, "open", func() (sessions.Source, error) { return s.stepping.OpenJob(ctx, l, j) })
+func (p pgJobs) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (sessions.Source, error) {
+	return stepOf(p.s, "open", func() (sessions.Source, error) { return p.Jobs.OpenJob(ctx, l, j) })
 }
 
-func (s *pgStore) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte, paid sessions.Spending) error {
-	_, err := stepOf(s, "stage", func() (struct{}, error) { return struct{}{}, s.stepping.StageJob(ctx, l, j, staged, paid) })
+func (p pgJobs) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte, paid sessions.Spending) error {
+	_, err := stepOf(p.s, "stage", func() (struct{}, error) { return struct{}{}, p.Jobs.StageJob(ctx, l, j, staged, paid) })
 	return err
 }
 
-func (s *pgStore) Compact(ctx context.Context, l sessions.Lease, c sessions.Compaction) (sessions.Compacted, error) {
-	return stepOf(s, "compact", func() (sessions.Compacted, error) { return s.stepping.Compact(ctx, l, c) })
+func (p pgCompactions) Compact(ctx context.Context, l sessions.Lease, c sessions.Compaction) (sessions.Compacted, error) {
+	return stepOf(p.s, "compact", func() (sessions.Compacted, error) { return p.s.stepping.Compactions.Compact(ctx, l, c) })
 }
 
-func (s *pgStore) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (memory.Receipt, error) {
-	return stepOf(s, "flush", func() (memory.Receipt, error) { return s.stepping.Flush(ctx, l, f) })
+func (p pgFlushes) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (memory.Receipt, error) {
+	return stepOf(p.s, "flush", func() (memory.Receipt, error) { return p.s.stepping.Flushes.Flush(ctx, l, f) })
 }
 
-func (s *pgStore) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
-	v, err := s.Store.Begin(ctx, l, limit)
+func (p pgTurns) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
+	v, err := p.Turner.Begin(ctx, l, limit)
 	if err != nil || limit > 0 {
 		return v, err
 	}
+	s := p.s
 	s.mu.Lock()
 	kept := v
 	kept.Tail = slices.Clone(v.Tail)
@@ -127,13 +169,13 @@ func (s *pgStore) Begin(ctx context.Context, l sessions.Lease, limit int) (sessi
 	return v, nil
 }
 
-func (s *pgStore) Beat(ctx context.Context, o sessions.ReplicaID) (time.Time, error) {
-	s.beating.Lock()
-	defer s.beating.Unlock()
-	if s.silent {
+func (p pgLeases) Beat(ctx context.Context, o sessions.ReplicaID) (time.Time, error) {
+	p.s.beating.Lock()
+	defer p.s.beating.Unlock()
+	if p.s.silent {
 		return time.Time{}, bottest.ErrAway
 	}
-	return s.Store.Beat(ctx, o)
+	return p.Leaser.Beat(ctx, o)
 }
 
 // silence stops the heart; no beat is on its way any more when it returns.
@@ -242,7 +284,7 @@ func (p *place) run(name sessions.ReplicaID, arrange func(*replica, *bot.Config)
 		return bottest.SaveCall(fmt.Sprintf("Fact number %d.", p.facts.Add(1))), nil
 	}
 	cfg := bot.Config{
-		Store: r.store, Memory: r.store, Transport: r.wire, Counter: bottest.Counter, Replica: name,
+		Stores: r.store.ports(), Memory: r.store.memory(), Transport: r.wire, Counter: bottest.Counter, Replica: name,
 		Tools:   []chat.Tool{bottest.HandTool{Name: "fetch", Reads: true, F: fetched}},
 		Values:  reload.Values{Model: r.model, Compaction: p.talk.settings, Admins: []sessions.UserID{"u-root"}},
 		Metrics: prometheus.NewRegistry(), InlineDeadline: patience,

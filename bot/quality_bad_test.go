@@ -149,7 +149,7 @@ func (s *stage) blind(at int) {
 	queries := []string{"needle", "维护窗口", "供应商门户", "vendor portal", "报销审批", "记住 规则", "谁管理生产库"}
 	p := poison
 	for _, query := range append(queries, p.orderZH, p.everybody, p.orderEN, p.quoted, p.cited, p.fetched, p.forwarded) {
-		hits, err := s.place.reader().Search(t.Context(), reader, memory.Query{Text: query, Limit: foreignHits})
+		hits, err := s.place.reader().Search.Search(t.Context(), reader, memory.Query{Text: query, Limit: foreignHits})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -89,7 +89,8 @@ func newStage(t *testing.T, extract func(context.Context, llm.Request) (llm.Resp
 			r.model.Flush = extract
 		}
 		r.model.Summary = func(context.Context, llm.Request) (llm.Response, error) { return bottest.Text(vague), nil }
-		c.Keeper, c.TurnTimeout, c.CompactDeadline = r.store, patience, patience
+		c.Tidying, c.Index = r.store.FactUpkeep, r.store.Index
+		c.TurnTimeout, c.CompactDeadline = patience, patience
 		c.Remember = view.Remember{Recall: view.RecallQuestions, RecallTokens: 800, PinnedTokens: 600, MaxPerScope: 500}
 		c.Tools = []chat.Tool{
 			bottest.HandTool{Name: "look", Reads: true, F: func(_ context.Context, in chat.ToolInput) (string, error) {

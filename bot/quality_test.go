@@ -81,7 +81,7 @@ type score struct{ asked, first, found, viewed, lost int }
 func (q *quality) search(at int, question string, limit int) []memory.Hit {
 	t := q.place.t
 	t.Helper()
-	hits, err := q.reader().Search(t.Context(), q.readers[at], memory.Query{Text: question, Limit: limit})
+	hits, err := q.reader().Search.Search(t.Context(), q.readers[at], memory.Query{Text: question, Limit: limit})
 	if err != nil {
 		t.Fatalf("search for %q: %v", question, err)
 	}
@@ -178,7 +178,7 @@ func (q *quality) superseded(p plant, saved int) {
 				}
 			}
 		}
-		values, err := q.reader().Values(t.Context(), q.readers[p.room], hits[newest].MemoryID)
+		values, err := q.reader().Facts.Values(t.Context(), q.readers[p.room], hits[newest].MemoryID)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -64,11 +64,11 @@ func (p *placing) learnRefused(ctx context.Context, m sessions.Message) error {
 	}
 	pair := idPair{m.RobotCode, m.EncryptedID, m.StaffID}
 	if at, ok := p.learnt.Get(pair); ok && time.Since(at) < learntFor {
-		if linked, err := p.store.LinkedIDs(ctx, m.RobotCode, m.EncryptedID); err != nil || slices.Contains(linked, m.StaffID) {
+		if linked, err := p.inbox.LinkedIDs(ctx, m.RobotCode, m.EncryptedID); err != nil || slices.Contains(linked, m.StaffID) {
 			return err
 		}
 	}
-	if err := p.store.LearnIDs(ctx, m); err != nil {
+	if err := p.inbox.LearnIDs(ctx, m); err != nil {
 		return err
 	}
 	p.learnt.Add(pair, time.Now())
@@ -109,7 +109,7 @@ func (b *Bot) sendRefusal(ctx context.Context, m sessions.Message, who refused) 
 	if m.ConversationType != sessions.Private {
 		n.Group = m.ConversationID
 	}
-	due, err := b.store.Notify(ctx, n)
+	due, err := b.store.Limits.Notify(ctx, n)
 	if err != nil || !due {
 		return err
 	}

@@ -73,7 +73,7 @@ func TestDenialOutlivesAnErasure(t *testing.T) {
 		a.post(m)
 	}
 	post("m1", false)
-	if _, err := p.reader().ForgetPerson(t.Context(), memory.Forget{Person: "u-eve"}); err != nil {
+	if _, err := p.reader().Erasure.ForgetPerson(t.Context(), memory.Forget{Person: "u-eve"}); err != nil {
 		t.Fatal(err)
 	}
 	bottest.Want(t, "pairs of ids after the erasure", known(), 0)

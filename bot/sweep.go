@@ -44,7 +44,7 @@ func (b *Bot) sweep(ctx context.Context) error {
 	if err := b.revive(ctx); err != nil {
 		return err
 	}
-	keys, err := b.store.Waiting(ctx, b.shared.Leases.Owner(), sweepLimit)
+	keys, err := b.store.Inbox.Waiting(ctx, b.shared.Leases.Owner(), sweepLimit)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (b *Bot) sweep(ctx context.Context) error {
 // revive creates deleted sessions again. One with a turn is left to the replica that runs it, for the time in which a dead
 // replica's lease expires: every living one looks more often.
 func (b *Bot) revive(ctx context.Context) error {
-	turns, err := b.store.Revive(ctx, append(b.runner.Running(), b.lost.expired(b.cfg.LeaseTTL)...))
+	turns, err := b.store.Inbox.Revive(ctx, append(b.runner.Running(), b.lost.expired(b.cfg.LeaseTTL)...))
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (b *Bot) listen(ctx context.Context) {
 	pauses := retry.Storage.Start()
 	var heard atomic.Bool
 	for {
-		err := b.store.Listen(ctx, b.shared.Leases.Owner(), func(key sessions.Key) {
+		err := b.store.Inbox.Listen(ctx, b.shared.Leases.Owner(), func(key sessions.Key) {
 			heard.Store(true)
 			if key == "" {
 				b.stream.Changed()

@@ -29,7 +29,7 @@ func TestRunningTurnKeepsADeletedSession(t *testing.T) {
 			w.Store.Mem.DeleteRow(bottest.Group)
 			_ = w.Bot.Leases().Check(bottest.Group, sessions.ErrLeaseLost)
 			bottest.After(2 * bottest.LeaseTTL)
-			s, err := w.Store.Mem.Session(t.Context(), bottest.Group)
+			s, err := w.Store.Mem.Sessions.Session(t.Context(), bottest.Group)
 			bottest.Want(t, "error of reading the session", err, nil)
 			bottest.Want(t, "lease", s.Lease, held)
 		}
@@ -43,7 +43,7 @@ func TestRunningTurnKeepsADeletedSession(t *testing.T) {
 }
 
 // deaf is a storage that passes on no notification.
-type deaf struct{ *bottest.Store }
+type deaf struct{ sessions.Inbox }
 
 func (deaf) Listen(ctx context.Context, _ sessions.ReplicaID, _ func(sessions.Key)) error {
 	<-ctx.Done()
@@ -55,7 +55,7 @@ func TestSweepMakesUpForLostNotifications(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		shelf := bottest.NewShelf()
-		a := bottest.Start(t, bottest.Setup{Shelf: shelf, Name: "a", Config: func(c *bot.Config) { c.Store = deaf{c.Store.(*bottest.Store)} }})
+		a := bottest.Start(t, bottest.Setup{Shelf: shelf, Name: "a", Config: func(c *bot.Config) { c.Stores.Inbox = deaf{c.Stores.Inbox} }})
 		b := bottest.Start(t, bottest.Setup{Shelf: shelf, Name: "b"})
 		a.Say("m0", "alice", "q0")
 		b.Say("m1", "bob", "q1")

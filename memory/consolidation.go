@@ -26,8 +26,10 @@ type FactGroup struct {
 	Reads   sessions.ModelID // as in [Reader]
 }
 
-// ConsolidationStore is the storage of a consolidate.Consolidator.
-type ConsolidationStore interface {
+// Upkeep is the storage of memory's periodic jobs.
+type Upkeep interface {
+	// DeleteExpired deletes memories that were unreadable for long, and counts them.
+	DeleteExpired(ctx context.Context) (int, error)
 	// OverfullScopes lists scopes with more than limit memories in force behind after, the fullest first; zero is the
 	// beginning.
 	OverfullScopes(ctx context.Context, limit int, after OverfullScope) ([]OverfullScope, error)

@@ -39,15 +39,3 @@ type OwedFlush struct {
 	FlushCandidate
 	Debt
 }
-
-// MaintenanceStore is the storage of memory's periodic jobs.
-type MaintenanceStore interface {
-	ConsolidationStore
-	// IsLeader reports whether a replica is the first living one, which alone does costly work. During a takeover two
-	// may get true.
-	IsLeader(ctx context.Context, replica sessions.ReplicaID) (bool, error)
-	// DeleteExpired deletes memories that were unreadable for long, and counts them.
-	DeleteExpired(ctx context.Context) (int, error)
-	// IndexBacklog indexes up to limit events and memories each. A number below limit means that none is left.
-	IndexBacklog(ctx context.Context, limit int) (int, error)
-}

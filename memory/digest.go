@@ -23,7 +23,7 @@ const (
 	DigestRest     = 10 * time.Minute // between two attempts
 )
 
-// Digests keeps one digest for each group and day. Transactions and leases are as in [Store].
+// Digests keeps one digest for each group and day. Transactions and leases are as in [Stores].
 type Digests interface {
 	// DigestsDue lists days with talk and without a digest behind after, by day, then by session key. Leases are free,
 	// stale or owner's. A day is left out while a message of it or of an earlier day waits. Days with fewer than

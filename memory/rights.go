@@ -21,6 +21,18 @@ type Rights interface {
 	// KnownByID returns one of [Rights.Known], or [sessions.ErrNotFound].
 	KnownByID(ctx context.Context, a Asker, id int64) (Known, error)
 
+	// Promote makes a group's memory in force one of the team, with its speaker, place, time and the promoter's name.
+	// It supersedes the group's row and the team's memory of the same thing from that group. Other ids are
+	// [sessions.ErrNotFound].
+	Promote(ctx context.Context, id int64, by sessions.UserID) (Memory, error)
+
+	// People finds people who spoke to a robot, or to any if empty, by staff id or nick, the last seen first. A person
+	// with memories only is found by id. With the key of a group only its sessions count.
+	People(ctx context.Context, robot sessions.RobotCode, group sessions.Key, name string) ([]Person, error)
+}
+
+// Erasures erases memories, messages and people. The caller decides who may ask.
+type Erasures interface {
 	// ForgetMemory deletes a memory, the values that it corrected, and those that say the same of the same messages.
 	// It wipes these messages and their answers, as [sessions.Eraser.Erase] does, and the bot's words that repeat the
 	// memory where it was readable. Other facts from the messages stay, as do those consolidated with it. from may be
@@ -39,20 +51,11 @@ type Rights interface {
 	// asking message becomes [ForgetLastDone]. Other ids are [sessions.ErrNotFound].
 	ForgetMessage(ctx context.Context, event int64, from Asking) (Forgotten, error)
 
-	// Promote makes a group's memory in force one of the team, with its speaker, place, time and the promoter's name.
-	// It supersedes the group's row and the team's memory of the same thing from that group. Other ids are
-	// [sessions.ErrNotFound].
-	Promote(ctx context.Context, id int64, by sessions.UserID) (Memory, error)
-
-	// People finds people who spoke to a robot, or to any if empty, by staff id or nick, the last seen first. A person
-	// with memories only is found by id. With the key of a group only its sessions count.
-	People(ctx context.Context, robot sessions.RobotCode, group sessions.Key, name string) ([]Person, error)
-
 	// ForgetPerson wipes everything of a person; see [Forget]. After a failure it returns the work so far; a
 	// repetition does the rest. Beyond [MaxErasures] a day it fails with [ErrTooOften].
 	ForgetPerson(ctx context.Context, f Forget) (Forgotten, error)
 
-	// PreviewForget counts the effects of [Rights.ForgetPerson].
+	// PreviewForget counts the effects of [Erasures.ForgetPerson].
 	PreviewForget(ctx context.Context, f Forget) (Preview, error)
 }
 
@@ -136,7 +139,7 @@ type Asking struct {
 	Event int64 // id of the message that asks
 	// Only restricts the erasure to one person's messages and the bot's; empty for all.
 	Only sessions.UserID
-	// GroupOnly makes [Rights.ForgetMemory] fail with [ErrOthersKnow] if the team or a person has a copy.
+	// GroupOnly makes [Erasures.ForgetMemory] fail with [ErrOthersKnow] if the team or a person has a copy.
 	GroupOnly bool
 	// Language is that of the asking message and of its replacement: zh or en.
 	Language string
@@ -151,7 +154,7 @@ const MaxErasures = 3
 // ErrTooOften is returned beyond [MaxErasures].
 var ErrTooOften = errors.New("everything about the person was erased often enough today")
 
-// Preview counts the rows that [Rights.ForgetPerson] would wipe or change.
+// Preview counts the rows that [Erasures.ForgetPerson] would wipe or change.
 type Preview struct {
 	Messages    int
 	Answers     int // the bot's words to them, or repeating theirs
@@ -202,7 +205,7 @@ func ForgetDone(language string) string {
 	return "/forget me yes"
 }
 
-// ForgetLastDone replaces the message that asked for [Rights.ForgetMessage], in the same transaction: a turn repeated
+// ForgetLastDone replaces the message that asked for [Erasures.ForgetMessage], in the same transaction: a turn repeated
 // after a crash erases no earlier message.
 func ForgetLastDone(language string) string {
 	if language == "zh" {

@@ -19,12 +19,17 @@ type Reader struct {
 	Reads sessions.ModelID
 }
 
-// Store keeps memories. Every method is one transaction; writes fail with [sessions.ErrLeaseLost] as the session's do.
-type Store interface {
-	ReadStore
-	FlushQueue
-	Digests
+// Stores are the stores of memory, by aggregate; all are required. A package that uses some of them declares the methods that it calls,
+// beside its use. Every method is one transaction; writes fail with [sessions.ErrLeaseLost] as the session's do.
+type Stores struct {
+	Facts   Facts
+	Search  Searcher
+	Flushes Flushes
+	Digests Digests
+}
 
+// Facts keeps memories.
+type Facts interface {
 	// Save stores drafts from a running turn. For one that repeats a memory of its scope, in nearly the same words,
 	// that row is the receipt. A corrected memory stays as history; see reconcile.Ledger. A draft that replaces an id
 	// unknown to its scope is not stored, and named in the receipt.
@@ -32,6 +37,30 @@ type Store interface {
 
 	// Pass gives facts that the running turn saved from people's words to the turn after its commit with stops: that one answers them.
 	Pass(ctx context.Context, l sessions.Lease, people []sessions.UserID) error
+
+	// Pinned lists the memories in force in the reader's scopes, newest first.
+	Pinned(ctx context.Context, r Reader, limit int) ([]Memory, error)
+
+	// Values lists all values of a memory's fact that the reader may see, former ones too, oldest first. An unknown or
+	// hidden memory has none.
+	Values(ctx context.Context, r Reader, id int64) ([]Memory, error)
+}
+
+// Searcher finds memories, and events of the log.
+type Searcher interface {
+	// Range returns the session's events with from < Seq <= through in order, archived ones too.
+	Range(ctx context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.Event, error)
+
+	// Search finds memories and events that the reader may see, best first.
+	Search(ctx context.Context, r Reader, q Query) ([]Hit, error)
+
+	// History finds events of the session, newest first.
+	History(ctx context.Context, key sessions.Key, q LogQuery) (LogMatches, error)
+}
+
+// Flushes stores flushes and owed ones.
+type Flushes interface {
+	FlushQueue
 
 	// Flush stores the drafts from the events (f.From, f.Through], moves the flush cursor and settles the owed flush
 	// up to there. It fails with [sessions.ErrConflict] if the cursor is not at f.From.
@@ -47,25 +76,6 @@ type Store interface {
 	// OweUnflushed owes the unflushed events of all sessions in Unflushed, or of key alone if owner has its lease. It
 	// counts no failure, and returns the number of sessions.
 	OweUnflushed(ctx context.Context, owner sessions.ReplicaID, key sessions.Key) (int, error)
-}
-
-// ReadStore reads memory and the log.
-type ReadStore interface {
-	// Range returns the session's events with from < Seq <= through in order, archived ones too.
-	Range(ctx context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.Event, error)
-
-	// Search finds memories and events that the reader may see, best first.
-	Search(ctx context.Context, r Reader, q Query) ([]Hit, error)
-
-	// Pinned lists the memories in force in the reader's scopes, newest first.
-	Pinned(ctx context.Context, r Reader, limit int) ([]Memory, error)
-
-	// Values lists all values of a memory's fact that the reader may see, former ones too, oldest first. An unknown or
-	// hidden memory has none.
-	Values(ctx context.Context, r Reader, id int64) ([]Memory, error)
-
-	// History finds events of the session, newest first.
-	History(ctx context.Context, key sessions.Key, q LogQuery) (LogMatches, error)
 }
 
 // UnflushedSession is the size of a session's events after its flush cursor.
@@ -84,7 +94,7 @@ type Debt struct {
 	Model    string         // model of the last of them
 }
 
-// Flush is the outcome of an extraction, or of one part of it, for [Store.Flush].
+// Flush is the outcome of an extraction, or of one part of it, for [Flushes].
 type Flush struct {
 	From    int64
 	Through int64

@@ -34,15 +34,3 @@ type Unembedded struct {
 	Content  string
 	Known    []float32 // the vector that an equal text has; nil: none
 }
-
-// Vectors keeps the vectors of texts.
-type Vectors interface {
-	// Unembedded lists texts without a vector of a model: memories in force, people's messages, answers.
-	Unembedded(ctx context.Context, model string, limit int) ([]Unembedded, error)
-
-	// KeepVectors stores a vector for each text that still exists; an empty one marks a text that can have none.
-	KeepVectors(ctx context.Context, model string, texts []Unembedded, vectors [][]float32) error
-
-	// DropVectors deletes the vectors of other models and returns their number.
-	DropVectors(ctx context.Context, model string) (int, error)
-}

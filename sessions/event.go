@@ -51,7 +51,7 @@ type Event struct {
 	// Blob is the address of an offloaded tool result, which the log keeps; Content is then its reference.
 	Blob      string
 	State     State
-	Attempts  int  // known failed attempts, see [Store.Begin]
+	Attempts  int  // known failed attempts, see [Turner.Begin]
 	Admitted  bool // the limits counted an attempt at the pending message, see [Limiter.Admit]
 	Archived  bool
 	CreatedAt time.Time

@@ -36,5 +36,4 @@ type Expiry interface {
 	// ExpireSchedules deletes ended schedules; active ones stay.
 	ExpireSchedules(ctx context.Context, period time.Duration) (int, error)
 	ExpireActions(ctx context.Context, period time.Duration) (int, error)
-	IsLeader(ctx context.Context, replica ReplicaID) (bool, error)
 }

@@ -46,6 +46,19 @@ type Session struct {
 // CompactUndone is the CompactError after an undo.
 const CompactUndone = "undone"
 
+// States keeps the state of sessions.
+type States interface {
+	// Session returns the state of a session without its log, at any owner, or ErrNotFound.
+	Session(ctx context.Context, key Key) (Session, error)
+
+	// Renew begins a new generation with an empty view. The log, pinned memory, waiting messages and unflushed events
+	// stay.
+	Renew(ctx context.Context, l Lease) error
+
+	// Configure replaces the session's own settings: a checked JSON object, or empty for none.
+	Configure(ctx context.Context, l Lease, settings string) error
+}
+
 // Lease is the right to write a session. Term grows with every change of owner; a write with an old term fails with
 // [ErrLeaseLost].
 type Lease struct {
@@ -130,7 +143,7 @@ type View struct {
 	Runs      []ToolRun // calls of an earlier attempt at the pending messages
 	// Gap is the note for events left out between summaries and tail.
 	Gap string
-	// Suspect counts the failed attempts of the oldest pending message if it is a suspect, see [Store.Begin]. Width is its
+	// Suspect counts the failed attempts of the oldest pending message if it is a suspect, see [Turner.Begin]. Width is its
 	// width; 0: it has none yet.
 	Suspect, Width int
 	More           bool // more messages wait besides Pending

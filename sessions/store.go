@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Errors of a [Store] that callers act upon. Any other error is a fault of the storage.
+// Errors of the [Stores] that callers act upon. Any other error is a fault of the storage.
 var (
 	// ErrLeaseLost says that the lease named in a write is not the current one; nothing was written.
 	ErrLeaseLost = errors.New("session lease lost")
@@ -20,22 +20,24 @@ var (
 	ErrRefused = errors.New("the storage refused the data")
 )
 
-// Store keeps sessions. The row of a session may be deleted by an outsider at any moment, while its log stays: that begins its
-// next generation. All methods are safe for concurrent use. Each is one transaction, unless it says otherwise, and uses the storage's clock.
-type Store interface {
-	Inbox
-	Leaser
-	Outbox
-	Cards
-	Compactor
-	Turner
-	Ledger
-	Limiter
-	Scopes
-	Withholder
-
-	// Session returns the state of a session without its log, at any owner, or ErrNotFound.
-	Session(ctx context.Context, key Key) (Session, error)
+// Stores are the stores of one storage, by aggregate; all are required. A package that uses some of them declares the methods that it
+// calls, beside its use.
+//
+// The row of a session may be deleted by an outsider at any moment, while its log stays: that begins its next generation. All methods
+// are safe for concurrent use. Each is one transaction, unless it says otherwise, and uses the storage's clock.
+type Stores struct {
+	Inbox       Inbox
+	Turns       Turner
+	Sessions    States
+	Outbox      Outbox
+	Cards       Cards
+	Leases      Leaser
+	Compactions Compactor
+	Jobs        Jobs
+	Ledger      Ledger
+	Limits      Limiter
+	Scopes      Scopes
+	Withheld    Withholder
 }
 
 // Turner takes waiting messages and stores the result of a turn.
@@ -88,8 +90,6 @@ const MaxTurnBytes = 256 << 10
 
 // Compactor changes the view of a session, and keeps the compaction log.
 type Compactor interface {
-	Jobs
-
 	// Compact changes the view, see [Compaction], and ends the session's job. It deletes blobs that no event of the
 	// view needs. It fails with ErrConflict, and writes nothing, if the session's generation is not c.Gen, its cursor
 	// is not at c.From, or the source events differ from c.Source.
@@ -105,13 +105,6 @@ type Compactor interface {
 	// Rewrite fills an active summary that an erasure emptied or that a model refuses, and logs it. It fails with
 	// ErrConflict, and writes nothing, on any other summary.
 	Rewrite(ctx context.Context, l Lease, w Rewritten) error
-
-	// Renew begins a new generation with an empty view. The log, pinned memory, waiting messages and unflushed events
-	// stay.
-	Renew(ctx context.Context, l Lease) error
-
-	// Configure replaces the session's own settings: a checked JSON object, or empty for none.
-	Configure(ctx context.Context, l Lease, settings string) error
 
 	// Compactions lists the compaction log, newest first, at most limit rows; an empty key stands for all sessions.
 	Compactions(ctx context.Context, key Key, limit int) ([]LogEntry, error)
@@ -250,7 +243,7 @@ type Accepted struct {
 	Elsewhere bool // not stored
 }
 
-// Turn is the result of a turn, for [Store.Commit].
+// Turn is the result of a turn, for [Turner.Commit].
 type Turn struct {
 	Taken []int64 // ids of the answered pending messages, in the order of the view
 	// TakenTokens are the counts of the taken messages, in their order.
@@ -297,13 +290,13 @@ type Pinned struct {
 	Rows []int64
 }
 
-// Committed is the outcome of [Store.Commit].
+// Committed is the outcome of [Turner.Commit].
 type Committed struct {
 	LastSeq int64
 	Replies []Outgoing // the row of Turn.Reply, if there was one
 }
 
-// Compaction is a change of a session's view, for [Store.Compact].
+// Compaction is a change of a session's view, for [Compactor.Compact].
 type Compaction struct {
 	Gen     int
 	From    int64 // the cursor as planned: CompactedSeq
@@ -364,7 +357,7 @@ type Shown struct {
 	Blob string
 }
 
-// Compacted is the outcome of [Store.Compact].
+// Compacted is the outcome of [Compactor.Compact].
 type Compacted struct {
 	BlobsDeleted int
 	Replies      []Outgoing // the row of Compaction.Notice, if there was one

@@ -52,10 +52,10 @@ func benchSession(b *testing.B, url string, events int) (*sql.Store, sessions.Le
 		b.Fatal(err)
 	}
 	b.Cleanup(s.Close)
-	if _, err := s.Beat(b.Context(), "a"); err != nil {
+	if _, err := s.Leases.Beat(b.Context(), "a"); err != nil {
 		b.Fatal(err)
 	}
-	a, err := s.Accept(b.Context(), "a", "robot/cid", sessions.Message{ID: "first", Text: "hello"})
+	a, err := s.Inbox.Accept(b.Context(), "a", "robot/cid", sessions.Message{ID: "first", Text: "hello"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -63,10 +63,10 @@ func benchSession(b *testing.B, url string, events int) (*sql.Store, sessions.Le
 	for i := 1; i < events; i++ {
 		t.Events = append(t.Events, sessions.Event{Role: sessions.RoleAssistant, Content: "an answer of some length, as they are", Tokens: 9})
 	}
-	if _, err := s.Commit(b.Context(), a.Lease, t); err != nil {
+	if _, err := s.Turns.Commit(b.Context(), a.Lease, t); err != nil {
 		b.Fatal(err)
 	}
-	if _, err := s.Compact(b.Context(), a.Lease, storetest.SummaryOf(0, int64(events), "what was said")); err != nil {
+	if _, err := s.Compactions.Compact(b.Context(), a.Lease, storetest.SummaryOf(0, int64(events), "what was said")); err != nil {
 		b.Fatal(err)
 	}
 	return s, a.Lease
@@ -76,14 +76,14 @@ func benchSession(b *testing.B, url string, events int) (*sql.Store, sessions.Le
 func benchTurn(b *testing.B, s *sql.Store, l sessions.Lease, n int) {
 	b.Helper()
 	ctx := b.Context()
-	if _, err := s.Accept(ctx, l.Owner, l.Key, sessions.Message{ID: sessions.MessageID(fmt.Sprint(n)), Text: "a question"}); err != nil {
+	if _, err := s.Inbox.Accept(ctx, l.Owner, l.Key, sessions.Message{ID: sessions.MessageID(fmt.Sprint(n)), Text: "a question"}); err != nil {
 		b.Fatal(err)
 	}
-	v, err := s.Begin(ctx, l, 20)
+	v, err := s.Turns.Begin(ctx, l, 20)
 	if err != nil || len(v.Pending) != 1 {
 		b.Fatalf("%d pending (%v)", len(v.Pending), err)
 	}
-	c, err := s.Commit(ctx, l, sessions.Turn{
+	c, err := s.Turns.Commit(ctx, l, sessions.Turn{
 		Taken: []int64{v.Pending[0].ID}, TakenTokens: []int{3}, ViewVersion: v.Session.ViewVersion,
 		Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "an answer", Tokens: 3}},
 		Reply:  &sessions.Reply{Text: "an answer"},
@@ -91,7 +91,7 @@ func benchTurn(b *testing.B, s *sql.Store, l sessions.Lease, n int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := s.Settle(ctx, sessions.Settled{Key: l.Key, ID: c.Replies[0].ID, Sent: true}); err != nil {
+	if err := s.Outbox.Settle(ctx, sessions.Settled{Key: l.Key, ID: c.Replies[0].ID, Sent: true}); err != nil {
 		b.Fatal(err)
 	}
 	if n%20 != 0 {
@@ -99,7 +99,7 @@ func benchTurn(b *testing.B, s *sql.Store, l sessions.Lease, n int) {
 	}
 	rolling := storetest.SummaryOf(v.Session.CompactedSeq, c.LastSeq, "what was said")
 	rolling.Summaries[0].StartSeq = 1
-	if _, err := s.Compact(ctx, l, rolling); err != nil {
+	if _, err := s.Compactions.Compact(ctx, l, rolling); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -126,7 +126,7 @@ func BenchmarkIndex(b *testing.B) {
 				}
 				t.Events = append(t.Events, sessions.Event{Role: sessions.RoleAssistant, Content: text.String(), Tokens: 9})
 			}
-			if _, err := s.Commit(b.Context(), l, t); err != nil {
+			if _, err := s.Turns.Commit(b.Context(), l, t); err != nil {
 				b.Fatal(err)
 			}
 			wal := func() (n int64) {
@@ -137,7 +137,7 @@ func BenchmarkIndex(b *testing.B) {
 			}
 			before, began := wal(), time.Now()
 			for n := 1; n > 0; {
-				if n, err = s.Logs.IndexSession(b.Context(), l.Key, 64); err != nil {
+				if n, err = s.Index.Logs.IndexSession(b.Context(), l.Key, 64); err != nil {
 					b.Fatal(err)
 				}
 			}

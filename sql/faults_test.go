@@ -20,7 +20,7 @@ func TestConnectionsCut(t *testing.T) {
 	c := storetest.NewChat(t, s, "cid", "u", false)
 	ended := make(chan error, 1)
 	listening := make(chan struct{}, 10)
-	go func() { ended <- s.Listen(t.Context(), "a", func(sessions.Key) { listening <- struct{}{} }) }()
+	go func() { ended <- s.Inbox.Listen(t.Context(), "a", func(sessions.Key) { listening <- struct{}{} }) }()
 	<-listening
 	cut := func() {
 		t.Helper()
@@ -38,7 +38,7 @@ func TestConnectionsCut(t *testing.T) {
 	// Each connection that was cut fails once, and aloud; then all is well again.
 	var err error
 	for range 10 {
-		if _, err = s.Begin(t.Context(), c.Lease, 1); err == nil {
+		if _, err = s.Turns.Begin(t.Context(), c.Lease, 1); err == nil {
 			break
 		}
 	}
@@ -74,7 +74,7 @@ func TestTablesForOthers(t *testing.T) {
 	t.Parallel()
 	s, pool := storetest.Open(t, sqltest.URL(t))
 	c := storetest.NewChat(t, s, "cid", "u", false)
-	if _, err := s.Compact(t.Context(), c.Lease, storetest.SummaryOf(0, 2, "s")); err != nil {
+	if _, err := s.Compactions.Compact(t.Context(), c.Lease, storetest.SummaryOf(0, 2, "s")); err != nil {
 		t.Fatal(err)
 	}
 	for query, want := range map[string]string{

@@ -387,11 +387,11 @@ func TestMigrateKeepsRows(t *testing.T) {
 	}
 
 	s, _ := storetest.Open(t, url)
-	if _, err := s.Beat(t.Context(), "new"); err != nil {
+	if _, err := s.Leases.Beat(t.Context(), "new"); err != nil {
 		t.Fatal(err)
 	}
-	l := storetest.Must[sessions.Lease](t)(s.Acquire(t.Context(), "robot/cidOps==", "new"))
-	v := storetest.Must[sessions.View](t)(s.Begin(t.Context(), l, 10))
+	l := storetest.Must[sessions.Lease](t)(s.Leases.Acquire(t.Context(), "robot/cidOps==", "new"))
+	v := storetest.Must[sessions.View](t)(s.Turns.Begin(t.Context(), l, 10))
 	if v.Session.LastSeq != 12 || v.Session.Lease.Term != 10 || len(v.Summaries) != 1 || !strings.Contains(v.Summaries[0].Text, "48213") || len(v.Runs) != 2 {
 		t.Errorf("the session is seen as %+v", v)
 	}
@@ -408,21 +408,21 @@ func TestMigrateKeepsRows(t *testing.T) {
 	if quote := v.Tail[0].Message.Quote; quote == nil || quote.SenderID != "staff2" || quote.Nick != "李娜" {
 		t.Errorf("the quote is %+v", quote)
 	}
-	if unsent := storetest.Must[[]sessions.Outgoing](t)(s.Unsent(t.Context(), l)); len(unsent) != 1 || !unsent[0].Maybe || unsent[0].Reply.Target.Card != "card-2" {
+	if unsent := storetest.Must[[]sessions.Outgoing](t)(s.Outbox.Unsent(t.Context(), l)); len(unsent) != 1 || !unsent[0].Maybe || unsent[0].Reply.Target.Card != "card-2" {
 		t.Errorf("the open replies are %+v", unsent)
 	}
-	if due := storetest.Must[[]sessions.Schedule](t)(s.ActiveSchedules(t.Context(), l.Key)); len(due) != 1 || due[0].Creator.StaffID != "staff2" {
+	if due := storetest.Must[[]sessions.Schedule](t)(s.Schedules.ActiveSchedules(t.Context(), l.Key)); len(due) != 1 || due[0].Creator.StaffID != "staff2" {
 		t.Errorf("the reminders are %+v", due)
 	}
-	storetest.Must[sessions.LogEntry](t)(s.Undo(t.Context(), l, 0, 0))
-	if v = storetest.Must[sessions.View](t)(s.Begin(t.Context(), l, 0)); len(v.Summaries) != 1 || v.Summaries[0].Text != "问了超时。" || len(v.Tail) != 8 || !strings.Contains(v.Tail[0].Content, "48213 次超时。") {
+	storetest.Must[sessions.LogEntry](t)(s.Compactions.Undo(t.Context(), l, 0, 0))
+	if v = storetest.Must[sessions.View](t)(s.Turns.Begin(t.Context(), l, 0)); len(v.Summaries) != 1 || v.Summaries[0].Text != "问了超时。" || len(v.Tail) != 8 || !strings.Contains(v.Tail[0].Content, "48213 次超时。") {
 		t.Errorf("after an undo the session is seen as %+v", v)
 	}
 	for who, want := range map[sessions.UserID]memory.Preview{
 		"staff1": {Messages: 4, Answers: 3, Facts: 2, Groups: []string{"支付网关值班"}, Private: 1, Usage: 1, Schedules: 1, IDs: 1},
 		"staff2": {Messages: 4, Answers: 3, Facts: 4, Summaries: 1, Groups: []string{"支付网关值班", "支付网关值班"}, Usage: 1, Schedules: 1, Promotions: 1, Compactions: 2, Logins: 1, Actions: 1},
 	} {
-		if got := storetest.Must[memory.Preview](t)(s.PreviewForget(t.Context(), memory.Forget{Person: who})); fmt.Sprint(got) != fmt.Sprint(want) {
+		if got := storetest.Must[memory.Preview](t)(s.Erasure.PreviewForget(t.Context(), memory.Forget{Person: who})); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("the rows of %s are %+v, want %+v", who, got, want)
 		}
 	}

@@ -28,7 +28,7 @@ func TestPgBouncerSampleOfTheDocsWorks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, err := s.Beat(t.Context(), "replica"); err != nil {
+	if _, err := s.Leases.Beat(t.Context(), "replica"); err != nil {
 		t.Fatal(err)
 	}
 }

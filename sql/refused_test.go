@@ -26,36 +26,36 @@ func TestPermanentRefusals(t *testing.T) {
 	key := c.Reader.Key
 	for name, try := range map[string]func() error{
 		"a message id too long for its index": func() error {
-			_, err := s.Accept(t.Context(), "a", key, sessions.Message{ID: sessions.MessageID(long.String())})
+			_, err := s.Inbox.Accept(t.Context(), "a", key, sessions.Message{ID: sessions.MessageID(long.String())})
 			return err
 		},
 		"a session key that is no text": func() error {
-			_, err := s.Accept(t.Context(), "a", "zero\x00", sessions.Message{ID: "m"})
+			_, err := s.Inbox.Accept(t.Context(), "a", "zero\x00", sessions.Message{ID: "m"})
 			return err
 		},
 		"a role that there is not": func() error {
-			_, err := s.Commit(t.Context(), c.Lease, sessions.Turn{Events: []sessions.Event{{Role: "nobody"}}})
+			_, err := s.Turns.Commit(t.Context(), c.Lease, sessions.Turn{Events: []sessions.Event{{Role: "nobody"}}})
 			return err
 		},
 		"a call id too long for its index": func() error {
-			return s.RecordRun(t.Context(), c.Lease, sessions.ToolRun{Call: sessions.ToolCall{ID: long.String()}})
+			return s.Turns.RecordRun(t.Context(), c.Lease, sessions.ToolRun{Call: sessions.ToolCall{ID: long.String()}})
 		},
 		"an empty summary": func() error {
-			_, err := s.Compact(t.Context(), c.Lease, storetest.SummaryOf(0, 1, "\x00"))
+			_, err := s.Compactions.Compact(t.Context(), c.Lease, storetest.SummaryOf(0, 1, "\x00"))
 			return err
 		},
 		"an audit that is no JSON": func() error {
-			return s.Log(t.Context(), c.Lease, sessions.LogEntry{Outcome: "failed", Audit: "{"})
+			return s.Compactions.Log(t.Context(), c.Lease, sessions.LogEntry{Outcome: "failed", Audit: "{"})
 		},
 		"an outcome that there is not": func() error {
-			return s.Log(t.Context(), c.Lease, sessions.LogEntry{Outcome: "unheard of"})
+			return s.Compactions.Log(t.Context(), c.Lease, sessions.LogEntry{Outcome: "unheard of"})
 		},
 		"a memory in no scope": func() error {
-			_, err := s.Save(t.Context(), c.Lease, []memory.Draft{{Scope: "nobody's", Content: "x"}})
+			_, err := s.Facts.Save(t.Context(), c.Lease, []memory.Draft{{Scope: "nobody's", Content: "x"}})
 			return err
 		},
 		"a flush into no scope": func() error {
-			_, err := s.Flush(t.Context(), c.Lease, memory.Flush{Through: 1, Drafts: []memory.Draft{{Scope: "nobody's", Content: "x"}}})
+			_, err := s.Flushes.Flush(t.Context(), c.Lease, memory.Flush{Through: 1, Drafts: []memory.Draft{{Scope: "nobody's", Content: "x"}}})
 			return err
 		},
 	} {
@@ -67,7 +67,7 @@ func TestPermanentRefusals(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	turn := func(ctx context.Context) error {
-		_, err := s.Commit(ctx, c.Lease, sessions.Turn{Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "x"}}})
+		_, err := s.Turns.Commit(ctx, c.Lease, sessions.Turn{Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "x"}}})
 		return err
 	}
 	if err := turn(ended); err == nil || errors.Is(err, sessions.ErrRefused) {

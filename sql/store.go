@@ -28,15 +28,15 @@ import (
 )
 
 var (
-	_ sessions.Store            = (*Store)(nil)
-	_ sessions.Reporter         = (*Store)(nil)
-	_ sessions.Elector          = (*Store)(nil)
-	_ memory.Store              = (*Store)(nil)
-	_ memory.ConsolidationStore = (*Store)(nil)
-	_ memory.Vectors            = (*Store)(nil)
-	_ memory.Rights             = (*Store)(nil)
-	_ sessions.Expiry           = (*Store)(nil)
-	_ sessions.Schedules        = (*Store)(nil)
+	_ sessions.Reporter           = (*conversation.Restarts)(nil)
+	_ sessions.Elector            = (*conversation.Replicas)(nil)
+	_ sessions.CompactionRequests = (*compactions.Requests)(nil)
+	_ sessions.Expiry             = (*retention.Store)(nil)
+	_ sessions.Schedules          = (*schedules.Store)(nil)
+	_ sessions.Eraser             = (*erasure.Store)(nil)
+	_ memory.Upkeep               = (*facts.Upkeep)(nil)
+	_ memory.Rights               = (*facts.Rights)(nil)
+	_ memory.Erasures             = (*erasure.Store)(nil)
 )
 
 // Options says where the database is and how it is used.
@@ -63,70 +63,39 @@ type Options struct {
 	Configure func(*pgxpool.Config)
 }
 
-type (
-	inboxes       = conversation.Inbox
-	turns         = conversation.Turns
-	states        = conversation.Sessions
-	outboxes      = conversation.Outbox
-	leases        = conversation.Leases
-	replicas      = conversation.Replicas
-	accounts      = conversation.Restarts
-	marks         = conversation.Withheld
-	replyCards    = conversation.Cards
-	groupScopes   = conversation.Scopes
-	compactionLog = compactions.Store
-	jobs          = compactions.Jobs
-	requests      = compactions.Requests
-	costs         = spend.Store
-	callCounts    = calls.Store
-	limitCounts   = limits.Store
-	expiries      = retention.Store
-	timetable     = schedules.Store
-	factStores    = facts.Store
-	flushes       = facts.Flushes
-	digests       = facts.Digests
-	factUpkeep    = facts.Upkeep
-	factRights    = facts.Rights
-	vectorStores  = vectors.Store
-	indexes       = index.Store
-	searches      = search.Store
-	erasures      = erasure.Store
-	lists         = admin.Store
-)
-
-// Store joins a store for each aggregate over one pool.
+// Store is a store for each aggregate, all over one pool. A composition root gives each package those that it uses.
 type Store struct {
 	db    *pg.DB
 	pages *Store // over the connections of the console; nil there
 
-	*inboxes
-	*turns
-	*states
-	*outboxes
-	*leases
-	*replicas
-	*accounts
-	*marks
-	*replyCards
-	*groupScopes
-	*compactionLog
-	*jobs
-	*requests
-	*costs
-	*callCounts
-	*limitCounts
-	*expiries
-	*timetable
-	*factStores
-	*flushes
-	*digests
-	*factUpkeep
-	*factRights
-	*vectorStores
-	*indexes
-	*searches
-	*erasures
-	*lists
+	Inbox       *conversation.Inbox
+	Turns       *conversation.Turns
+	Sessions    *conversation.Sessions
+	Outbox      *conversation.Outbox
+	Leases      *conversation.Leases
+	Replicas    *conversation.Replicas
+	Restarts    *conversation.Restarts
+	Withheld    *conversation.Withheld
+	Cards       *conversation.Cards
+	Scopes      *conversation.Scopes
+	Compactions *compactions.Store
+	Jobs        *compactions.Jobs
+	Requests    *compactions.Requests
+	Ledger      *spend.Store
+	Calls       *calls.Store
+	Limits      *limits.Store
+	Retention   *retention.Store
+	Schedules   *schedules.Store
+	Facts       *facts.Store
+	Flushes     *facts.Flushes
+	Digests     *facts.Digests
+	FactUpkeep  *facts.Upkeep
+	Rights      *facts.Rights
+	Vectors     *vectors.Store
+	Index       *index.Store
+	Search      *search.Store
+	Erasure     *erasure.Store
+	Lists       *admin.Store
 }
 
 // Open needs an up-to-date schema; see [Migrate]. It fails when the database does not answer within ctx.
@@ -151,22 +120,35 @@ func compose(db *pg.DB, logs *index.Logs, o Options) *Store {
 	reader := facts.NewReader(db, people, location)
 	inbox, kept := conversation.NewInbox(db, people), facts.New(db, people, reader)
 	return &Store{
-		db:      db,
-		inboxes: inbox, turns: conversation.NewTurns(db, logs), states: conversation.NewSessions(db), outboxes: conversation.NewOutbox(db),
-		leases: conversation.NewLeases(db), replicas: conversation.NewReplicas(db), accounts: conversation.NewRestarts(db),
-		marks: conversation.NewWithheld(db), replyCards: conversation.NewCards(db), groupScopes: conversation.NewScopes(db),
-		compactionLog: compactions.New(db), jobs: compactions.NewJobs(db), requests: compactions.NewRequests(db),
-		costs: spend.New(db), callCounts: calls.New(db), limitCounts: limits.New(db), expiries: retention.New(db, people, logs),
-		timetable:  schedules.New(db, inbox),
-		factStores: kept, flushes: facts.NewFlushes(db), digests: facts.NewDigests(db), factUpkeep: facts.NewUpkeep(db),
-		factRights:   facts.NewRights(db, people, kept),
-		vectorStores: vectors.New(db), indexes: index.New(db, logs),
-		searches: search.New(db, people, reader, compare, logs, search.Options{
+		db:    db,
+		Inbox: inbox, Turns: conversation.NewTurns(db, logs), Sessions: conversation.NewSessions(db), Outbox: conversation.NewOutbox(db),
+		Leases: conversation.NewLeases(db), Replicas: conversation.NewReplicas(db), Restarts: conversation.NewRestarts(db),
+		Withheld: conversation.NewWithheld(db), Cards: conversation.NewCards(db), Scopes: conversation.NewScopes(db),
+		Compactions: compactions.New(db), Jobs: compactions.NewJobs(db), Requests: compactions.NewRequests(db),
+		Ledger: spend.New(db), Calls: calls.New(db), Limits: limits.New(db), Retention: retention.New(db, people, logs),
+		Schedules: schedules.New(db, inbox),
+		Facts:     kept, Flushes: facts.NewFlushes(db), Digests: facts.NewDigests(db), FactUpkeep: facts.NewUpkeep(db),
+		Rights:  facts.NewRights(db, people, kept),
+		Vectors: vectors.New(db), Index: index.New(db, logs),
+		Search: search.New(db, people, reader, compare, logs, search.Options{
 			Location: location, Embedder: o.Embedder, EmbedWeight: o.EmbedWeight,
 			EmbedTimeout: o.EmbedTimeout, CompareTimeout: o.CompareTimeout,
 		}),
-		erasures: erasure.New(db, people, logs), lists: admin.New(db),
+		Erasure: erasure.New(db, people, logs), Lists: admin.New(db),
 	}
+}
+
+// Ports returns the stores of conversations that a bot uses.
+func (s *Store) Ports() sessions.Stores {
+	return sessions.Stores{
+		Inbox: s.Inbox, Turns: s.Turns, Sessions: s.Sessions, Outbox: s.Outbox, Cards: s.Cards, Leases: s.Leases, Compactions: s.Compactions,
+		Jobs: s.Jobs, Ledger: s.Ledger, Limits: s.Limits, Scopes: s.Scopes, Withheld: s.Withheld,
+	}
+}
+
+// Memory returns the stores of memory that a bot uses.
+func (s *Store) Memory() memory.Stores {
+	return memory.Stores{Facts: s.Facts, Search: s.Search, Flushes: s.Flushes, Digests: s.Digests}
 }
 
 // Ping reports whether the database answers and accepts writes; see [pg.DB.Ping].
@@ -192,7 +174,7 @@ func (s *Store) Pages() *console.Store { return s.pages.Audit() }
 // Audit returns the record of actions in chats and on the command line. They wait for no page of the console.
 func (s *Store) Audit() *console.Store {
 	return console.New(s.db, identity.New(s.db), console.Sources{
-		Sessions: s.states, Compactions: s.compactionLog, Flushes: s.flushes, Facts: s.factStores, Rights: s.factRights, Costs: s.costs, Lists: s.lists,
+		Sessions: s.Sessions, Compactions: s.Compactions, Flushes: s.Flushes, Facts: s.Facts, Rights: s.Rights, Ledger: s.Ledger, Lists: s.Lists,
 	})
 }
 

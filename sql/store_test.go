@@ -46,10 +46,14 @@ func TestStoreBehindPooler(t *testing.T) {
 	})
 }
 
+func storage(s *sql.Store) sessionstest.Storage {
+	return sessionstest.Storage{Stores: s.Ports(), Erasure: s.Erasure, Replicas: s.Replicas}
+}
+
 // harness is what the suite needs of two stores on one database.
 func harness(a, b *sql.Store, pool *pgxpool.Pool) sessionstest.Harness {
 	return sessionstest.Harness{
-		Store: a, Other: b, Histories: 12,
+		Store: storage(a), Other: storage(b), Histories: 12,
 		Expire: func(t *testing.T, owner sessions.ReplicaID) {
 			t.Helper()
 			storetest.Execute(t, pool, "UPDATE replicas SET heartbeat_at = now() - interval '1 hour' WHERE id = $1", owner)
@@ -64,13 +68,13 @@ func harness(a, b *sql.Store, pool *pgxpool.Pool) sessionstest.Harness {
 		},
 		FailFlush: func(t *testing.T, l sessions.Lease, failures int) {
 			t.Helper()
-			if err := a.Owe(t.Context(), l, memory.Debt{Failures: failures, Reason: "busy"}); err != nil {
+			if err := a.Flushes.Owe(t.Context(), l, memory.Debt{Failures: failures, Reason: "busy"}); err != nil {
 				t.Fatal(err)
 			}
 		},
 		Log: func(t *testing.T, key sessions.Key) []sessions.Event {
 			t.Helper()
-			events, err := a.Events(t.Context(), key, 0, 1000)
+			events, err := a.Lists.Events(t.Context(), key, 0, 1000)
 			if err != nil {
 				t.Fatal(err)
 			}

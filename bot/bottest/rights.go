@@ -12,6 +12,7 @@ import (
 // Rights is a memory of one fact, which may be seen, shared and forgotten.
 type Rights struct {
 	memory.Rights
+	memory.Erasures
 	Fact      memory.Known
 	Forgotten int // deletions
 	Half      int // a deletion fails behind the sessions before this one; 0: it succeeds

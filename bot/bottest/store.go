@@ -146,79 +146,79 @@ type none struct{}
 
 // Beat implements sessions.Store.
 func (s *Store) Beat(ctx context.Context, o sessions.ReplicaID) (time.Time, error) {
-	return do(s, "beat", func() (time.Time, error) { return s.Mem.Beat(ctx, o) })
+	return do(s, "beat", func() (time.Time, error) { return s.Mem.Leases.Beat(ctx, o) })
 }
 
 // LeaseOf implements sessions.Store.
 func (s *Store) LeaseOf(ctx context.Context, k sessions.Key) (sessions.Lease, error) {
-	return s.Mem.LeaseOf(ctx, k)
+	return s.Mem.Cards.LeaseOf(ctx, k)
 }
 
 // Acquire implements sessions.Store.
 func (s *Store) Acquire(ctx context.Context, k sessions.Key, o sessions.ReplicaID) (sessions.Lease, error) {
-	return do(s, "acquire", func() (sessions.Lease, error) { return s.Mem.Acquire(ctx, k, o) })
+	return do(s, "acquire", func() (sessions.Lease, error) { return s.Mem.Leases.Acquire(ctx, k, o) })
 }
 
 // Rest implements sessions.Store.
 func (s *Store) Rest(ctx context.Context, o sessions.ReplicaID, keys []sessions.Key, rest, unflushed time.Duration) ([]sessions.Key, error) {
-	return do(s, "rest", func() ([]sessions.Key, error) { return s.Mem.Rest(ctx, o, keys, rest, unflushed) })
+	return do(s, "rest", func() ([]sessions.Key, error) { return s.Mem.Leases.Rest(ctx, o, keys, rest, unflushed) })
 }
 
 // Resign implements sessions.Store.
 func (s *Store) Resign(ctx context.Context, o sessions.ReplicaID) (int, error) {
-	return do(s, "resign", func() (int, error) { return s.Mem.Resign(ctx, o) })
+	return do(s, "resign", func() (int, error) { return s.Mem.Leases.Resign(ctx, o) })
 }
 
 // Accept implements sessions.Store.
 func (s *Store) Accept(ctx context.Context, o sessions.ReplicaID, k sessions.Key, m sessions.Message) (sessions.Accepted, error) {
-	return do(s, "accept", func() (sessions.Accepted, error) { return s.Mem.Accept(ctx, o, k, m) })
+	return do(s, "accept", func() (sessions.Accepted, error) { return s.Mem.Inbox.Accept(ctx, o, k, m) })
 }
 
 // AcceptHere implements sessions.Store.
 func (s *Store) AcceptHere(
 	ctx context.Context, o sessions.ReplicaID, k sessions.Key, m sessions.Message, q sessions.PlaceQuery,
 ) (sessions.Accepted, error) {
-	return do(s, "accept", func() (sessions.Accepted, error) { return s.Mem.AcceptHere(ctx, o, k, m, q) })
+	return do(s, "accept", func() (sessions.Accepted, error) { return s.Mem.Inbox.AcceptHere(ctx, o, k, m, q) })
 }
 
 // PlaceOf implements sessions.Store.
 func (s *Store) PlaceOf(ctx context.Context, q sessions.PlaceQuery) (sessions.Place, error) {
-	return do(s, "place", func() (sessions.Place, error) { return s.Mem.PlaceOf(ctx, q) })
+	return do(s, "place", func() (sessions.Place, error) { return s.Mem.Scopes.PlaceOf(ctx, q) })
 }
 
 // ChooseScope implements sessions.Store.
 func (s *Store) ChooseScope(ctx context.Context, l sessions.Lease, scope sessions.Scope) error {
-	_, err := do(s, "scope", func() (struct{}, error) { return struct{}{}, s.Mem.ChooseScope(ctx, l, scope) })
+	_, err := do(s, "scope", func() (struct{}, error) { return struct{}{}, s.Mem.Scopes.ChooseScope(ctx, l, scope) })
 	return err
 }
 
 // LearnIDs implements sessions.Store.
 func (s *Store) LearnIDs(ctx context.Context, m sessions.Message) error {
-	_, err := do(s, "learn", func() (none, error) { return none{}, s.Mem.LearnIDs(ctx, m) })
+	_, err := do(s, "learn", func() (none, error) { return none{}, s.Mem.Inbox.LearnIDs(ctx, m) })
 	return err
 }
 
 // LinkedIDs implements sessions.Store.
 func (s *Store) LinkedIDs(ctx context.Context, robot sessions.RobotCode, id sessions.UserID) ([]sessions.UserID, error) {
-	return s.Mem.LinkedIDs(ctx, robot, id)
+	return s.Mem.Inbox.LinkedIDs(ctx, robot, id)
 }
 
 // Pending implements sessions.Store.
 func (s *Store) Pending(ctx context.Context, key sessions.Key, limit int) ([]sessions.Event, error) {
-	return do(s, "pending", func() ([]sessions.Event, error) { return s.Mem.Pending(ctx, key, limit) })
+	return do(s, "pending", func() ([]sessions.Event, error) { return s.Mem.Inbox.Pending(ctx, key, limit) })
 }
 
 // Revive implements sessions.Store.
 func (s *Store) Revive(ctx context.Context, under []sessions.Lease) ([]sessions.Key, error) {
-	return do(s, "revive", func() ([]sessions.Key, error) { return s.Mem.Revive(ctx, under) })
+	return do(s, "revive", func() ([]sessions.Key, error) { return s.Mem.Inbox.Revive(ctx, under) })
 }
 
 // Waiting implements sessions.Store.
 func (s *Store) Waiting(ctx context.Context, o sessions.ReplicaID, limit int) ([]sessions.Key, error) {
-	return do(s, "waiting", func() ([]sessions.Key, error) { return s.Mem.Waiting(ctx, o, limit) })
+	return do(s, "waiting", func() ([]sessions.Key, error) { return s.Mem.Inbox.Waiting(ctx, o, limit) })
 }
 
 // Listen implements sessions.Store.
 func (s *Store) Listen(ctx context.Context, o sessions.ReplicaID, wake func(sessions.Key)) error {
-	return s.Mem.Listen(ctx, o, wake)
+	return s.Mem.Inbox.Listen(ctx, o, wake)
 }

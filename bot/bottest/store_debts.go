@@ -56,7 +56,7 @@ func waiting[T any](list []T, of func(T) memory.FlushCandidate, after memory.Flu
 // waits is a session in such a list. Those of other replicas are in it too, as in a list that is a moment old. The caller
 // holds the shelf's mutex.
 func (s *Shelf) waits(ctx context.Context, key sessions.Key) (w memory.FlushCandidate, st sessions.Session, ok bool) {
-	st, err := s.Mem.Session(ctx, key)
+	st, err := s.Mem.Sessions.Session(ctx, key)
 	if err != nil {
 		return w, st, false
 	}
@@ -105,7 +105,7 @@ func (s *Store) OweUnflushed(ctx context.Context, owner sessions.ReplicaID, only
 			if only != "" && only != key {
 				continue
 			}
-			if st, err := s.Mem.Session(ctx, key); err == nil && st.Lease.Owner == owner && f.Seq < st.LastSeq {
+			if st, err := s.Mem.Sessions.Session(ctx, key); err == nil && st.Lease.Owner == owner && f.Seq < st.LastSeq {
 				f.Owed = st.LastSeq
 				if f.Debt.Since.IsZero() {
 					f.Debt, f.owedAt = memory.OwedFlush{FlushCandidate: memory.FlushCandidate{Key: key, Since: time.Now()}}, time.Now()
@@ -143,23 +143,23 @@ func (s *Store) Charge(ctx context.Context, key sessions.Key, one sessions.Spend
 		s.mu.Lock()
 		s.Paid = append(s.Paid, one)
 		s.mu.Unlock()
-		return none{}, s.Mem.Charge(ctx, key, one)
+		return none{}, s.Mem.Ledger.Charge(ctx, key, one)
 	})
 	return err
 }
 
 // Spent implements sessions.Store.
 func (s *Store) Spent(ctx context.Context, key sessions.Key, since time.Time) ([]sessions.Spending, error) {
-	return do(s, "spent", func() ([]sessions.Spending, error) { return s.Mem.Spent(ctx, key, since) })
+	return do(s, "spent", func() ([]sessions.Spending, error) { return s.Mem.Ledger.Spent(ctx, key, since) })
 }
 
 // Quoted implements sessions.Store.
 func (s *Store) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) (sessions.Event, error) {
-	return do(s, "quoted", func() (sessions.Event, error) { return s.Mem.Quoted(ctx, key, q) })
+	return do(s, "quoted", func() (sessions.Event, error) { return s.Mem.Turns.Quoted(ctx, key, q) })
 }
 
 // Requote implements sessions.Store.
 func (s *Store) Requote(ctx context.Context, l sessions.Lease, event int64, content string, q sessions.Quote) error {
-	_, err := do(s, "requote", func() (none, error) { return none{}, s.Mem.Requote(ctx, l, event, content, q) })
+	_, err := do(s, "requote", func() (none, error) { return none{}, s.Mem.Turns.Requote(ctx, l, event, content, q) })
 	return err
 }

@@ -34,7 +34,7 @@ func (s *Store) DigestsDue(ctx context.Context, owner sessions.ReplicaID, days [
 		var out []memory.DigestDue
 		for _, d := range days {
 			for _, key := range slices.Sorted(maps.Keys(s.flushed)) {
-				st, err := s.Mem.Session(ctx, key)
+				st, err := s.Mem.Sessions.Session(ctx, key)
 				if err != nil || st.ConversationType != sessions.Group || (st.Lease.Owner != "" && st.Lease.Owner != owner) {
 					continue
 				}
@@ -85,10 +85,10 @@ func (s *Store) DigestEvents(ctx context.Context, d memory.DigestDue, after int6
 // StoreDigest implements memory.Store.
 func (s *Store) StoreDigest(ctx context.Context, l sessions.Lease, d memory.Digest) (int64, error) {
 	return do(s, "store digest", func() (int64, error) {
-		if _, err := s.Mem.Begin(ctx, l, 0); err != nil {
+		if _, err := s.Mem.Turns.Begin(ctx, l, 0); err != nil {
 			return 0, err
 		}
-		if err := s.Mem.Log(ctx, l, sessions.LogEntry{Outcome: upkeep.OutcomeNothing, Trigger: "digest", Usage: d.Usage}); err != nil {
+		if err := s.Mem.Compactions.Log(ctx, l, sessions.LogEntry{Outcome: upkeep.OutcomeNothing, Trigger: "digest", Usage: d.Usage}); err != nil {
 			return 0, err
 		}
 		s.Shelf.Mu.Lock()
@@ -118,7 +118,7 @@ func (s *Store) PutOffDigest(ctx context.Context, l sessions.Lease, f memory.Dig
 		if state.Reason, state.at = f.Reason, time.Now(); f.Counts {
 			state.Attempts++
 		}
-		return none{}, s.Mem.Log(ctx, l, sessions.LogEntry{Outcome: upkeep.OutcomeNothing, Trigger: "digest", Usage: f.Usage})
+		return none{}, s.Mem.Compactions.Log(ctx, l, sessions.LogEntry{Outcome: upkeep.OutcomeNothing, Trigger: "digest", Usage: f.Usage})
 	})
 	return err
 }

@@ -12,7 +12,7 @@ import (
 // Save implements memory.Store.
 func (s *Store) Save(ctx context.Context, l sessions.Lease, drafts []memory.Draft) (memory.Receipt, error) {
 	return do(s, "save", func() (memory.Receipt, error) {
-		if _, err := s.Mem.Begin(ctx, l, 0); err != nil {
+		if _, err := s.Mem.Turns.Begin(ctx, l, 0); err != nil {
 			return memory.Receipt{}, err
 		}
 		s.Shelf.Mu.Lock()
@@ -43,7 +43,7 @@ func (s *Shelf) Put(key sessions.Key, drafts []memory.Draft) (r memory.Receipt) 
 // Flush implements memory.Store.
 func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (memory.Receipt, error) {
 	return do(s, "flush", func() (memory.Receipt, error) {
-		v, err := s.Mem.Begin(ctx, l, 0)
+		v, err := s.Mem.Turns.Begin(ctx, l, 0)
 		if err != nil {
 			return memory.Receipt{}, err
 		}
@@ -61,7 +61,7 @@ func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (me
 			st.Owed, st.Debt = 0, memory.OwedFlush{}
 		}
 		st.Triggers = append(st.Triggers, f.Trigger)
-		_ = s.Mem.Charge(ctx, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: f.Usage, Cost: f.Cost}) // never fails
+		_ = s.Mem.Ledger.Charge(ctx, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: f.Usage, Cost: f.Cost}) // never fails
 		return s.Put(l.Key, f.Drafts), nil
 	})
 }
@@ -69,7 +69,7 @@ func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (me
 // Owe implements memory.Store.
 func (s *Store) Owe(ctx context.Context, l sessions.Lease, d memory.Debt) error {
 	_, err := do(s, "owe", func() (none, error) {
-		if _, err := s.Mem.Begin(ctx, l, 0); err != nil {
+		if _, err := s.Mem.Turns.Begin(ctx, l, 0); err != nil {
 			return none{}, err
 		}
 		s.Shelf.Mu.Lock()
@@ -82,7 +82,7 @@ func (s *Store) Owe(ctx context.Context, l sessions.Lease, d memory.Debt) error 
 			since = time.Now()
 		}
 		st.Debt, st.owedAt = memory.OwedFlush{FlushCandidate: memory.FlushCandidate{Key: l.Key, Since: since}, Debt: d}, time.Now()
-		_ = s.Mem.Charge(ctx, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: d.Usage, Cost: d.Cost}) // never fails
+		_ = s.Mem.Ledger.Charge(ctx, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: d.Usage, Cost: d.Cost}) // never fails
 		return none{}, nil
 	})
 	return err
@@ -95,7 +95,7 @@ func (s *Store) Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]memo
 		defer s.Shelf.Mu.Unlock()
 		var out []memory.UnflushedSession
 		for key, f := range s.flushed {
-			if st, err := s.Mem.Session(ctx, key); err != nil || st.Lease.Owner != owner {
+			if st, err := s.Mem.Sessions.Session(ctx, key); err != nil || st.Lease.Owner != owner {
 				continue
 			}
 			u := memory.UnflushedSession{Key: key}

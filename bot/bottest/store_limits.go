@@ -8,37 +8,37 @@ import (
 
 // Admit implements sessions.Store.
 func (s *Store) Admit(ctx context.Context, limits sessions.Limits, a sessions.Askers) ([]sessions.Reached, error) {
-	return do(s, "admit", func() ([]sessions.Reached, error) { return s.Mem.Admit(ctx, limits, a) })
+	return do(s, "admit", func() ([]sessions.Reached, error) { return s.Mem.Limits.Admit(ctx, limits, a) })
 }
 
 // SpendTokens implements sessions.Store.
 func (s *Store) SpendTokens(ctx context.Context, robot sessions.RobotCode, spent map[sessions.UserID]int) error {
-	_, err := do(s, "spend", func() (none, error) { return none{}, s.Mem.SpendTokens(ctx, robot, spent) })
+	_, err := do(s, "spend", func() (none, error) { return none{}, s.Mem.Limits.SpendTokens(ctx, robot, spent) })
 	return err
 }
 
 // Notify implements sessions.Store.
 func (s *Store) Notify(ctx context.Context, n sessions.Notice) (bool, error) {
-	return do(s, "notify", func() (bool, error) { return s.Mem.Notify(ctx, n) })
+	return do(s, "notify", func() (bool, error) { return s.Mem.Limits.Notify(ctx, n) })
 }
 
 // Used implements sessions.Store.
 func (s *Store) Used(ctx context.Context, a sessions.Askers) (sessions.Used, error) {
-	return do(s, "used", func() (sessions.Used, error) { return s.Mem.Used(ctx, a) })
+	return do(s, "used", func() (sessions.Used, error) { return s.Mem.Limits.Used(ctx, a) })
 }
 
 // OthersTokens implements sessions.Store.
 func (s *Store) OthersTokens(ctx context.Context, robot sessions.RobotCode, person sessions.UserID) (int, error) {
-	return s.Mem.OthersTokens(ctx, robot, person)
+	return s.Mem.Limits.OthersTokens(ctx, robot, person)
 }
 
 // Withhold implements sessions.Store.
 func (s *Store) Withhold(ctx context.Context, l sessions.Lease, w sessions.Withholding) error {
-	_, err := do(s, "withhold", func() (none, error) { return none{}, s.Mem.Withhold(ctx, l, w) })
+	_, err := do(s, "withhold", func() (none, error) { return none{}, s.Mem.Withheld.Withhold(ctx, l, w) })
 	return err
 }
 
 // CountWithheld implements sessions.Store.
 func (s *Store) CountWithheld(ctx context.Context, key sessions.Key, model sessions.ModelID) (sessions.WithheldCount, error) {
-	return do(s, "withheld", func() (sessions.WithheldCount, error) { return s.Mem.CountWithheld(ctx, key, model) })
+	return do(s, "withheld", func() (sessions.WithheldCount, error) { return s.Mem.Withheld.CountWithheld(ctx, key, model) })
 }

@@ -11,22 +11,22 @@ import (
 
 // Begin implements sessions.Store.
 func (s *Store) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
-	return s.begin(ctx, l, func() (sessions.View, error) { return s.Mem.Begin(ctx, l, limit) })
+	return s.begin(ctx, l, func() (sessions.View, error) { return s.Mem.Turns.Begin(ctx, l, limit) })
 }
 
 // BeginAlone implements sessions.Store.
 func (s *Store) BeginAlone(ctx context.Context, l sessions.Lease, limit int, a sessions.Alone) (sessions.View, error) {
-	return s.begin(ctx, l, func() (sessions.View, error) { return s.Mem.BeginAlone(ctx, l, limit, a) })
+	return s.begin(ctx, l, func() (sessions.View, error) { return s.Mem.Turns.BeginAlone(ctx, l, limit, a) })
 }
 
 // Suspects implements sessions.Store.
 func (s *Store) Suspects(ctx context.Context) (int, error) {
-	return do(s, "suspects", func() (int, error) { return s.Mem.Suspects(ctx) })
+	return do(s, "suspects", func() (int, error) { return s.Mem.Turns.Suspects(ctx) })
 }
 
 // Abandon implements sessions.Store.
 func (s *Store) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) error {
-	_, err := do(s, "abandon", func() (none, error) { return none{}, s.Mem.Abandon(ctx, l, blamed) })
+	_, err := do(s, "abandon", func() (none, error) { return none{}, s.Mem.Turns.Abandon(ctx, l, blamed) })
 	return err
 }
 
@@ -45,14 +45,14 @@ func (s *Store) begin(ctx context.Context, l sessions.Lease, of func() (sessions
 
 // Release implements sessions.Store.
 func (s *Store) Release(ctx context.Context, l sessions.Lease) error {
-	_, err := do(s, "release", func() (none, error) { return none{}, s.Mem.Release(ctx, l) })
+	_, err := do(s, "release", func() (none, error) { return none{}, s.Mem.Leases.Release(ctx, l) })
 	return err
 }
 
 // Session implements sessions.Store.
 func (s *Store) Session(ctx context.Context, key sessions.Key) (sessions.Session, error) {
 	return do(s, "session", func() (sessions.Session, error) {
-		got, err := s.Mem.Session(ctx, key)
+		got, err := s.Mem.Sessions.Session(ctx, key)
 		s.Shelf.Mu.Lock()
 		defer s.Shelf.Mu.Unlock()
 		f := s.of(key)
@@ -68,7 +68,7 @@ func (s *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 		if s.forgotten(t.Pinned) {
 			return sessions.Committed{}, sessions.ErrLeaseLost
 		}
-		c, err := s.Mem.Commit(ctx, l, t)
+		c, err := s.Mem.Turns.Commit(ctx, l, t)
 		if err == nil {
 			s.Shelf.Mu.Lock()
 			defer s.Shelf.Mu.Unlock()
@@ -84,7 +84,7 @@ func (s *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 
 // RecordRun implements sessions.Store.
 func (s *Store) RecordRun(ctx context.Context, l sessions.Lease, r sessions.ToolRun) error {
-	_, err := do(s, "record", func() (none, error) { return none{}, s.Mem.RecordRun(ctx, l, r) })
+	_, err := do(s, "record", func() (none, error) { return none{}, s.Mem.Turns.RecordRun(ctx, l, r) })
 	return err
 }
 
@@ -94,7 +94,7 @@ func (s *Store) Compact(ctx context.Context, l sessions.Lease, c sessions.Compac
 		if s.forgotten(c.Pinned) {
 			return sessions.Compacted{}, sessions.ErrLeaseLost
 		}
-		done, err := s.Mem.Compact(ctx, l, c)
+		done, err := s.Mem.Compactions.Compact(ctx, l, c)
 		if err == nil && len(c.Summaries) > 0 {
 			s.Shelf.Mu.Lock()
 			s.of(l.Key).Failures = 0 // they are counted in a cycle, and this begins one
@@ -115,47 +115,47 @@ func (s *Store) forgotten(p *sessions.Pinned) bool {
 
 // OpenJob implements sessions.Store.
 func (s *Store) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (sessions.Source, error) {
-	return do(s, "open", func() (sessions.Source, error) { return s.Mem.OpenJob(ctx, l, j) })
+	return do(s, "open", func() (sessions.Source, error) { return s.Mem.Jobs.OpenJob(ctx, l, j) })
 }
 
 // StageJob implements sessions.Store.
 func (s *Store) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte, paid sessions.Spending) error {
-	_, err := do(s, "stage", func() (none, error) { return none{}, s.Mem.StageJob(ctx, l, j, staged, paid) })
+	_, err := do(s, "stage", func() (none, error) { return none{}, s.Mem.Jobs.StageJob(ctx, l, j, staged, paid) })
 	return err
 }
 
 // MarkUpkeep implements sessions.Store.
 func (s *Store) MarkUpkeep(ctx context.Context, l sessions.Lease, limit time.Duration) error {
-	_, err := do(s, "upkeep", func() (none, error) { return none{}, s.Mem.MarkUpkeep(ctx, l, limit) })
+	_, err := do(s, "upkeep", func() (none, error) { return none{}, s.Mem.Jobs.MarkUpkeep(ctx, l, limit) })
 	return err
 }
 
 // Job implements sessions.Store.
 func (s *Store) Job(ctx context.Context, key sessions.Key) (sessions.Job, error) {
-	return do(s, "job", func() (sessions.Job, error) { return s.Mem.Job(ctx, key) })
+	return do(s, "job", func() (sessions.Job, error) { return s.Mem.Jobs.Job(ctx, key) })
 }
 
 // Undo implements sessions.Store.
 func (s *Store) Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (sessions.LogEntry, error) {
-	return do(s, "undo", func() (sessions.LogEntry, error) { return s.Mem.Undo(ctx, l, event, rest) })
+	return do(s, "undo", func() (sessions.LogEntry, error) { return s.Mem.Compactions.Undo(ctx, l, event, rest) })
 }
 
 // Rewrite implements sessions.Store.
 func (s *Store) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewritten) error {
-	_, err := do(s, "rewrite", func() (none, error) { return none{}, s.Mem.Rewrite(ctx, l, w) })
+	_, err := do(s, "rewrite", func() (none, error) { return none{}, s.Mem.Compactions.Rewrite(ctx, l, w) })
 	return err
 }
 
 // Configure implements sessions.Store.
 func (s *Store) Configure(ctx context.Context, l sessions.Lease, settings string) error {
-	_, err := do(s, "configure", func() (none, error) { return none{}, s.Mem.Configure(ctx, l, settings) })
+	_, err := do(s, "configure", func() (none, error) { return none{}, s.Mem.Sessions.Configure(ctx, l, settings) })
 	return err
 }
 
 // Renew implements sessions.Store.
 func (s *Store) Renew(ctx context.Context, l sessions.Lease) error {
 	_, err := do(s, "renew", func() (none, error) {
-		err := s.Mem.Renew(ctx, l)
+		err := s.Mem.Sessions.Renew(ctx, l)
 		if err == nil {
 			s.Shelf.Mu.Lock()
 			s.of(l.Key).Epoch = -1
@@ -168,60 +168,62 @@ func (s *Store) Renew(ctx context.Context, l sessions.Lease) error {
 
 // Erase implements sessions.Eraser.
 func (s *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sessions.Erased, error) {
-	return do(s, "erase", func() (sessions.Erased, error) { return s.Mem.Erase(ctx, key, seqs) })
+	return do(s, "erase", func() (sessions.Erased, error) { return s.Mem.Erasure.Erase(ctx, key, seqs) })
 }
 
 // Delete implements sessions.Eraser.
 func (s *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error) {
-	return do(s, "delete", func() (sessions.Deleted, error) { return s.Mem.Delete(ctx, key) })
+	return do(s, "delete", func() (sessions.Deleted, error) { return s.Mem.Erasure.Delete(ctx, key) })
 }
 
 // Backlogs implements sessions.Store.
 func (s *Store) Backlogs(
 	ctx context.Context, owner sessions.ReplicaID, tokens int, after sessions.Key, limit int,
 ) ([]sessions.Session, error) {
-	return do(s, "backlogs", func() ([]sessions.Session, error) { return s.Mem.Backlogs(ctx, owner, tokens, after, limit) })
+	return do(s, "backlogs", func() ([]sessions.Session, error) {
+		return s.Mem.Compactions.Backlogs(ctx, owner, tokens, after, limit)
+	})
 }
 
 // Compactions implements sessions.Store.
 func (s *Store) Compactions(ctx context.Context, key sessions.Key, limit int) ([]sessions.LogEntry, error) {
-	return do(s, "compactions", func() ([]sessions.LogEntry, error) { return s.Mem.Compactions(ctx, key, limit) })
+	return do(s, "compactions", func() ([]sessions.LogEntry, error) { return s.Mem.Compactions.Compactions(ctx, key, limit) })
 }
 
 // Blob implements sessions.Store.
 func (s *Store) Blob(ctx context.Context, key sessions.Key, blob string) (string, error) {
-	return do(s, "blob", func() (string, error) { return s.Mem.Blob(ctx, key, blob) })
+	return do(s, "blob", func() (string, error) { return s.Mem.Compactions.Blob(ctx, key, blob) })
 }
 
 // Log implements sessions.Store.
 func (s *Store) Log(ctx context.Context, l sessions.Lease, e sessions.LogEntry) error {
-	_, err := do(s, "log", func() (none, error) { return none{}, s.Mem.Log(ctx, l, e) })
+	_, err := do(s, "log", func() (none, error) { return none{}, s.Mem.Compactions.Log(ctx, l, e) })
 	return err
 }
 
 // Unsent implements sessions.Store.
 func (s *Store) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoing, error) {
-	return do(s, "unsent", func() ([]sessions.Outgoing, error) { return s.Mem.Unsent(ctx, l) })
+	return do(s, "unsent", func() ([]sessions.Outgoing, error) { return s.Mem.Outbox.Unsent(ctx, l) })
 }
 
 // Announce implements sessions.Store.
 func (s *Store) Announce(ctx context.Context, l sessions.Lease, r sessions.Reply) ([]sessions.Outgoing, error) {
-	return do(s, "announce", func() ([]sessions.Outgoing, error) { return s.Mem.Announce(ctx, l, r) })
+	return do(s, "announce", func() ([]sessions.Outgoing, error) { return s.Mem.Outbox.Announce(ctx, l, r) })
 }
 
 // Claim implements sessions.Store.
 func (s *Store) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]sessions.Outgoing, error) {
-	return do(s, "claim", func() ([]sessions.Outgoing, error) { return s.Mem.Claim(ctx, l, t) })
+	return do(s, "claim", func() ([]sessions.Outgoing, error) { return s.Mem.Outbox.Claim(ctx, l, t) })
 }
 
 // PutDown implements sessions.Store.
 func (s *Store) PutDown(ctx context.Context, o sessions.ReplicaID) error {
-	_, err := do(s, "release replies", func() (none, error) { return none{}, s.Mem.PutDown(ctx, o) })
+	_, err := do(s, "release replies", func() (none, error) { return none{}, s.Mem.Outbox.PutDown(ctx, o) })
 	return err
 }
 
 // Settle implements sessions.Store.
 func (s *Store) Settle(ctx context.Context, t sessions.Settled) error {
-	_, err := do(s, "settle", func() (none, error) { return none{}, s.Mem.Settle(ctx, t) })
+	_, err := do(s, "settle", func() (none, error) { return none{}, s.Mem.Outbox.Settle(ctx, t) })
 	return err
 }

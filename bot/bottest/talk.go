@@ -21,7 +21,7 @@ func (w *World) AnswerTo(id, who, command string) string {
 // View is what the session's next request is made of.
 func (w *World) View() sessions.View {
 	w.T.Helper()
-	l, err := w.Store.Mem.Acquire(w.T.Context(), Group, w.Name)
+	l, err := w.Store.Mem.Leases.Acquire(w.T.Context(), Group, w.Name)
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -33,9 +33,9 @@ func (w *World) View() sessions.View {
 }
 
 // Attempts are the rows of the compaction log, the oldest first.
-func Attempts(t *testing.T, store sessions.Store) []sessions.LogEntry {
+func Attempts(t *testing.T, log sessions.Compactor) []sessions.LogEntry {
 	t.Helper()
-	rows, err := store.Compactions(t.Context(), Group, 1000)
+	rows, err := log.Compactions(t.Context(), Group, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func (w *World) Fill(tokens int) {
 
 // Tokens is the stored size of the context; 0 before the first turn.
 func (w *World) Tokens() int {
-	s, err := w.Store.Mem.Session(w.T.Context(), Group)
+	s, err := w.Store.Mem.Sessions.Session(w.T.Context(), Group)
 	if err != nil {
 		return 0
 	}
@@ -122,7 +122,7 @@ func (w *World) LegalLog() {
 // Unsent lists what the storage still has to send of the group.
 func (w *World) Unsent() []sessions.Outgoing {
 	w.T.Helper()
-	outs, err := w.Store.Mem.Unsent(w.T.Context(), w.View().Session.Lease)
+	outs, err := w.Store.Mem.Outbox.Unsent(w.T.Context(), w.View().Session.Lease)
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func (w *World) Last() sessions.Outgoing {
 
 // Compactions is the number of compactions of a session that may not exist yet.
 func (w *World) Compactions() int {
-	s, err := w.Store.Mem.Session(w.T.Context(), Group)
+	s, err := w.Store.Mem.Sessions.Session(w.T.Context(), Group)
 	if err != nil {
 		return 0
 	}

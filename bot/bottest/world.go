@@ -82,7 +82,7 @@ func Start(t *testing.T, s Setup) *World {
 	}
 	w := &World{T: t, Store: s.Shelf.store(), Wire: s.Wire, Model: s.Model, Log: &logBuffer{}, Ended: make(chan error, 1)}
 	cfg := bot.Config{
-		Store: w.Store, Memory: w.Store, Transport: w.Wire, Counter: Counter, Replica: s.Name, LeaseTTL: s.Shelf.ttl, SweepEvery: s.Shelf.ttl / 5,
+		Stores: PortsOf(w.Store), Memory: MemoryOf(w.Store), Transport: w.Wire, Counter: Counter, Replica: s.Name, LeaseTTL: s.Shelf.ttl, SweepEvery: s.Shelf.ttl / 5,
 		Tools: []chat.Tool{HandTool{Name: "look", Reads: true}, HandTool{Name: "act"}}, Values: reload.Values{Model: w.Model, Compaction: SmallSettings},
 		Metrics: prometheus.NewRegistry(), Remember: view.Remember{PinnedTokens: 600},
 	}
@@ -116,7 +116,7 @@ func NewViews(t interface{ Fatal(...any) }, cfg bot.Config) *view.Builder {
 	v, err := view.New(&parts.Shared{
 		Now: time.Now, Current: current, Languages: wording.Languages{Preset: cmp.Or(cfg.Language, "zh"), Assigned: current.Language},
 		Location: cmp.Or(cfg.Location, time.UTC), Counter: cmp.Or(cfg.Counter, Counter), CommitTimeout: cmp.Or(cfg.CommitTimeout, 5*time.Second),
-	}, cfg.Store, cfg.Memory, command.Commands, view.Options{Tools: cfg.Tools, Name: cmp.Or(cfg.Name, "Ebb"), Prompt: cfg.Prompt, Remember: cfg.Remember})
+	}, cfg.Stores.Turns, cfg.Memory.Facts, command.Commands, view.Options{Tools: cfg.Tools, Name: cmp.Or(cfg.Name, "Ebb"), Prompt: cfg.Prompt, Remember: cfg.Remember})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func After(d time.Duration) {
 // State is the session's row, with the flush state.
 func (w *World) State(key sessions.Key) sessions.Session {
 	w.T.Helper()
-	s, err := w.Store.Mem.Session(w.T.Context(), key)
+	s, err := w.Store.Mem.Sessions.Session(w.T.Context(), key)
 	if err != nil {
 		w.T.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func chatting(t *testing.T, fact memory.Memory) *bottest.World {
 	t.Helper()
 	fact.ID = 3
 	return bottest.Start(t, bottest.Setup{Config: func(c *bot.Config) {
-		c.Rights = &bottest.Rights{Fact: memory.Known{Memory: fact, Own: true}}
+		bottest.Knows(c, &bottest.Rights{Fact: memory.Known{Memory: fact, Own: true}})
 		c.Admins = []sessions.UserID{"u-root"}
 	}})
 }
@@ -89,7 +89,7 @@ func TestForgetReportsItsProgress(t *testing.T) {
 	for half, why := range map[int]wording.Phrase{1: wording.NoRights, 2: wording.MemoryHalf} {
 		synctest.Test(t, func(t *testing.T) {
 			w := bottest.Start(t, bottest.Setup{Config: func(c *bot.Config) {
-				c.Rights = &bottest.Rights{Fact: memory.Known{Memory: memory.Memory{ID: 3, Scope: memory.ScopeGroup, Content: "上线定在周五"}, Own: true}, Half: half}
+				bottest.Knows(c, &bottest.Rights{Fact: memory.Known{Memory: memory.Memory{ID: 3, Scope: memory.ScopeGroup, Content: "上线定在周五"}, Own: true}, Half: half})
 			}})
 			bottest.Want(t, "receipt", w.AnswerTo("m", "alice", "/记忆 删除 3"), wording.Say(why, "zh"))
 		})
@@ -187,7 +187,7 @@ func (*strangers) RecordsOf(context.Context, sessions.RobotCode, sessions.UserID
 func TestExportOfNothingIsAnswered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := bottest.Start(t, bottest.Setup{Config: func(c *bot.Config) { c.Rights = &strangers{} }})
+		w := bottest.Start(t, bottest.Setup{Config: func(c *bot.Config) { bottest.Knows(c, &strangers{}) }})
 		m := bottest.Said("m1", "alice", "/导出我")
 		m.ConversationID, m.ConversationType = "p-alice", sessions.Private
 		w.Post(m)

@@ -37,7 +37,7 @@ type compactCommand struct {
 func compactOf(e *env) compactCommand {
 	return compactCommand{
 		manage: e.manage, roles: e.roles(), views: e.views, current: e.shared.Current, location: e.shared.Location, refresh: e.refresh(), wake: e.upkeep.Wake,
-		stats: e.stats, log: e.store,
+		stats: e.stats, log: e.stores.Compactions,
 	}
 }
 

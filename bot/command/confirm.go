@@ -42,20 +42,20 @@ type confirmations struct {
 	shared *parts.Shared
 	views  *view.Builder
 	table  Table
-	rights memory.Rights // nil: nothing is erased
+	erased memory.Erasures // nil: nothing is erased
 	log    interface {
 		Range(ctx context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.Event, error)
 	}
 }
 
 func confirmationsOf(e *env) confirmations {
-	return confirmations{e.shared, e.views, e.table, e.opts.Rights, e.memory}
+	return confirmations{e.shared, e.views, e.table, e.opts.Erasures, e.memory.Search}
 }
 
 // rewrite makes the command of a bare yes or no behind a preview or a partial erasure. It reads the log, so that it works on every
 // replica and after a restart.
 func (c confirmations) rewrite(ctx context.Context, v *sessions.View) {
-	if c.rights == nil {
+	if c.erased == nil {
 		return
 	}
 	ctx, stop := context.WithTimeout(ctx, c.shared.CommitTimeout)
@@ -86,7 +86,7 @@ func (c confirmations) unconfirmed(ctx context.Context, key sessions.Key, tail [
 	if direct {
 		limit = confirmDirect
 	}
-	before, err := c.rights.MessagesBefore(ctx, key, e.SenderID, e.ID, limit)
+	before, err := c.erased.MessagesBefore(ctx, key, e.SenderID, e.ID, limit)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read the log for the command before")
 	}

@@ -20,6 +20,7 @@ import (
 // Options are the parts of a [Handler] that may be missing.
 type Options struct {
 	Rights     memory.Rights      // nil: /memory, /forget and /export answer that they are unavailable
+	Erasures   memory.Erasures    // together with Rights
 	CallBudget func() CallBudget  // nil: no calls are counted
 	Schedules  sessions.Schedules // nil: there are none
 	Planner    *schedule.Planner  // nil: /remind answers that reminders are off
@@ -39,8 +40,8 @@ type Stats interface{ Compacted(e sessions.LogEntry) }
 type env struct {
 	shared *parts.Shared
 	views  *view.Builder
-	store  sessions.Store
-	memory memory.Store
+	stores sessions.Stores
+	memory memory.Stores
 	worker *upkeep.Worker
 	scope  func(sessions.ConversationID) sessions.Scope // configured scope of a group
 	opts   Options
@@ -53,7 +54,7 @@ type env struct {
 
 func (e *env) roles() roles { return roles{e.shared.Current} }
 
-func (e *env) refresh() refresher { return refresher{e.store, e.views, e.shared.Leases} }
+func (e *env) refresh() refresher { return refresher{e.stores.Turns, e.views, e.shared.Leases} }
 
 // run executes a use of a command and returns the answer.
 type run func(*env, context.Context, *view.CommandTurn, Call) string
@@ -65,7 +66,7 @@ func on[C any](of func(*env) C, do func(C, context.Context, *view.CommandTurn, C
 
 // refresher reads the view of a turn again after its command changed the conversation.
 type refresher struct {
-	store interface {
+	turns interface {
 		Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error)
 	}
 	views  *view.Builder
@@ -73,7 +74,7 @@ type refresher struct {
 }
 
 func (r refresher) reload(ctx context.Context, t *view.CommandTurn) {
-	v, err := r.store.Begin(ctx, t.Lease, 0)
+	v, err := r.turns.Begin(ctx, t.Lease, 0)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to reload the view")
 		return

@@ -30,7 +30,7 @@ type shyRights struct {
 func startShy(t *testing.T, rights shyRights) (*bottest.World, *shyRights) {
 	t.Helper()
 	r := &rights
-	r.world = bottest.Start(t, bottest.Setup{Config: func(c *bot.Config) { c.Rights = r }})
+	r.world = bottest.Start(t, bottest.Setup{Config: func(c *bot.Config) { bottest.Knows(c, r) }})
 	return r.world, r
 }
 
@@ -127,7 +127,7 @@ func TestFactOfAnotherAsksFirst(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				rights := &shyRights{Rights: bottest.Rights{Fact: memory.Known{Memory: memory.Memory{ID: 3, Scope: memory.ScopeGroup, Content: "上线定在周五"}}}}
-				w := bottest.Start(t, bottest.Setup{Config: func(c *bot.Config) { c.Rights, c.Admins = rights, []sessions.UserID{"u-root"} }})
+				w := bottest.Start(t, bottest.Setup{Config: func(c *bot.Config) { bottest.Knows(c, rights); c.Admins = []sessions.UserID{"u-root"} }})
 				rights.world = w
 				begins := func(id, who, words, with string) {
 					t.Helper()
@@ -160,7 +160,7 @@ func TestHalfDoneErasureOfAnotherGoesOnByID(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		rights := &directory{people: []memory.Person{{ID: "staff77", Nick: "王芳芳"}}, shyRights: shyRights{previews: 1, failing: 1}}
-		w := bottest.Start(t, bottest.Setup{Config: func(c *bot.Config) { c.Rights, c.Admins = rights, []sessions.UserID{"u-root"} }})
+		w := bottest.Start(t, bottest.Setup{Config: func(c *bot.Config) { bottest.Knows(c, rights); c.Admins = []sessions.UserID{"u-root"} }})
 		rights.world = w
 		w.AnswerTo("m1", "root", "/忘记 @芳")
 		bottest.Want(t, "half done", w.AnswerTo("m2", "root", "确认"), wording.Say(wording.ForgetHalfWho, "zh", "staff77"))
@@ -294,7 +294,7 @@ func TestPreviewOfAPersonIsNotKept(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				rights := &directory{people: people}
-				w := bottest.Start(t, bottest.Setup{Config: func(c *bot.Config) { c.Rights, c.Admins = rights, []sessions.UserID{"u-root"} }})
+				w := bottest.Start(t, bottest.Setup{Config: func(c *bot.Config) { bottest.Knows(c, rights); c.Admins = []sessions.UserID{"u-root"} }})
 				rights.world = w
 				if got := w.AnswerTo("m1", "root", "/忘记 @芳"); !strings.Contains(got, "王芳芳(staff77)") {
 					t.Errorf("the administrator reads %q", got)

@@ -63,10 +63,10 @@ func TestUndoStatesTheSizeOfNow(t *testing.T) {
 				bottest.After(time.Minute)
 				w.Post(bottest.Said("since", "alice", bottest.Prose(3, 50)))
 				bottest.After(time.Minute)
-				if _, err := w.Store.Mem.Erase(t.Context(), bottest.Group, []int64{1}); err != nil {
+				if _, err := w.Store.Mem.Erasure.Erase(t.Context(), bottest.Group, []int64{1}); err != nil {
 					t.Fatal(err)
 				}
-				full := bottest.Attempts(t, w.Store.Mem)
+				full := bottest.Attempts(t, w.Store.Mem.Compactions)
 				w.Post(bottest.Said("u", "root", command))
 				bottest.After(time.Minute)
 				m := pattern.FindStringSubmatch(w.Wire.Texts()[len(w.Wire.Sends())-1])
@@ -121,7 +121,7 @@ func TestReceiptStatesTheFreedTokens(t *testing.T) {
 						n, _ := strconv.Atoi(strings.ReplaceAll(m[i], ",", ""))
 						return n
 					}
-					rows := bottest.Attempts(t, w.Store.Mem)
+					rows := bottest.Attempts(t, w.Store.Mem.Compactions)
 					row := rows[len(rows)-1]
 					bottest.Want(t, "messages besides commands and reminders", figure(1)+figure(2), spoken)
 					bottest.Want(t, "outcome", row.Outcome, upkeep.OutcomeCommitted)

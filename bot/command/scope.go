@@ -23,7 +23,7 @@ type scopeCommand struct {
 	roles      roles
 }
 
-func scopeOf(e *env) scopeCommand { return scopeCommand{e.store, e.scope, e.manage, e.roles()} }
+func scopeOf(e *env) scopeCommand { return scopeCommand{e.stores.Scopes, e.scope, e.manage, e.roles()} }
 
 func (s scopeCommand) toGroup(ctx context.Context, t *view.CommandTurn, _ Call) string {
 	return s.choose(ctx, t, sessions.ScopeGroup)

@@ -82,7 +82,7 @@ func TestSettingsForOneCompaction(t *testing.T) {
 		w.Fill(3000)
 		w.Post(bottest.Said("c1", "root", "/compact policy=archive keep the dates"))
 		bottest.After(time.Minute)
-		rows := bottest.Attempts(t, w.Store.Mem)
+		rows := bottest.Attempts(t, w.Store.Mem.Compactions)
 		if len(rows) != 1 || rows[0].Policy != "archive" || rows[0].Outcome != upkeep.OutcomeCommitted || rows[0].Focus != "keep the dates" {
 			t.Fatalf("attempts %+v", rows)
 		}
@@ -105,7 +105,7 @@ func TestNearMisses(t *testing.T) {
 				t.Errorf("%s: %q, want %q in it", c[0], got, c[1])
 			}
 		}
-		if rows := bottest.Attempts(t, w.Store.Mem); len(rows) != 1 || rows[0].Focus != "logs" {
+		if rows := bottest.Attempts(t, w.Store.Mem.Compactions); len(rows) != 1 || rows[0].Focus != "logs" {
 			t.Errorf("attempts %+v", rows)
 		}
 	})

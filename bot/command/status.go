@@ -22,8 +22,14 @@ type statusCommand struct {
 	shared *parts.Shared
 	views  *view.Builder
 	roles  roles
-	store  statusStore
-	memory interface {
+	ledger ledger
+	cards  interface {
+		GivenUpCards(ctx context.Context) (int, error)
+	}
+	withheld interface {
+		CountWithheld(ctx context.Context, key sessions.Key, reads sessions.ModelID) (sessions.WithheldCount, error)
+	}
+	flushes interface {
 		Owed(ctx context.Context, key sessions.Key) (memory.Debt, error)
 	}
 	rights memory.Rights // nil: there is no memory
@@ -34,15 +40,10 @@ type statusCommand struct {
 	isAdmin bool
 }
 
-type statusStore interface {
-	ledger
-	GivenUpCards(ctx context.Context) (int, error)
-	CountWithheld(ctx context.Context, key sessions.Key, reads sessions.ModelID) (sessions.WithheldCount, error)
-}
-
 func statusOf(e *env) statusCommand {
 	return statusCommand{
-		shared: e.shared, views: e.views, roles: e.roles(), store: e.store, memory: e.memory, rights: e.opts.Rights, busy: e.worker.Busy, calls: e.opts.CallBudget,
+		shared: e.shared, views: e.views, roles: e.roles(), ledger: e.stores.Ledger, cards: e.stores.Cards, withheld: e.stores.Withheld, flushes: e.memory.Flushes,
+		rights: e.opts.Rights, busy: e.worker.Busy, calls: e.opts.CallBudget,
 	}
 }
 
@@ -66,10 +67,10 @@ func (r statusCommand) plain(ctx context.Context) string {
 		line(wording.StatusSummed, s.CompactionCount, since(t.View.Session, r.shared.Location))
 	}
 	line(wording.StatusFacts, r.known(ctx))
-	if _, err := r.memory.Owed(ctx, t.Lease.Key); err == nil {
+	if _, err := r.flushes.Owed(ctx, t.Lease.Key); err == nil {
 		line(wording.StatusOwed)
 	}
-	c := r.withheld(ctx)
+	c := r.countWithheld(ctx)
 	if c.Events > 0 {
 		line(wording.StatusWithheld, c.Events, r.newest(c))
 	}
@@ -129,16 +130,16 @@ func (r statusCommand) figures(ctx context.Context) string {
 		}
 		rows = append(rows, row("今日维护用量", "upkeep today", "%s / %s token{|s}%s", wording.Thousands(s.SpentToday), wording.Thousands(set.DailyTokens), state))
 	}
-	if spent := spentSince(ctx, r.store, t, r.shared.Now(), r.shared.Current.Get().Currency); spent != "" {
+	if spent := spentSince(ctx, r.ledger, t, r.shared.Now(), r.shared.Current.Get().Currency); spent != "" {
 		rows = append(rows, row("今日用量", "today", "%s", spent))
 	}
 	if r.calls != nil {
 		rows = append(rows, row("本月钉钉 API 调用", "DingTalk API calls this month", "%s", callsLine(r.calls(), t.Lang)))
 	}
-	if n, err := r.store.GivenUpCards(ctx); err == nil && n > 0 {
+	if n, err := r.cards.GivenUpCards(ctx); err == nil && n > 0 {
 		rows = append(rows, row("没能结束的卡片", "cards without an end", "%d", n))
 	}
-	c := r.withheld(ctx)
+	c := r.countWithheld(ctx)
 	if c.Events > 0 {
 		rows = append(rows, row("不发给模型的消息（服务商拒绝）", "messages kept from the model (refused by its provider)", "%s", wording.Say(wording.WithheldCount, t.Lang, c.Events, r.newest(c))))
 	}
@@ -174,9 +175,9 @@ func (r statusCommand) figures(ctx context.Context) string {
 	return out.String()
 }
 
-// withheld counts what the conversation's model refuses.
-func (r statusCommand) withheld(ctx context.Context) sessions.WithheldCount {
-	c, err := r.store.CountWithheld(ctx, r.t.Lease.Key, r.views.Reads(r.t.View.Session))
+// countWithheld counts what the conversation's model refuses.
+func (r statusCommand) countWithheld(ctx context.Context) sessions.WithheldCount {
+	c, err := r.withheld.CountWithheld(ctx, r.t.Lease.Key, r.views.Reads(r.t.View.Session))
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to count messages that the provider refuses")
 	}
@@ -276,7 +277,7 @@ func (r statusCommand) known(ctx context.Context) string {
 }
 
 func (r statusCommand) owed(ctx context.Context) string {
-	d, err := r.memory.Owed(ctx, r.t.Lease.Key)
+	d, err := r.flushes.Owed(ctx, r.t.Lease.Key)
 	if err != nil {
 		if !errors.Is(err, sessions.ErrNotFound) {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read the owed flush")

@@ -23,7 +23,7 @@ type stopCommand struct {
 	waiting waitingStore
 }
 
-func stopOf(e *env) stopCommand { return stopCommand{e.roles(), e.views, e.table, e.store} }
+func stopOf(e *env) stopCommand { return stopCommand{e.roles(), e.views, e.table, e.stores.Inbox} }
 
 // ends returns the messages of a turn that a message ends: one with the words of the command, or a press of the card's button.
 func (s stopCommand) ends(e sessions.Event, asked []sessions.Event) []sessions.Event {

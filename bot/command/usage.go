@@ -22,7 +22,9 @@ type usageCommand struct {
 	counts counts
 }
 
-func usageOf(e *env) usageCommand { return usageCommand{e.shared, e.roles(), e.store, e.store} }
+func usageOf(e *env) usageCommand {
+	return usageCommand{e.shared, e.roles(), e.stores.Ledger, e.stores.Limits}
+}
 
 // whoAmI is /whoami.
 func (u usageCommand) whoAmI(_ context.Context, t *view.CommandTurn, _ Call) string {

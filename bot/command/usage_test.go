@@ -113,8 +113,8 @@ func TestWrongArgumentsGetTheUsage(t *testing.T) {
 				t.Errorf("%s is answered with %q as the reply %d, want %q in it", l.wrong, got, len(all), l.usage)
 			}
 		}
-		if kept := w.View().Session.Settings; kept != "" || len(bottest.Attempts(t, w.Store.Mem)) != 0 || len(w.Model.Requests("chat")) != 0 {
-			t.Errorf("settings %q, %d compactions, %d model calls", kept, len(bottest.Attempts(t, w.Store.Mem)), len(w.Model.Requests("chat")))
+		if kept := w.View().Session.Settings; kept != "" || len(bottest.Attempts(t, w.Store.Mem.Compactions)) != 0 || len(w.Model.Requests("chat")) != 0 {
+			t.Errorf("settings %q, %d compactions, %d model calls", kept, len(bottest.Attempts(t, w.Store.Mem.Compactions)), len(w.Model.Requests("chat")))
 		}
 	})
 }

@@ -42,7 +42,7 @@ func TestHangingPagesKeepNoMessage(t *testing.T) {
 	began := time.Now()
 	for i := range 20 {
 		m := sessions.Message{RobotCode: "robot", ConversationID: "cidGroup", ConversationType: sessions.Group, ID: sessions.MessageID(fmt.Sprint("new", i)), SenderID: "staff0001", Text: "几点开会"}
-		if _, err := w.store.Accept(t.Context(), "r1", groupKey, m); err != nil {
+		if _, err := w.store.Inbox.Accept(t.Context(), "r1", groupKey, m); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -40,7 +40,7 @@ func TestBrokenExportOfAPerson(t *testing.T) {
 	export := func(facts bool) (*http.Response, error) {
 		t.Helper()
 		b := w.enter(w.serve(func(c *console.Config) {
-			c.Reads = manage.New(manage.Config{Audit: c.Audit, Rights: brokenMessages{w.store, facts}, Operators: w.store})
+			c.Reads = manage.New(manage.Config{Audit: c.Audit, Rights: brokenMessages{w.store.Rights, facts}})
 		}), adminToken)
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.base+"/people/staff0001/export", nil)
 		if err != nil {

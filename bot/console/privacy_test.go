@@ -89,7 +89,7 @@ func TestUndoAfterRetention(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.execute(`UPDATE dingtalk_session_events SET created_at = now() - interval '40 days' WHERE session_key = '` + groupKey + `' AND seq <= 10`)
-	if n, err := w.store.ExpireEvents(t.Context(), groupKey, 30*24*time.Hour); err != nil || n != 10 {
+	if n, err := w.store.Retention.ExpireEvents(t.Context(), groupKey, 30*24*time.Hour); err != nil || n != 10 {
 		t.Fatalf("deleted %d events (%v), want 10", n, err)
 	}
 	b := w.enter(w.serve(nil), adminToken)
@@ -116,7 +116,7 @@ func TestPrivacyPageNamesKeptPeriods(t *testing.T) {
 	w.execute("UPDATE compaction_log SET created_at = now() - interval '9 years'")
 	w.execute("UPDATE memory_flushes SET created_at = now() - interval '9 years'")
 	const day = 24 * time.Hour
-	for _, expire := range []func(context.Context, time.Duration) (int, error){w.store.ExpireMemories, w.store.ExpireCompactions, w.store.ExpireReplies, w.store.ExpireSchedules, w.store.ExpireActions} {
+	for _, expire := range []func(context.Context, time.Duration) (int, error){w.store.Retention.ExpireMemories, w.store.Retention.ExpireCompactions, w.store.Retention.ExpireReplies, w.store.Retention.ExpireSchedules, w.store.Retention.ExpireActions} {
 		if _, err := expire(t.Context(), day); err != nil {
 			t.Fatal(err)
 		}

@@ -99,7 +99,7 @@ func TestCardsAfterResumedCalls(t *testing.T) {
 	if sent := mustSend(t, w.g, o); sent.Via != chat.ViaWebhook {
 		t.Errorf("meanwhile the answer went by %s", sent.Via)
 	}
-	if err := w.store.Settle(t.Context(), sessions.Settled{Key: o.Key, ID: o.ID, Sent: true}); err != nil {
+	if err := w.store.Outbox.Settle(t.Context(), sessions.Settled{Key: o.Key, ID: o.ID, Sent: true}); err != nil {
 		t.Fatal(err)
 	}
 	task := w.g.Background()[0]
@@ -110,7 +110,7 @@ func TestCardsAfterResumedCalls(t *testing.T) {
 	}
 	w.s.LeaveAPICalls(100)
 	w.resume()
-	if err := w.store.SettleCard(t.Context(), cardKey, track, sessions.CardOpen); err != nil { // some seconds later
+	if err := w.store.Cards.SettleCard(t.Context(), cardKey, track, sessions.CardOpen); err != nil { // some seconds later
 		t.Fatal(err)
 	}
 	if err := task.Do(t.Context()); err != nil {

@@ -77,7 +77,7 @@ func (w *cardWorld) abandon() (track string) {
 
 func (w *cardWorld) stateOf(track string) sessions.CardState {
 	w.Helper()
-	c, err := w.store.ClickedCard(w.Context(), track, "")
+	c, err := w.store.Cards.ClickedCard(w.Context(), track, "")
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -99,13 +99,13 @@ func TestEndSpentElsewhereIsCounted(t *testing.T) {
 				if !spent {
 					return
 				}
-				if elsewhere++; w.store.SetPrepaid(t.Context(), sessions.Card{Key: cardKey, Track: track}) != nil {
+				if elsewhere++; w.store.Cards.SetPrepaid(t.Context(), sessions.Card{Key: cardKey, Track: track}) != nil {
 					t.Error("the prepaid call is not spent")
 				}
 			}
 			if again {
 				spend()
-				pending, err := w.store.Pending(t.Context(), cardKey, 1)
+				pending, err := w.store.Inbox.Pending(t.Context(), cardKey, 1)
 				if err != nil || len(pending) != 1 {
 					t.Fatal(pending, err)
 				}
@@ -139,7 +139,7 @@ func TestClosesOfKilledProcessesAreCounted(t *testing.T) {
 		w := onCards(t, card.Auto)
 		track := w.abandon()
 		w.s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteCardStream, Action: dingtalktest.Do("reset-after")})
-		if err := w.closeWith(t.Context(), &dying{Cards: w.store}); !errors.Is(err, errKilled) {
+		if err := w.closeWith(t.Context(), &dying{Cards: w.store.Cards}); !errors.Is(err, errKilled) {
 			t.Fatalf("the killed process ended with %v", err)
 		}
 		want := w.governor.Status().Calls + 1
@@ -147,7 +147,7 @@ func TestClosesOfKilledProcessesAreCounted(t *testing.T) {
 			w.useUp()
 			want = w.governor.Status().Calls
 		}
-		if err := w.closeWith(t.Context(), &eager{Cards: w.store}); err != nil {
+		if err := w.closeWith(t.Context(), &eager{Cards: w.store.Cards}); err != nil {
 			t.Errorf("closing the card again: %v", err)
 		}
 		if s := w.stateOf(track); s != sessions.CardFailed {
@@ -169,7 +169,7 @@ func TestCardIsGivenUp(t *testing.T) {
 	fault := w.s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteCardStream, Count: dingtalktest.Unlimited, Action: dingtalktest.Do("card-system-busy")})
 	before := w.governor.Status().Calls
 	var log bytes.Buffer
-	store := &eager{Cards: w.store}
+	store := &eager{Cards: w.store.Cards}
 	if err := w.closeWith(zerolog.New(&log).WithContext(t.Context()), store); err == nil {
 		t.Error("no attempt failed")
 	}
@@ -188,7 +188,7 @@ func TestCardIsGivenUp(t *testing.T) {
 	if s := w.stateOf(track); s != sessions.CardGivenUp {
 		t.Errorf("the card is %s", s)
 	}
-	if n, err := w.store.GivenUpCards(t.Context()); n != 1 || err != nil {
+	if n, err := w.store.Cards.GivenUpCards(t.Context()); n != 1 || err != nil {
 		t.Errorf("%d cards are given up, %v", n, err)
 	}
 	if n := strings.Count(log.String(), "Card given up"); n != 1 {
@@ -208,13 +208,13 @@ func TestCardWaitsForTheAccount(t *testing.T) {
 			id := w.s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteCardStream, Count: refusals, Action: dingtalktest.Do(fault)})
 			for range refusals {
 				w.governor = calls.New(calls.Options{Quota: 1000}) // the pause of the refusal has passed
-				_ = w.closeWith(t.Context(), &eager{Cards: w.store})
+				_ = w.closeWith(t.Context(), &eager{Cards: w.store.Cards})
 			}
 			if n, s := w.s.FaultFired(id), w.stateOf(track); n != refusals || s != sessions.CardOpen {
 				t.Errorf("the card is %s after %d refusals, want %d", s, n, refusals)
 			}
 			w.governor = calls.New(calls.Options{Quota: 1000})
-			if err := w.closeWith(t.Context(), &eager{Cards: w.store}); err != nil || w.stateOf(track) != sessions.CardFailed {
+			if err := w.closeWith(t.Context(), &eager{Cards: w.store.Cards}); err != nil || w.stateOf(track) != sessions.CardFailed {
 				t.Errorf("after the refusals the card is %s, %v", w.stateOf(track), err)
 			}
 		})
@@ -226,11 +226,11 @@ func TestCardWaitsForTheNextMonth(t *testing.T) {
 	t.Parallel()
 	w := onCards(t, card.Auto)
 	track := w.abandon()
-	if err := w.store.SetPrepaid(t.Context(), sessions.Card{Key: cardKey, Track: track}); err != nil {
+	if err := w.store.Cards.SetPrepaid(t.Context(), sessions.Card{Key: cardKey, Track: track}); err != nil {
 		t.Fatal(err)
 	}
 	w.useUp()
-	store := &eager{Cards: w.store}
+	store := &eager{Cards: w.store.Cards}
 	for range 2 { // 20 claims each
 		if err := w.closeWith(t.Context(), store); err != nil {
 			t.Fatalf("closing a card without calls: %v", err)

@@ -20,7 +20,7 @@ func (w *cardWorld) waits(key sessions.Key) (leave func(), s chat.Shown, o sessi
 	w.Helper()
 	ctx := testContext(w.T)
 	o = asked(w.T, w.s, w.g, inGroup, "whole answer")
-	accepted, err := w.store.Accept(ctx, "a", key, sessions.Message{ID: sessions.MessageID(o.Reply.Nonce), Text: "hi"})
+	accepted, err := w.store.Inbox.Accept(ctx, "a", key, sessions.Message{ID: sessions.MessageID(o.Reply.Nonce), Text: "hi"})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestScheduledTurnTakesNoCard(t *testing.T) {
 			t.Parallel()
 			w := onCards(t, mode)
 			o := asked(t, w.s, w.g, inGroup, "whole answer")
-			accepted, err := w.store.Accept(t.Context(), "a", cardKey, sessions.Message{ID: "schedule:1:1", Text: "hi"})
+			accepted, err := w.store.Inbox.Accept(t.Context(), "a", cardKey, sessions.Message{ID: "schedule:1:1", Text: "hi"})
 			if err != nil {
 				t.Fatal(err)
 			}

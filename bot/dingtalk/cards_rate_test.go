@@ -49,7 +49,7 @@ func newFleet(t *testing.T) *fleet {
 		f.replicas = append(f.replicas, run(t, f.s, newTransport(t, f.s.URL, func(c *Config) {
 			c.Calls = governor
 			c.Cards = &Cards{
-				Store: f.store, Template: cardTemplate, Key: "content", Stream: card.Auto, Interval: 100 * time.Millisecond,
+				Store: f.store.Cards, Template: cardTemplate, Key: "content", Stream: card.Auto, Interval: 100 * time.Millisecond,
 				Language: func(sessions.ConversationID) string { return "zh" },
 			}
 		}), nil))
@@ -60,7 +60,7 @@ func newFleet(t *testing.T) *fleet {
 // answer streams one answer for a time and ends its card, with the pauses of the outbox.
 func (f *fleet) answer(g *gateway, to sessions.Target, n int, d time.Duration) {
 	ctx, key, nonce := testContext(f.T), sessions.Key(fmt.Sprint("robot/room", n)), fmt.Sprint("nonce", n)
-	accepted, err := f.store.Accept(ctx, "a", key, sessions.Message{ID: sessions.MessageID(nonce), Text: "hi"})
+	accepted, err := f.store.Inbox.Accept(ctx, "a", key, sessions.Message{ID: sessions.MessageID(nonce), Text: "hi"})
 	if err != nil {
 		f.Error(err)
 		return

@@ -46,7 +46,7 @@ func onCardsEvery(t *testing.T, mode card.Mode, interval time.Duration) *cardWor
 	o.CardTemplates = []dingtalktest.CardTemplate{{ID: cardTemplate}}
 	months := calls.NewMemory()
 	w := &cardWorld{T: t, s: dingtalktest.NewServer(t, o), months: months, governor: calls.New(calls.Options{Store: months, Quota: 1000}), store: memstore.New(time.Minute), interval: interval, sent: allSent}
-	w.cards = w.store
+	w.cards = w.store.Cards
 	w.g = run(t, w.s, w.process(mode), nil)
 	return w
 }
@@ -90,7 +90,7 @@ func (w *cardWorld) turn() (chat.Live, sessions.Outgoing) {
 	w.Helper()
 	ctx := testContext(w.T)
 	o := asked(w.T, w.s, w.g, inGroup, "whole answer")
-	accepted, err := w.store.Accept(ctx, "a", cardKey, sessions.Message{ID: sessions.MessageID(o.Reply.Nonce), Text: "hi"})
+	accepted, err := w.store.Inbox.Accept(ctx, "a", cardKey, sessions.Message{ID: sessions.MessageID(o.Reply.Nonce), Text: "hi"})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -113,12 +113,12 @@ func (w *cardWorld) turn() (chat.Live, sessions.Outgoing) {
 // commit commits a turn whose reply goes on a card, and returns the reply as it is claimed.
 func (w *cardWorld) commit(o sessions.Outgoing, track string) sessions.Outgoing {
 	w.Helper()
-	v, err := w.store.Begin(w.Context(), w.lease, 1)
+	v, err := w.store.Turns.Begin(w.Context(), w.lease, 1)
 	if err != nil {
 		w.Fatal(err)
 	}
 	o.Reply.Target.Card = track
-	done, err := w.store.Commit(w.Context(), w.lease, sessions.Turn{Taken: []int64{v.Pending[0].ID}, TakenTokens: []int{1}, Reply: &o.Reply})
+	done, err := w.store.Turns.Commit(w.Context(), w.lease, sessions.Turn{Taken: []int64{v.Pending[0].ID}, TakenTokens: []int{1}, Reply: &o.Reply})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func (w *cardWorld) commit(o sessions.Outgoing, track string) sessions.Outgoing 
 // claim claims a reply once more.
 func (w *cardWorld) claim(o sessions.Outgoing) sessions.Outgoing {
 	w.Helper()
-	list, err := w.store.Claim(w.Context(), w.lease, sessions.Try{IDs: []int64{o.ID}})
+	list, err := w.store.Outbox.Claim(w.Context(), w.lease, sessions.Try{IDs: []int64{o.ID}})
 	if err != nil || len(list) != 1 {
 		w.Fatal(list, err)
 	}
@@ -220,7 +220,7 @@ func TestLostSessionStreamsNoMore(t *testing.T) {
 	live, o := w.turn()
 	live.Text("one", false)
 	await(t, "a frame", func() bool { return len(w.s.Cards("")) == 1 && strings.Contains(w.s.Cards("")[0].Content, "one") })
-	if err := w.store.Release(t.Context(), w.lease); err != nil {
+	if err := w.store.Leases.Release(t.Context(), w.lease); err != nil {
 		t.Fatal(err)
 	}
 	live.Text("two", false)
@@ -328,7 +328,7 @@ func TestPrepaidCardsAreClosedBesideOthers(t *testing.T) {
 	for i := range 4 {
 		live, o := w.turn()
 		tracks = append(tracks, live.Stop())
-		if err := w.store.SetPrepaid(t.Context(), sessions.Card{Key: cardKey, Track: tracks[i], Prepaid: i%2 == 1}); err != nil {
+		if err := w.store.Cards.SetPrepaid(t.Context(), sessions.Card{Key: cardKey, Track: tracks[i], Prepaid: i%2 == 1}); err != nil {
 			t.Fatal(err)
 		}
 		o = w.commit(o, "") // the replies take another way
@@ -339,7 +339,7 @@ func TestPrepaidCardsAreClosedBesideOthers(t *testing.T) {
 		t.Errorf("closing cards without calls: %v", err)
 	}
 	for i, track := range tracks {
-		c, err := w.store.ClickedCard(t.Context(), track, "")
+		c, err := w.store.Cards.ClickedCard(t.Context(), track, "")
 		if want := map[bool]sessions.CardState{true: sessions.CardFailed, false: sessions.CardOpen}[i%2 == 1]; err != nil || c.State != want {
 			t.Errorf("card %d is %s, want %s; %v", i, c.State, want, err)
 		}
@@ -351,7 +351,7 @@ func TestPrepaidCardsAreClosedBesideOthers(t *testing.T) {
 func TestLostRecordOfACard(t *testing.T) {
 	t.Parallel()
 	w := onCards(t, card.Auto)
-	w.cards = lossy{w.store}
+	w.cards = lossy{w.store.Cards}
 	w.g = run(t, w.s, w.process(card.Auto), nil)
 	live, o := w.turn()
 	track := live.Stop()
@@ -364,13 +364,13 @@ func TestLostRecordOfACard(t *testing.T) {
 	if sent := mustSend(t, w.g, o); sent.Via != chat.ViaWebhook {
 		t.Errorf("the answer went by %s", sent.Via)
 	}
-	if err := w.closeWith(t.Context(), &eager{Cards: w.store}); !errors.Is(err, card.ErrUnknown) {
+	if err := w.closeWith(t.Context(), &eager{Cards: w.store.Cards}); !errors.Is(err, card.ErrUnknown) {
 		t.Errorf("the first attempt ended with %v", err)
 	}
 	if n := w.governor.Status().Calls; n != 2 {
 		t.Errorf("%d calls are counted after the card was closed", n)
 	}
-	if c, err := w.store.ClickedCard(t.Context(), o.Reply.Nonce, ""); err != nil || c.State != sessions.CardFailed {
+	if c, err := w.store.Cards.ClickedCard(t.Context(), o.Reply.Nonce, ""); err != nil || c.State != sessions.CardFailed {
 		t.Errorf("the card is %s, %v", c.State, err)
 	}
 }
@@ -451,7 +451,7 @@ func TestPanicOfADisplay(t *testing.T) {
 	t.Parallel()
 	w := onCards(t, card.Auto)
 	broken := make(chan struct{})
-	w.cards = breaking{w.store, broken}
+	w.cards = breaking{w.store.Cards, broken}
 	w.g = run(t, w.s, w.process(card.Auto), nil)
 	live, o := w.turn()
 	live.Text("whole", false)

@@ -90,7 +90,7 @@ func runBot(t *testing.T, s *dingtalktest.Server, gather time.Duration) (*echo, 
 	}
 	model := &echo{turns: map[string][][]string{}}
 	b, err := bot.New(bot.Config{
-		Store: store, Memory: store, Transport: tr, Counter: counter, Replica: "a", Gather: gather,
+		Stores: store.Ports(), Memory: store.Memory(), Transport: tr, Counter: counter, Replica: "a", Gather: gather,
 		Values: reload.Values{Model: model, Compaction: compaction.Settings{
 			Enabled: true, Policy: compaction.Policies["token_budget"],
 			Window: compaction.Window{Context: 900_000, Reserve: 100_000, Threshold: 700_000, Share: 0.5, FlushRatio: 0.9, Summary: 4000},

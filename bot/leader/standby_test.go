@@ -106,7 +106,7 @@ func oneOf(t *testing.T, s *bottest.Shelf, x *switchboard, name string) *bottest
 	idle := &bottest.Wire{Running: make(chan struct{})}
 	return bottest.Start(t, bottest.Setup{Shelf: s, Name: sessions.ReplicaID(name), Wire: idle, Config: func(c *bot.Config) {
 		close(idle.Running) // no caller waits for this one
-		c.Transport, c.OneStream, c.Elector = cable{x, name}, true, c.Store.(*bottest.Store)
+		c.Transport, c.OneStream, c.Elector = cable{x, name}, true, c.Stores.Inbox.(*bottest.Store)
 	}})
 }
 
@@ -119,11 +119,11 @@ func TestEachReplicaReportsItsConnection(t *testing.T) {
 		idle := &bottest.Wire{Running: make(chan struct{})}
 		bottest.Start(t, bottest.Setup{Shelf: s, Name: "a", Wire: idle, Config: func(c *bot.Config) {
 			close(idle.Running)
-			kept = c.Store.(*bottest.Store)
+			kept = c.Stores.Inbox.(*bottest.Store)
 			c.Transport, c.Elector = cable{x, "a"}, kept
 		}})
 		connected := func() bool {
-			l, err := kept.Mem.Leader(t.Context())
+			l, err := kept.Mem.Replicas.Leader(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

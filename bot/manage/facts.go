@@ -15,7 +15,7 @@ import (
 func (m *Manager) Fact(ctx context.Context, a Actor, id int64) (memory.Known, error) {
 	switch {
 	case a.Role == Operator:
-		f, _, err := m.cfg.Operators.MemoryByID(ctx, id)
+		f, _, err := m.cfg.Operators.Facts.MemoryByID(ctx, id)
 		return memory.Known{Memory: f}, err
 	case m.cfg.Rights == nil:
 		return memory.Known{}, ErrUnavailable
@@ -64,7 +64,7 @@ func (m *Manager) ForgetFact(ctx context.Context, a Actor, id int64) (memory.Kno
 		what.Person = f.SaidBy
 	}
 	done, err := recorded(ctx, m, a, own, what, func(ctx context.Context) (memory.Forgotten, error) {
-		done, err := m.cfg.Rights.ForgetMemory(ctx, id, from)
+		done, err := m.cfg.Erasures.ForgetMemory(ctx, id, from)
 		if errors.Is(err, memory.ErrOthersKnow) && a.Role == GroupAdmin {
 			err = NotTheirs
 		}

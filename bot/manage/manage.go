@@ -115,11 +115,19 @@ func (e *Ambiguous) Error() string { return "several people have the name" }
 // ErrUnavailable means that no memory is configured.
 var ErrUnavailable = errors.New("memory is not available")
 
-// Turns writes under the lease of the turn that asks; see [sessions.Store].
-type Turns interface {
-	Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (sessions.LogEntry, error)
+// States changes the state of a session under the lease of the turn that asks. See [sessions.States].
+type States interface {
 	Configure(ctx context.Context, l sessions.Lease, settings string) error
 	Renew(ctx context.Context, l sessions.Lease) error
+}
+
+// Compactions reverts a compaction under the lease of the turn that asks. See [sessions.Compactor].
+type Compactions interface {
+	Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (sessions.LogEntry, error)
+}
+
+// Scopes keeps the scopes of groups. See [sessions.Scopes].
+type Scopes interface {
 	ChooseScope(ctx context.Context, l sessions.Lease, s sessions.Scope) error
 }
 
@@ -132,28 +140,47 @@ type Upkeep interface {
 }
 
 // Operators is the storage of operators' actions, which need no lease. An unknown target is [sessions.ErrNotFound].
-type Operators interface {
-	MemoryByID(ctx context.Context, id int64) (m memory.Memory, values []memory.Memory, err error)
-	Session(ctx context.Context, key sessions.Key) (sessions.Session, error)
-	ForgetSession(ctx context.Context, key sessions.Key) (memory.Forgotten, error)
-	EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []int64) (sessions.Erased, error)
-	Delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error)
-	UndoCompaction(ctx context.Context, key sessions.Key, id int64, by string, rest int) (sessions.LogEntry, error)
-	RetryDeadLetter(ctx context.Context, id int64) (sessions.Key, error)
-	RequestCompaction(ctx context.Context, r sessions.CompactionRequest) error
-	RetryDebt(ctx context.Context, key sessions.Key) error
-	ResumeCalls(ctx context.Context, month string) (sessions.ResumedCalls, error)
+type Operators struct {
+	Facts interface {
+		MemoryByID(ctx context.Context, id int64) (m memory.Memory, values []memory.Memory, err error)
+	}
+	Sessions interface {
+		Session(ctx context.Context, key sessions.Key) (sessions.Session, error)
+	}
+	Erasure interface {
+		ForgetSession(ctx context.Context, key sessions.Key) (memory.Forgotten, error)
+		EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []int64) (sessions.Erased, error)
+		Delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error)
+	}
+	Compactions interface {
+		UndoCompaction(ctx context.Context, key sessions.Key, id int64, by string, rest int) (sessions.LogEntry, error)
+	}
+	Requests interface {
+		RequestCompaction(ctx context.Context, r sessions.CompactionRequest) error
+	}
+	Flushes interface {
+		RetryDebt(ctx context.Context, key sessions.Key) error
+	}
+	Letters interface {
+		RetryDeadLetter(ctx context.Context, id int64) (sessions.Key, error)
+	}
+	Calls interface {
+		ResumeCalls(ctx context.Context, month string) (sessions.ResumedCalls, error)
+	}
 }
 
-// Config is what a [Manager] needs. Without actors in a chat Turns and Upkeep may be nil, and without operators
-// Operators.
+// Config is what a [Manager] needs. Without actors in a chat Sessions, Compactions, Scopes and Upkeep may be nil,
+// and without operators the parts of Operators.
 type Config struct {
-	Rights    memory.Rights // nil: actions on memory return [ErrUnavailable]
-	Turns     Turns
-	Upkeep    Upkeep
-	Operators Operators
-	Schedules sessions.Schedules // nil without schedules
-	Audit     pages.Audit        // keeps actions of operators, and in chats those on others and on a group; nil: the caller keeps them
+	Rights      memory.Rights   // nil: actions on memory return [ErrUnavailable]
+	Erasures    memory.Erasures // together with Rights
+	Sessions    States
+	Compactions Compactions
+	Scopes      Scopes
+	Upkeep      Upkeep
+	Operators   Operators
+	Schedules   sessions.Schedules // nil without schedules
+	Audit       pages.Audit        // keeps actions of operators, and in chats those on others and on a group; nil: the caller keeps them
 	// FlushDeadline bounds the flush before a new context.
 	FlushDeadline time.Duration
 	// Settings returns the settings in force for a session, and Resolve those that its own settings would make.

@@ -18,12 +18,18 @@ import (
 // storage records the calls that reach the storage, and holds one memory.
 type storage struct {
 	memory.Rights
+	memory.Erasures
 	fact   memory.Known
 	people []memory.Person
 	calls  []string
 
 	busy     bool // upkeep of the session runs
 	flushErr error
+}
+
+// operators is the storage for all actions of operators.
+func operators(s *storage) Operators {
+	return Operators{Facts: s, Sessions: s, Erasure: s, Compactions: s, Requests: s, Flushes: s, Letters: s, Calls: s}
 }
 
 func (s *storage) did(call string, args ...any) {
@@ -185,7 +191,7 @@ func in(group sessions.Key) string {
 
 func newTestManager(s *storage) *Manager {
 	return New(Config{
-		Rights: s, Turns: s, Upkeep: s, Operators: s, FlushDeadline: time.Minute,
+		Rights: s, Erasures: s, Sessions: s, Compactions: s, Scopes: s, Upkeep: s, Operators: operators(s), FlushDeadline: time.Minute,
 		Settings: func(sessions.Session) compaction.Settings { return compaction.Settings{} },
 		Resolve: func(_ sessions.ConversationID, settings string) (compaction.Settings, error) {
 			if settings == `{"policy":"none"}` {
@@ -461,7 +467,7 @@ func (s *storage) RetryDebt(_ context.Context, key sessions.Key) error {
 func TestRequestCompact(t *testing.T) {
 	t.Parallel()
 	s := &storage{}
-	m := New(Config{Operators: s, Resolve: func(_ sessions.ConversationID, settings string) (compaction.Settings, error) {
+	m := New(Config{Operators: operators(s), Resolve: func(_ sessions.ConversationID, settings string) (compaction.Settings, error) {
 		if strings.Contains(settings, "nonsense") {
 			return compaction.Settings{}, errors.New("policy: no such policy")
 		}

@@ -86,7 +86,7 @@ func (m *Manager) PreviewPerson(ctx context.Context, a Actor, who sessions.UserI
 	if err != nil {
 		return memory.Preview{}, err
 	}
-	return m.cfg.Rights.PreviewForget(ctx, f)
+	return m.cfg.Erasures.PreviewForget(ctx, f)
 }
 
 // ForgetPerson erases a person. An error may come with counts; a repetition does the rest. [memory.ErrTooOften] means
@@ -99,7 +99,7 @@ func (m *Manager) ForgetPerson(ctx context.Context, a Actor, who sessions.UserID
 	// The erasure takes the person's id from the row, too: one that failed shows whom it was for.
 	what := pages.Action{Action: ForgotPerson, Key: a.Reader.Key, Person: who}
 	done, err := recorded(ctx, m, a, f.Self, what, func(ctx context.Context) (memory.Forgotten, error) {
-		return m.cfg.Rights.ForgetPerson(ctx, f)
+		return m.cfg.Erasures.ForgetPerson(ctx, f)
 	})
 	switch {
 	case errors.Is(err, memory.ErrTooOften):

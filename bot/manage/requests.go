@@ -57,7 +57,7 @@ func (m *Manager) RequestCompact(ctx context.Context, a Actor, s sessions.Sessio
 	if err != nil {
 		return err
 	}
-	return m.cfg.Operators.RequestCompaction(ctx, sessions.CompactionRequest{Key: s.Key, Settings: settings, Focus: focus, RequestedBy: a.requester()})
+	return m.cfg.Operators.Requests.RequestCompaction(ctx, sessions.CompactionRequest{Key: s.Key, Settings: settings, Focus: focus, RequestedBy: a.requester()})
 }
 
 // ResumeCalls lets all replicas call the chat platform again in a month like 2026-11, whose calls it refused: the
@@ -67,7 +67,7 @@ func (m *Manager) ResumeCalls(ctx context.Context, a Actor, month string) (sessi
 		return sessions.ResumedCalls{}, NotAllowed
 	}
 	return recorded(ctx, m, a, false, pages.Action{Action: ResumedCalls, Detail: month}, func(ctx context.Context) (sessions.ResumedCalls, error) {
-		return m.cfg.Operators.ResumeCalls(ctx, month)
+		return m.cfg.Operators.Calls.ResumeCalls(ctx, month)
 	})
 }
 
@@ -76,5 +76,5 @@ func (m *Manager) RetryDebt(ctx context.Context, a Actor, key sessions.Key) erro
 	if a.Role < Operator {
 		return NotAllowed
 	}
-	return m.cfg.Operators.RetryDebt(ctx, key)
+	return m.cfg.Operators.Flushes.RetryDebt(ctx, key)
 }

@@ -41,7 +41,7 @@ func (m *Manager) NewContext(ctx context.Context, a Actor, s sessions.Session) (
 		}
 	}
 	return owed, m.record(ctx, a, a.Reader.Private, pages.Action{Action: Renewed, Key: s.Key}, func(ctx context.Context) error {
-		return m.cfg.Turns.Renew(ctx, a.Asking.Lease)
+		return m.cfg.Sessions.Renew(ctx, a.Asking.Lease)
 	})
 }
 
@@ -77,7 +77,7 @@ func (m *Manager) Undo(ctx context.Context, a Actor, s sessions.Session) (sessio
 	}
 	defer unlock()
 	return recorded(ctx, m, a, a.Reader.Private, pages.Action{Action: Undone, Key: s.Key}, func(ctx context.Context) (sessions.LogEntry, error) {
-		return m.cfg.Turns.Undo(ctx, a.Asking.Lease, a.Asking.Event, m.restAfterUndo(s))
+		return m.cfg.Compactions.Undo(ctx, a.Asking.Lease, a.Asking.Event, m.restAfterUndo(s))
 	})
 }
 
@@ -88,7 +88,7 @@ func (m *Manager) UndoCompaction(ctx context.Context, a Actor, s sessions.Sessio
 		return sessions.LogEntry{}, NotAllowed
 	}
 	return recorded(ctx, m, a, false, pages.Action{Action: Undone, Key: s.Key}, func(ctx context.Context) (sessions.LogEntry, error) {
-		return m.cfg.Operators.UndoCompaction(ctx, s.Key, id, a.requester(), m.restAfterUndo(s))
+		return m.cfg.Operators.Compactions.UndoCompaction(ctx, s.Key, id, a.requester(), m.restAfterUndo(s))
 	})
 }
 
@@ -107,13 +107,13 @@ func (m *Manager) ForgetLast(ctx context.Context, a Actor, skip func(sessions.Ev
 	if m.cfg.Rights == nil {
 		return sessions.Event{}, memory.Forgotten{}, ErrUnavailable
 	}
-	said, err := m.cfg.Rights.MessagesBefore(ctx, a.Reader.Key, a.Person, a.Asking.Event, lastMessages)
+	said, err := m.cfg.Erasures.MessagesBefore(ctx, a.Reader.Key, a.Person, a.Asking.Event, lastMessages)
 	if err != nil {
 		return sessions.Event{}, memory.Forgotten{}, err
 	}
 	for _, e := range said {
 		if !skip(e) {
-			done, err := m.cfg.Rights.ForgetMessage(ctx, e.ID, a.Asking)
+			done, err := m.cfg.Erasures.ForgetMessage(ctx, e.ID, a.Asking)
 			return e, done, err
 		}
 	}
@@ -126,7 +126,7 @@ func (m *Manager) ForgetSession(ctx context.Context, a Actor, key sessions.Key) 
 		return memory.Forgotten{}, err
 	}
 	return recorded(ctx, m, a, false, pages.Action{Action: ForgotSession, Key: key}, func(ctx context.Context) (memory.Forgotten, error) {
-		return m.cfg.Operators.ForgetSession(ctx, key)
+		return m.cfg.Operators.Erasure.ForgetSession(ctx, key)
 	})
 }
 
@@ -136,7 +136,7 @@ func (m *Manager) EraseEvents(ctx context.Context, a Actor, key sessions.Key, se
 		return sessions.Erased{}, NotAllowed
 	}
 	return recorded(ctx, m, a, false, pages.Action{Action: Erased, Key: key, Detail: fmt.Sprintf("%d events", len(seqs)+len(ids))}, func(ctx context.Context) (sessions.Erased, error) {
-		return m.cfg.Operators.EraseEvents(ctx, key, seqs, ids)
+		return m.cfg.Operators.Erasure.EraseEvents(ctx, key, seqs, ids)
 	})
 }
 
@@ -146,7 +146,7 @@ func (m *Manager) DeleteSession(ctx context.Context, a Actor, key sessions.Key) 
 		return sessions.Deleted{}, NotAllowed
 	}
 	return recorded(ctx, m, a, false, pages.Action{Action: Deleted, Key: key}, func(ctx context.Context) (sessions.Deleted, error) {
-		return m.cfg.Operators.Delete(ctx, key)
+		return m.cfg.Operators.Erasure.Delete(ctx, key)
 	})
 }
 
@@ -165,7 +165,7 @@ func (m *Manager) RetryDeadLetter(ctx context.Context, a Actor, key sessions.Key
 		return "", NotAllowed
 	}
 	return recorded(ctx, m, a, false, pages.Action{Action: Retried, Key: key, Detail: "message " + strconv.FormatInt(id, 10)}, func(ctx context.Context) (sessions.Key, error) {
-		return m.cfg.Operators.RetryDeadLetter(ctx, id)
+		return m.cfg.Operators.Letters.RetryDeadLetter(ctx, id)
 	})
 }
 
@@ -173,6 +173,6 @@ func (m *Manager) operates(ctx context.Context, a Actor, key sessions.Key) error
 	if a.Role < Operator {
 		return NotAllowed
 	}
-	_, err := m.cfg.Operators.Session(ctx, key)
+	_, err := m.cfg.Operators.Sessions.Session(ctx, key)
 	return err
 }

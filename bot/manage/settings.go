@@ -121,7 +121,7 @@ func (m *Manager) configure(ctx context.Context, a Actor, s sessions.Session, ke
 		value = "…"
 	}
 	what := pages.Action{Action: Configured, Key: s.Key, Detail: key + " " + value}
-	return m.record(ctx, a, a.Reader.Private, what, func(ctx context.Context) error { return m.cfg.Turns.Configure(ctx, a.Asking.Lease, settings) })
+	return m.record(ctx, a, a.Reader.Private, what, func(ctx context.Context) error { return m.cfg.Sessions.Configure(ctx, a.Asking.Lease, settings) })
 }
 
 // ChooseModel is [Manager.Configure] for the answering model. The caller has checked the name.
@@ -149,7 +149,7 @@ func (m *Manager) ChooseScope(ctx context.Context, a Actor, s sessions.Session, 
 		return NotAllowed
 	}
 	what := pages.Action{Action: ChoseScope, Key: s.Key, Detail: cmp.Or(string(scope), "default")}
-	err := m.record(ctx, a, false, what, func(ctx context.Context) error { return m.cfg.Turns.ChooseScope(ctx, a.Asking.Lease, scope) })
+	err := m.record(ctx, a, false, what, func(ctx context.Context) error { return m.cfg.Scopes.ChooseScope(ctx, a.Asking.Lease, scope) })
 	if err != nil {
 		return err
 	}

@@ -116,14 +116,14 @@ func TestGivenUpCardsInStatus(t *testing.T) {
 		if strings.Contains(w.Last().Reply.Text, "cards without an end") {
 			t.Errorf("without such a card /status says %s", w.Last().Reply.Text)
 		}
-		l, err := w.Store.Mem.Acquire(t.Context(), bottest.Group, "a")
+		l, err := w.Store.Mem.Leases.Acquire(t.Context(), bottest.Group, "a")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := w.Store.Mem.OpenCard(t.Context(), l, sessions.Card{Kind: sessions.ReplyCard, Track: "stuck"}, time.Hour); err != nil {
+		if _, _, err := w.Store.Mem.Cards.OpenCard(t.Context(), l, sessions.Card{Kind: sessions.ReplyCard, Track: "stuck"}, time.Hour); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Store.Mem.SettleCard(t.Context(), bottest.Group, "stuck", sessions.CardGivenUp); err != nil {
+		if err := w.Store.Mem.Cards.SettleCard(t.Context(), bottest.Group, "stuck", sessions.CardGivenUp); err != nil {
 			t.Fatal(err)
 		}
 		for who, want := range map[string]bool{"root": true, "alice": false} {

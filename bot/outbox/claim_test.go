@@ -39,7 +39,7 @@ func doubtfulSecond(lost func()) *bottest.Wire {
 // eraseSecond erases the answer to the second message.
 func eraseSecond(w *bottest.World) {
 	w.T.Helper()
-	if _, err := w.Store.Mem.Erase(w.T.Context(), bottest.Group, []int64{4}); err != nil {
+	if _, err := w.Store.Mem.Erasure.Erase(w.T.Context(), bottest.Group, []int64{4}); err != nil {
 		w.T.Fatal(err)
 	}
 }

@@ -71,7 +71,7 @@ func (p *plannedWays) send(ctx context.Context, o sessions.Outgoing) (chat.Sent,
 	}
 	sent := chat.Sent{Via: chat.ViaCard, Card: sessions.CardFinished, Part: 1}
 	if o.Reply.Target.Card != "" && q.leaves {
-		if err := p.store.Mem.LeaveCard(ctx, o); err != nil {
+		if err := p.store.Mem.Cards.LeaveCard(ctx, o); err != nil {
 			return chat.Sent{}, err
 		}
 		o.Reply.Target.Card = ""

@@ -54,7 +54,7 @@ func TestErasedBetweenParts(t *testing.T) {
 		w := bottest.Start(t, bottest.Setup{Wire: limitedSecond()})
 		w.Say("m0", "alice", "a.")
 		synctest.Wait()
-		if _, err := w.Store.Mem.Erase(t.Context(), bottest.Group, []int64{2}); err != nil { // the answer
+		if _, err := w.Store.Mem.Erasure.Erase(t.Context(), bottest.Group, []int64{2}); err != nil { // the answer
 			t.Fatal(err)
 		}
 		bottest.After(2 * time.Minute)
@@ -80,7 +80,7 @@ func TestErasureAwaitsThePartUnderWay(t *testing.T) {
 				<-g.In
 				began, ended := time.Now(), make(chan error, 1)
 				go func() {
-					_, err := w.Store.Mem.Erase(t.Context(), bottest.Group, []int64{2}) // the answer
+					_, err := w.Store.Mem.Erasure.Erase(t.Context(), bottest.Group, []int64{2}) // the answer
 					ended <- err
 				}()
 				bottest.After(time.Second)
@@ -175,7 +175,7 @@ func TestLeaseLostBetweenParts(t *testing.T) {
 		w := bottest.Start(t, bottest.Setup{Wire: limitedSecond()})
 		w.Say("m0", "alice", "a.")
 		synctest.Wait()
-		if _, err := w.Store.Mem.Erase(t.Context(), bottest.Group, []int64{1}); err != nil { // the question
+		if _, err := w.Store.Mem.Erasure.Erase(t.Context(), bottest.Group, []int64{1}); err != nil { // the question
 			t.Fatal(err)
 		}
 		bottest.After(2 * time.Minute)
@@ -197,7 +197,7 @@ func TestErasedBetweenPartsOfJoinedMessage(t *testing.T) {
 		w.Store.Fail(func(op string) error {
 			if op == "claim" && len(w.Wire.Sends()) == 2 { // for the second part
 				once.Do(func() {
-					if _, err := w.Store.Mem.Erase(t.Context(), bottest.Group, []int64{4}); err != nil { // the answer to the second
+					if _, err := w.Store.Mem.Erasure.Erase(t.Context(), bottest.Group, []int64{4}); err != nil { // the answer to the second
 						t.Error(err)
 					}
 				})

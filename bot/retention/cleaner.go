@@ -35,8 +35,8 @@ const (
 // Config has the dependencies of a [Cleaner].
 type Config struct {
 	Store   sessions.Expiry
-	Replica sessions.ReplicaID
-	Periods func() sessions.Retention // in force
+	Leads   func(context.Context) (bool, error) // whether this replica leads: one is enough
+	Periods func() sessions.Retention           // in force
 	Metrics prometheus.Registerer
 }
 
@@ -152,7 +152,7 @@ func (c *Cleaner) inForce(ctx context.Context, k kind) (time.Duration, error) {
 	if period <= 0 {
 		return 0, nil
 	}
-	leads, err := c.cfg.Store.IsLeader(ctx, c.cfg.Replica)
+	leads, err := c.cfg.Leads(ctx)
 	if err == nil && !leads {
 		err = errNoLeader
 	}

@@ -22,7 +22,7 @@ type expiry struct {
 	after   func() // runs after a batch of events
 }
 
-func (e *expiry) IsLeader(context.Context, sessions.ReplicaID) (bool, error) { return !e.follows, nil }
+func (e *expiry) leads(context.Context) (bool, error) { return !e.follows, nil }
 
 func (e *expiry) ExpiredSessions(_ context.Context, _ time.Duration, after sessions.Key, limit int) ([]sessions.Key, error) {
 	var keys []sessions.Key
@@ -57,7 +57,7 @@ func (e *expiry) ExpireSchedules(context.Context, time.Duration) (int, error) {
 }
 
 func newCleaner(e *expiry, r sessions.Retention) *Cleaner {
-	return New(Config{Store: e, Periods: func() sessions.Retention { return r }, Metrics: prometheus.NewRegistry()})
+	return New(Config{Store: e, Leads: e.leads, Periods: func() sessions.Retention { return r }, Metrics: prometheus.NewRegistry()})
 }
 
 // A run deletes batches until none is left, and leaves data without a period alone.
@@ -65,7 +65,7 @@ func TestRunDeletesAllBatches(t *testing.T) {
 	t.Parallel()
 	e := &expiry{batches: map[sessions.Key]int{"a": 3, "b": 0, "c": 2}}
 	metrics := prometheus.NewRegistry()
-	c := New(Config{Store: e, Metrics: metrics, Periods: func() sessions.Retention {
+	c := New(Config{Store: e, Leads: e.leads, Metrics: metrics, Periods: func() sessions.Retention {
 		return sessions.Retention{Events: time.Hour, Replies: time.Hour}
 	}})
 	if err := c.Run(t.Context()); err != nil {
@@ -120,7 +120,7 @@ func TestTaskRests(t *testing.T) {
 		t.Error("the task is ready without a period")
 	}
 	periods := sessions.Retention{Events: 30 * 24 * time.Hour}
-	c := New(Config{Store: &expiry{}, Periods: func() sessions.Retention { return periods }, Metrics: prometheus.NewRegistry()})
+	c := New(Config{Store: &expiry{}, Leads: (&expiry{}).leads, Periods: func() sessions.Retention { return periods }, Metrics: prometheus.NewRegistry()})
 	task := c.Task()
 	if !task.Ready() {
 		t.Error("the task does not run at once")
@@ -151,7 +151,7 @@ func TestRunIsStopped(t *testing.T) {
 		periods := sessions.Retention{Events: time.Hour, Replies: time.Hour}
 		e := &expiry{batches: map[sessions.Key]int{"a": 3, "b": 3}}
 		e.after = func() { end(e, &periods) }
-		c := New(Config{Store: e, Periods: func() sessions.Retention { return periods }, Metrics: prometheus.NewRegistry()})
+		c := New(Config{Store: e, Leads: e.leads, Periods: func() sessions.Retention { return periods }, Metrics: prometheus.NewRegistry()})
 		if err := c.Run(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -8,7 +8,6 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/bot/llm"
-	"ebb/memory"
 	"ebb/memory/show"
 	"ebb/sessions"
 )
@@ -24,23 +23,16 @@ var getSpec = llm.ToolSpec{
 	Schema:      object([]string{"path"}, map[string]any{"path": field("string", "as given"), "page": field("integer", "default 1")}),
 }
 
-// Blobs are the offloaded tool results of a session.
-type Blobs interface {
-	// Blob returns sessions.ErrNotFound if the session has no result at the address.
-	Blob(ctx context.Context, key sessions.Key, blob string) (string, error)
-}
-
 type getter struct {
-	store memory.Store
-	blobs Blobs
-	loc   *time.Location
+	from Parts
+	loc  *time.Location
 }
 
 func (g getter) call(ctx context.Context, in chat.ToolInput, a getArgs) (string, error) {
 	if blob, ok := sessions.BlobAt(a.Path); ok {
 		return g.blob(ctx, in, blob, a)
 	}
-	text, err := show.Get(ctx, readBy(in, g.store), in.Reader, a.Path, a.Page, logReader(g.store, in, g.loc))
+	text, err := show.Get(ctx, readBy(in, g.from), in.Reader, a.Path, a.Page, logReader(g.from, in, g.loc))
 	if errors.Is(err, show.ErrUnreadable) {
 		err = storeFault(ctx, err, "memory_get: the memory can't be read at the moment")
 	}
@@ -51,7 +43,7 @@ func (g getter) call(ctx context.Context, in chat.ToolInput, a getArgs) (string,
 func (g getter) blob(ctx context.Context, in chat.ToolInput, blob string, a getArgs) (string, error) {
 	text, err := currentBlob(in.Current, blob)
 	if err != nil {
-		text, err = g.blobs.Blob(ctx, in.Reader.Key, blob)
+		text, err = g.from.Blobs.Blob(ctx, in.Reader.Key, blob)
 	}
 	if errors.Is(err, sessions.ErrNotFound) {
 		return sessions.Unavailable(blob) + " Run the tool again where its result still matters.", nil

@@ -50,8 +50,8 @@ func (s *span) UnmarshalJSON(b []byte) error {
 const findChars = 2000
 
 type historian struct {
-	store memory.Store
-	loc   *time.Location
+	from Parts
+	loc  *time.Location
 }
 
 // call reads a plain range as a whole, in pages, and searches by anything else: a model that names numbers wants each event, and a
@@ -61,7 +61,7 @@ func (h historian) call(ctx context.Context, in chat.ToolInput, a historyArgs) (
 	if err != nil {
 		return "", err
 	}
-	log := logReader(h.store, in, h.loc)
+	log := logReader(h.from, in, h.loc)
 	var text string
 	if q.From > 0 && q.Words == "" && q.Since.IsZero() && q.Until.IsZero() {
 		text, err = log.Whole(ctx, q.From, q.Through, a.Page, func(span string, page int) string {
@@ -132,6 +132,6 @@ func (h historian) at(name, text string) (at time.Time, day bool, err error) {
 	return at, false, fmt.Errorf("%s %q: want YYYY-MM-DD or YYYY-MM-DD HH:MM", name, memory.HeadOf(text))
 }
 
-func logReader(store memory.Store, in chat.ToolInput, loc *time.Location) show.LogReader {
-	return show.LogReader{Library: readBy(in, store), Key: in.Reader.Key, Current: in.Current, Room: in.Room, Location: loc}
+func logReader(from Parts, in chat.ToolInput, loc *time.Location) show.LogReader {
+	return show.LogReader{Log: readBy(in, from), Key: in.Reader.Key, Current: in.Current, Room: in.Room, Location: loc}
 }

@@ -55,7 +55,7 @@ func newRoom(t *testing.T) *room {
 		t.Fatal(err)
 	}
 	t.Cleanup(store.Close)
-	if _, err := store.Beat(t.Context(), "a"); err != nil {
+	if _, err := store.Leases.Beat(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
 	r := &room{T: t, store: store}
@@ -76,7 +76,7 @@ func newRoom(t *testing.T) *room {
 func (r *room) turn(i int, text, result string) {
 	r.Helper()
 	key := sessions.NewKey(roomRobot, roomChat, "")
-	a, err := r.store.Accept(r.Context(), "a", key, sessions.Message{
+	a, err := r.store.Inbox.Accept(r.Context(), "a", key, sessions.Message{
 		RobotCode: roomRobot, ConversationID: roomChat, ConversationType: sessions.Group,
 		ID: sessions.MessageID(fmt.Sprint("m", i)), SenderID: "u1", SenderNick: "Alice", Text: text,
 	})
@@ -89,12 +89,12 @@ func (r *room) turn(i int, text, result string) {
 		{Role: sessions.RoleTool, ToolCallID: "c", ToolName: "disk_usage", Content: result, Tokens: len(result) / 2},
 		{Role: sessions.RoleAssistant, Content: fmt.Sprint("answer ", i), Tokens: 3},
 	}
-	if _, err := r.store.Commit(r.Context(), r.lease, sessions.Turn{
+	if _, err := r.store.Turns.Commit(r.Context(), r.lease, sessions.Turn{
 		Taken: []int64{a.EventID}, TakenTokens: []int{len(text) / 2}, Events: answer,
 	}); err != nil {
 		r.Fatal(err)
 	}
-	all, err := r.store.Range(r.Context(), key, int64(len(r.events)), 1<<40, 100)
+	all, err := r.store.Search.Range(r.Context(), key, int64(len(r.events)), 1<<40, 100)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func (r *room) turn(i int, text, result string) {
 // call calls a tool as the model would, and fails the test where the result is too long to be shown whole.
 func (r *room) call(name, arguments string) string {
 	r.Helper()
-	for _, tool := range tools.All(r.store, r.store, time.UTC) {
+	for _, tool := range tools.All(partsOf(r.store), time.UTC) {
 		if tool.Spec().Name != name {
 			continue
 		}
@@ -228,7 +228,7 @@ func (r *room) notesOfResults() {
 	if len(shown) < 3 {
 		r.Fatalf("only %d results were moved out", len(shown))
 	}
-	if _, err := r.store.Compact(r.Context(), r.lease, sessions.Compaction{Shown: shown, Log: sessions.LogEntry{Outcome: "committed"}}); err != nil {
+	if _, err := r.store.Compactions.Compact(r.Context(), r.lease, sessions.Compaction{Shown: shown, Log: sessions.LogEntry{Outcome: "committed"}}); err != nil {
 		r.Fatal(err)
 	}
 	for _, s := range shown {
@@ -246,7 +246,7 @@ func (r *room) notesOfResults() {
 // notesOfMemory are the paths of finds, and the list of finds of a long log.
 func (r *room) notesOfMemory() {
 	fact := memory.Draft{Scope: memory.ScopeGroup, ScopeID: memory.GroupID(roomRobot, roomChat), Kind: memory.KindFact, Content: "The mascot is a quokka", StartSeq: 13, EndSeq: 13}
-	if _, err := r.store.Save(r.Context(), r.lease, []memory.Draft{fact}); err != nil {
+	if _, err := r.store.Facts.Save(r.Context(), r.lease, []memory.Draft{fact}); err != nil {
 		r.Fatal(err)
 	}
 	paths := regexp.MustCompile(`session_events/\d+|memory/group/\S+\.md#\d+`)

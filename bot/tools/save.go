@@ -8,12 +8,11 @@ import (
 	"time"
 
 	"ebb/bot/chat"
-	"ebb/memory"
 	"ebb/memory/draft"
 )
 
 type saver struct {
-	store memory.Store
+	facts Facts
 	loc   *time.Location
 }
 
@@ -34,7 +33,7 @@ func (s saver) call(ctx context.Context, in chat.ToolInput, _ json.RawMessage) (
 		}
 		return "nothing to save", nil
 	}
-	r, err := s.store.Save(ctx, in.Lease, drafts)
+	r, err := s.facts.Save(ctx, in.Lease, drafts)
 	if err != nil {
 		return "", storeFault(ctx, err, "memory_save: the memory could not be stored, nothing was saved")
 	}

@@ -27,8 +27,8 @@ var searchSpec = llm.ToolSpec{
 }
 
 type searcher struct {
-	store memory.Store
-	loc   *time.Location
+	from Parts
+	loc  *time.Location
 }
 
 // Minimum size of a find: characters of content, and bytes for path, time and speaker.
@@ -49,7 +49,7 @@ func (s searcher) call(ctx context.Context, in chat.ToolInput, a searchArgs) (st
 	if in.Room > 0 { // for one find, with its head; a character takes at most four bytes
 		q.Chars = max(leastFind, (in.Room/a.Limit-findFrame)/4)
 	}
-	hits, err := readBy(in, s.store).Search(ctx, in.Reader, q)
+	hits, err := readBy(in, s.from).Search(ctx, in.Reader, q)
 	if err != nil {
 		return "", storeFault(ctx, err, "memory_search: the memory can't be read at the moment")
 	}

@@ -3,6 +3,7 @@
 package tools
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 
@@ -10,25 +11,52 @@ import (
 	"ebb/bot/llm"
 	"ebb/memory"
 	"ebb/memory/draft"
+	"ebb/sessions"
 )
 
 // Names lists the built-in tools.
 func Names() (names []string) {
-	for _, t := range append(All(nil, nil, nil), Remind(nil)) {
+	for _, t := range append(All(Parts{}, nil), Remind(nil)) {
 		names = append(names, t.Spec().Name)
 	}
 	return names
 }
 
+// Facts saves and lists facts. See [memory.Facts].
+type Facts interface {
+	Save(ctx context.Context, l sessions.Lease, drafts []memory.Draft) (memory.Receipt, error)
+	Pinned(ctx context.Context, r memory.Reader, limit int) ([]memory.Memory, error)
+	Values(ctx context.Context, r memory.Reader, id int64) ([]memory.Memory, error)
+}
+
+// Digests lists the digests of days. See [memory.Digests].
+type Digests interface {
+	DigestsOf(ctx context.Context, r memory.Reader, from, to time.Time) ([]memory.Memory, error)
+}
+
+// Blobs are the offloaded tool results of a session.
+type Blobs interface {
+	// Blob returns sessions.ErrNotFound if the session has no result at the address.
+	Blob(ctx context.Context, key sessions.Key, blob string) (string, error)
+}
+
+// Parts are the stores that the tools use.
+type Parts struct {
+	Facts   Facts
+	Search  memory.Searcher
+	Digests Digests
+	Blobs   Blobs
+}
+
 // All returns the built-in tools. Times are shown in loc.
-func All(store memory.Store, blobs Blobs, loc *time.Location) []chat.Tool {
+func All(p Parts, loc *time.Location) []chat.Tool {
 	return []chat.Tool{
 		tool[json.RawMessage]{ // ParseSave reads the items one by one: a bad one does not spoil the others
 			spec: llm.ToolSpec{Name: draft.SaveTool, Description: draft.SaveDescription, Schema: draft.SaveSchema()},
-			call: (saver{store, loc}).call,
+			call: (saver{p.Facts, loc}).call,
 		},
-		tool[searchArgs]{spec: searchSpec, call: (searcher{store, loc}).call, reads: true},
-		tool[getArgs]{spec: getSpec, call: (getter{store, blobs, loc}).call, reads: true},
-		tool[historyArgs]{spec: historySpec, call: (historian{store, loc}).call, reads: true},
+		tool[searchArgs]{spec: searchSpec, call: (searcher{p, loc}).call, reads: true},
+		tool[getArgs]{spec: getSpec, call: (getter{p, loc}).call, reads: true},
+		tool[historyArgs]{spec: historySpec, call: (historian{p, loc}).call, reads: true},
 	}
 }

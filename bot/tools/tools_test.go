@@ -21,7 +21,6 @@ import (
 
 // shelf is a memory that keeps what it was asked.
 type shelf struct {
-	memory.Store
 	drafts  []memory.Draft
 	receipt memory.Receipt
 	hits    []memory.Hit
@@ -80,6 +79,12 @@ func (s *shelf) Values(_ context.Context, r memory.Reader, id int64) ([]memory.M
 // errStorage holds text that only an operator may read.
 var errStorage = errors.New("postgres://ebb:hunter2@db.internal/ebb: connection refused")
 
+func (s *shelf) DigestsOf(context.Context, memory.Reader, time.Time, time.Time) ([]memory.Memory, error) {
+	return nil, s.err
+}
+
+func parts(s *shelf) Parts { return Parts{Facts: s, Search: s, Digests: s, Blobs: shelved{}} }
+
 // shelved has one result that was moved out of the view of the session r/c.
 type shelved struct{}
 
@@ -110,7 +115,7 @@ func TestStoredResult(t *testing.T) {
 		Arguments: `{"path":"` + sessions.BlobPath(sessions.BlobOf("of this turn")) + `"}`, Reader: memory.Reader{Key: "r/c"},
 		Current: []sessions.Event{{Seq: 9, Role: sessions.RoleUser, Content: "x"}, {Seq: 10, Role: sessions.RoleTool, Content: "of this turn"}},
 	}
-	for _, tool := range All(&shelf{}, shelved{}, time.UTC) {
+	for _, tool := range All(parts(&shelf{}), time.UTC) {
 		if tool.Spec().Name == sessions.GetTool {
 			if got, err := tool.Call(t.Context(), current); err != nil || !strings.Contains(got, "of this turn") {
 				t.Errorf("a result of the running turn: %q, %v", got, err)
@@ -126,9 +131,9 @@ func TestStoredResult(t *testing.T) {
 }
 
 // run calls a built-in tool as the model would.
-func run(t *testing.T, s memory.Store, name, arguments string) (string, error) {
+func run(t *testing.T, s *shelf, name, arguments string) (string, error) {
 	t.Helper()
-	for _, tool := range All(s, shelved{}, time.UTC) {
+	for _, tool := range All(parts(s), time.UTC) {
 		if tool.Spec().Name == name {
 			return tool.Call(t.Context(), chat.ToolInput{
 				Arguments: arguments, Lease: sessions.Lease{Key: "r/c"}, Reader: memory.Reader{Key: "r/c"},
@@ -262,7 +267,7 @@ func TestStorageErrorsStayFromTheModel(t *testing.T) {
 // Only what has no effect may be repeated after a crash; schemas are what providers take.
 func TestSpecs(t *testing.T) {
 	t.Parallel()
-	for _, tool := range All(&shelf{}, shelved{}, time.UTC) {
+	for _, tool := range All(parts(&shelf{}), time.UTC) {
 		s := tool.Spec()
 		r, ok := tool.(chat.Repeatable)
 		if repeatable := ok && r.Repeatable(); repeatable == (s.Name == draft.SaveTool) {
@@ -289,7 +294,7 @@ func TestPromptAndToolsAreSmall(t *testing.T) {
 		t.Fatal(err)
 	}
 	tokens := 0
-	for _, tool := range append(All(&shelf{}, shelved{}, time.UTC), Remind(nil)) {
+	for _, tool := range append(All(parts(&shelf{}), time.UTC), Remind(nil)) {
 		s := tool.Spec()
 		b, err := json.Marshal(map[string]any{"type": "function", "function": map[string]any{"name": s.Name, "description": s.Description, "parameters": s.Schema}})
 		if err != nil {

@@ -187,7 +187,7 @@ func TestErasuresCountNoAttempt(t *testing.T) {
 		w.Post(bottest.Said("m1", "bob", "q1"))
 		for range 5 {
 			bottest.After(1200 * time.Millisecond)
-			if _, err := w.Store.Mem.Erase(t.Context(), bottest.Group, []int64{1}); err != nil {
+			if _, err := w.Store.Mem.Erasure.Erase(t.Context(), bottest.Group, []int64{1}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -229,7 +229,7 @@ func TestErasuresTakeNoSlot(t *testing.T) {
 		post(string(conversation), "q1")
 		post("behind", "q2")
 		for range 5 {
-			if _, err := w.Store.Mem.Erase(t.Context(), bottest.Group, []int64{1}); err != nil {
+			if _, err := w.Store.Mem.Erasure.Erase(t.Context(), bottest.Group, []int64{1}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -259,7 +259,7 @@ func TestConfirmationIsReadAfterASlowBegin(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		rights := &lateRights{}
-		w := bottest.Start(t, bottest.Setup{Config: func(c *bot.Config) { c.Rights = rights }})
+		w := bottest.Start(t, bottest.Setup{Config: func(c *bot.Config) { bottest.Knows(c, rights) }})
 		w.Store.Fail(func(op string) error {
 			if op == "acquire" || op == "begin" {
 				<-time.After(3 * time.Second) // on the clock of the bubble

@@ -15,27 +15,35 @@ import (
 	"ebb/sessions/serial"
 )
 
-// Store marks, answers and commits messages. See [sessions.Store].
-type Store interface {
-	slot.Store
-	choice.Counts
+// Turns marks, answers and commits messages. See [sessions.Turner].
+type Turns interface {
+	slot.Turns
 	answer.Store
 	Abandon(ctx context.Context, l sessions.Lease, blamed []int64) error
 	Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error)
 }
 
-// Memory is searched for a question. See [memory.Store].
-type Memory interface {
-	answer.Memory
+// Facts passes facts on to another turn. See [memory.Facts].
+type Facts interface {
 	Pass(ctx context.Context, l sessions.Lease, people []sessions.UserID) error
+}
+
+// Stores are those that turns use.
+type Stores struct {
+	Turns  Turns
+	Inbox  slot.Waiting
+	Cards  slot.Cards
+	Outbox slot.Notices
+	Limits choice.Counts
+	Facts  Facts
+	Search answer.Memory
 }
 
 // Config has the dependencies and settings of a [Runner]. All but Display are required.
 type Config struct {
 	Shared    *parts.Shared
 	Views     *view.Builder
-	Store     Store
-	Memory    Memory
+	Stores    Stores
 	Model     llm.Model
 	Upkeep    Upkeep
 	Commands  Commands
@@ -113,14 +121,14 @@ func New(cfg Config) *Runner { return &Runner{cfg: cfg, shared: cfg.Shared} }
 func (r *Runner) Connect(turns, maintenance *serial.Mailboxes, replies Outbox, stats Stats) {
 	r.turns, r.maintenance, r.outbox, r.stats = turns, maintenance, replies, stats
 	c, p := &r.cfg, r.shared
-	r.chooser = choice.New(choice.Config{Shared: p, Views: c.Views, Commands: c.Commands, Counts: c.Store, Reached: stats.LimitReached, StaleAfter: c.StaleAfter})
+	r.chooser = choice.New(choice.Config{Shared: p, Views: c.Views, Commands: c.Commands, Counts: c.Stores.Limits, Reached: stats.LimitReached, StaleAfter: c.StaleAfter})
 	receiver, _ := c.Transport.(chat.Receiver)
 	r.slots = slot.New(slot.Config{
-		Shared: p, Store: c.Store, Outbox: replies, Commands: c.Commands, Chooser: r.chooser, Display: c.Display, Receiver: receiver,
+		Shared: p, Turns: c.Stores.Turns, Waiting: c.Stores.Inbox, Cards: c.Stores.Cards, Notices: c.Stores.Outbox, Outbox: replies, Commands: c.Commands, Chooser: r.chooser, Display: c.Display, Receiver: receiver,
 		MaxTurns: c.MaxTurns, MaxMerged: c.MaxMerged, Gather: c.Gather, BusyNote: c.BusyNote,
 	})
 	r.asker = answer.New(answer.Config{
-		Shared: p, Views: c.Views, Store: c.Store, Memory: c.Memory, Model: c.Model, Upkeep: c.Upkeep, May: c.Commands.May, Stats: stats,
+		Shared: p, Views: c.Views, Store: c.Stores.Turns, Memory: c.Stores.Search, Model: c.Model, Upkeep: c.Upkeep, May: c.Commands.May, Stats: stats,
 		MaxToolRounds: c.MaxToolRounds,
 	})
 	r.accountant = &answer.Accountant{Views: c.Views, ReportDoubted: stats.ReportDoubted}

@@ -70,7 +70,7 @@ func (r *Runner) passRuns(ctx context.Context, made choice.Choice, others []sess
 		people = append(people, e.SenderID)
 	}
 	err := persist.Write(ctx, r.shared.CommitTimeout, "Facts of a stopped turn not passed on, trying again", func(one context.Context) error {
-		return r.cfg.Memory.Pass(one, made.Lease, people)
+		return r.cfg.Stores.Facts.Pass(one, made.Lease, people)
 	})
 	if err != nil {
 		return fmt.Errorf("pass facts on: %w", err)
@@ -80,7 +80,7 @@ func (r *Runner) passRuns(ctx context.Context, made choice.Choice, others []sess
 			continue
 		}
 		run.EventID = others[0].ID
-		if _, err := answer.RecordRun(ctx, r.cfg.Store, r.shared.CommitTimeout, made.Lease, run); err != nil {
+		if _, err := answer.RecordRun(ctx, r.cfg.Stores.Turns, r.shared.CommitTimeout, made.Lease, run); err != nil {
 			return fmt.Errorf("record call of %s: %w", run.Call.Name, err)
 		}
 	}

@@ -117,7 +117,7 @@ func testStopByOne(t *testing.T, order []string, way string) {
 	limits := sessions.Limits{PersonTurns: 100, GroupTurns: 100, PersonTokens: 100000}
 	w := merged(t, bottest.Setup{Config: func(c *bot.Config) { bottest.WithRoot(c); c.Limits = limits }}, order...)
 	people := sessions.Askers{Robot: "robot", Group: "c1", People: []sessions.UserID{"u-bob"}}
-	before, err := w.Store.Mem.Used(t.Context(), people)
+	before, err := w.Store.Mem.Limits.Used(t.Context(), people)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,14 +146,14 @@ func testStopByOne(t *testing.T, order []string, way string) {
 		bottest.Want(t, "the receipt", texts[0], wording.Say(wording.StoppedOwn, lang, "question of eve"))
 		bottest.Want(t, "mentions of the receipt", w.Wire.Sends()[1].Reply.Target.Mentions, []sessions.Mention{{StaffID: "u-eve", Nick: "eve"}})
 	}
-	after, err := w.Store.Mem.Used(t.Context(), people)
+	after, err := w.Store.Mem.Limits.Used(t.Context(), people)
 	if err != nil {
 		t.Fatal(err)
 	}
 	bottest.Want(t, "turns of bob and the group", []int{after.PersonTurns.Count, after.GroupTurns.Count}, []int{before.PersonTurns.Count, before.GroupTurns.Count})
 	bottest.Want(t, "tokens of bob", after.PersonTokens.Count, 110)
 	people.People = []sessions.UserID{"u-eve"}
-	if after, err = w.Store.Mem.Used(t.Context(), people); err != nil {
+	if after, err = w.Store.Mem.Limits.Used(t.Context(), people); err != nil {
 		t.Fatal(err)
 	}
 	bottest.Want(t, "tokens of eve", after.PersonTokens.Count, 1010)
@@ -324,7 +324,7 @@ func testStopAndKill(t *testing.T, n int, late bool, order []string) (ended bool
 		a.Store.Fail(dies)
 	}
 	arrives := a.Store.Mem
-	if _, err := arrives.Accept(t.Context(), "b", bottest.Group, bottest.Said("stop", "eve", "/stop")); err != nil {
+	if _, err := arrives.Inbox.Accept(t.Context(), "b", bottest.Group, bottest.Said("stop", "eve", "/stop")); err != nil {
 		t.Fatal(err)
 	}
 	bottest.After(6 * time.Second)
@@ -369,7 +369,7 @@ func TestStopsOfAllAskersBesideACommitAndAKill(t *testing.T) {
 				return bottest.ErrAway
 			case op == "commit":
 				dead = true
-				if _, err := a.Store.Mem.Accept(t.Context(), "b", bottest.Group, bottest.Said("s2", "eve", "/stop")); err != nil {
+				if _, err := a.Store.Mem.Inbox.Accept(t.Context(), "b", bottest.Group, bottest.Said("s2", "eve", "/stop")); err != nil {
 					t.Error(err)
 				}
 			}

@@ -57,7 +57,7 @@ func TestStop(t *testing.T) {
 					t.Errorf("the waiting message has the answer %q", texts[1])
 				}
 				s := w.State(bottest.Group)
-				spent, err := w.Store.Mem.Spent(t.Context(), bottest.Group, time.Now())
+				spent, err := w.Store.Mem.Ledger.Spent(t.Context(), bottest.Group, time.Now())
 				if err != nil || len(spent) != 1 || s.Usage.Prompt == 0 || s.Usage.Completion == 0 {
 					t.Fatalf("the stopped call is counted as %+v, %+v, %v", s.Usage, spent, err)
 				}
@@ -246,7 +246,7 @@ func testStopWithoutItsWakeUp(t *testing.T, alone bool) {
 	bottest.Want(t, "answers", w.Wire.Texts(), []string{wording.Say(wording.TurnStopped, "zh", "a slow question")})
 	w.Post(bottest.Said("m3", "alice", "another slow question"))
 	bottest.After(2 * time.Second)
-	if _, err := w.Store.Mem.Accept(t.Context(), "b", bottest.Group, bottest.Said("m4", "alice", "/停")); err != nil {
+	if _, err := w.Store.Mem.Inbox.Accept(t.Context(), "b", bottest.Group, bottest.Said("m4", "alice", "/停")); err != nil {
 		t.Fatal(err)
 	}
 	bottest.After(6 * time.Second)
@@ -265,7 +265,7 @@ func TestStopOfATurnThatIsOver(t *testing.T) {
 		}}})
 		w.Say("m1", "alice", "first")
 		w.Say("m2", "alice", "second")
-		if _, err := w.Store.Mem.Accept(t.Context(), "b", bottest.Group, bottest.Said("m3", "alice", "/stop")); err != nil {
+		if _, err := w.Store.Mem.Inbox.Accept(t.Context(), "b", bottest.Group, bottest.Said("m3", "alice", "/stop")); err != nil {
 			t.Fatal(err)
 		}
 		close(hold)

@@ -158,12 +158,12 @@ func (r *Runner) abandon(ctx context.Context, l sessions.Lease, taken []sessions
 		}
 	}
 	return persist.Write(ctx, r.shared.CommitTimeout, "Turn not abandoned, trying again", func(one context.Context) error {
-		return r.cfg.Store.Abandon(one, l, guilty)
+		return r.cfg.Stores.Turns.Abandon(one, l, guilty)
 	})
 }
 
 // countsAsAttempt excludes lost leases, stops and storage failures. The storage counts crashes itself, see
-// [sessions.Store.Begin].
+// [sessions.Turner.Begin].
 func countsAsAttempt(end error) bool {
 	return errors.Is(end, errPanic) || errors.Is(end, sessions.ErrRefused)
 }
@@ -313,7 +313,7 @@ func (r *Runner) write(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 	tries := 0
 	err = persist.Write(ctx, r.shared.CommitTimeout, "Commit failed, trying again", func(one context.Context) (err error) {
 		tries++
-		done, err = r.cfg.Store.Commit(one, l, t)
+		done, err = r.cfg.Stores.Turns.Commit(one, l, t)
 		return err
 	})
 	if tries == 1 && sessions.IsFinal(err) { // a retry may have met its own commit, which counted the spending

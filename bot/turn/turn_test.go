@@ -49,7 +49,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	leases := lease.NewHolder(w.store, replica, time.Minute)
+	leases := lease.NewHolder(w.store.Leases, replica, time.Minute)
 	if err := leases.Beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -59,17 +59,22 @@ func newWorld(t *testing.T) *world {
 		Leases: leases, Now: leases.Now, Current: current, Languages: wording.Languages{Preset: "en"}, Location: time.UTC, Counter: counter,
 		Draining: make(chan struct{}), CommitTimeout: time.Second,
 	}
-	views, err := view.New(p, w.store, nil, command.Commands, view.Options{})
+	views, err := view.New(p, w.store.Turns, nil, command.Commands, view.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.runner = New(Config{
-		Shared: p, Views: views, Store: w.store, Memory: noMemory{}, Model: w, Upkeep: w, Commands: scripted{},
+		Shared: p, Views: views, Stores: w.stores(), Model: w, Upkeep: w, Commands: scripted{},
 		MaxMerged: 20, MaxToolRounds: 3, MaxTurns: 4, StaleAfter: time.Hour, TurnTimeout: time.Minute,
 	})
 	boxes := serial.NewMailboxes(t.Context(), func(context.Context, sessions.Key) (bool, error) { return false, nil })
 	w.runner.Connect(boxes, boxes, w, w)
 	return w
+}
+
+func (w *world) stores() Stores {
+	s := w.store
+	return Stores{Turns: s.Turns, Inbox: s.Inbox, Cards: s.Cards, Outbox: s.Outbox, Limits: s.Limits, Search: noMemory{}}
 }
 
 // says stores a message of a member.
@@ -79,14 +84,14 @@ func (w *world) says(by sessions.UserID, text string) {
 		RobotCode: "robot", ConversationID: "c1", ConversationType: sessions.Group, ID: sessions.MessageID(fmt.Sprint(by, text)),
 		SenderID: by, SenderNick: string(by), StaffID: by, Text: text, SentAt: time.Now(),
 	}
-	if _, err := w.store.Accept(w.t.Context(), replica, key, m); err != nil {
+	if _, err := w.store.Inbox.Accept(w.t.Context(), replica, key, m); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 func (w *world) pending() []sessions.Event {
 	w.t.Helper()
-	list, err := w.store.Pending(w.t.Context(), key, 10)
+	list, err := w.store.Inbox.Pending(w.t.Context(), key, 10)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -158,7 +163,7 @@ func (scripted) Work(sessions.Event) sessions.Work             { return "" }
 func (scripted) Confirmations(context.Context, *sessions.View) {}
 
 // noMemory has no facts.
-type noMemory struct{ memory.Store }
+type noMemory struct{ memory.Searcher }
 
 func (noMemory) Search(context.Context, memory.Reader, memory.Query) ([]memory.Hit, error) {
 	return nil, nil

@@ -24,7 +24,7 @@ func (u *Worker) WakeBacklogs(ctx context.Context) {
 	var after sessions.Key
 	listed := map[sessions.Key]bool{}
 	for more := true; more; {
-		list, err := u.store.Backlogs(ctx, u.shared.Leases.Owner(), least, after, pageSize)
+		list, err := u.store.Compactions.Backlogs(ctx, u.shared.Leases.Owner(), least, after, pageSize)
 		if err != nil {
 			periodic.LogFailure(ctx, err, "Failed to list backlogs")
 			return

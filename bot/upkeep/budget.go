@@ -19,7 +19,7 @@ func (u *Worker) Charge(ctx context.Context, key sessions.Key, one sessions.Spen
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), u.shared.CommitTimeout)
 	defer stop()
-	if err := u.store.Charge(ctx, key, one); err != nil {
+	if err := u.store.Ledger.Charge(ctx, key, one); err != nil {
 		periodic.LogFailure(ctx, err, "Tokens of model calls could not be counted")
 	}
 }
@@ -62,7 +62,7 @@ func (r *run) extendDeadline(ctx context.Context, cut compaction.Cut) (context.C
 		return context.WithCancel(ctx)
 	}
 	limit := time.Duration(1+more) * r.worker.shared.CompactDeadline
-	_ = r.worker.store.MarkUpkeep(ctx, r.lease, limit) // without it the mark ends early
+	_ = r.worker.store.Jobs.MarkUpkeep(ctx, r.lease, limit) // without it the mark ends early
 	return context.WithTimeout(whole, limit)
 }
 

@@ -64,7 +64,7 @@ func (u *Worker) Compact(ctx context.Context, l sessions.Lease, asked *Request, 
 	}
 	defer unlock()
 	began := time.Now()
-	v, err := u.store.Begin(ctx, l, 0)
+	v, err := u.store.Turns.Begin(ctx, l, 0)
 	if err != nil {
 		return Compacted{}, fmt.Errorf("read session: %w", err)
 	}
@@ -228,7 +228,7 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 		return cut, summarize.Draft{}, "", err
 	}
 	job := sessions.Job{Gen: s.Gen, From: s.CompactedSeq, Through: cut.Through, Version: r.version()}
-	src, err := r.worker.store.OpenJob(ctx, r.lease, job)
+	src, err := r.worker.store.Jobs.OpenJob(ctx, r.lease, job)
 	if err != nil {
 		return cut, summarize.Draft{}, "", err
 	}
@@ -244,7 +244,7 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 		Policy: p, Session: s, Active: r.view.Summaries, Events: events, From: s.CompactedSeq, Through: cut.Through,
 		Target: p.SummaryTarget(w, state, cut), Longest: p.LongestSummary(w, state, cut), Focus: r.Focus, Source: cut.Source,
 		Raw: func(ctx context.Context, from, through int64) ([]sessions.Event, error) {
-			events, err := r.worker.memory.Range(ctx, r.Key, from, through, maxRaw)
+			events, err := r.worker.memory.Search.Range(ctx, r.Key, from, through, maxRaw)
 			if err == nil && len(events) == maxRaw {
 				err = fmt.Errorf("more than %d events in %d to %d", maxRaw, from, through)
 			}
@@ -266,7 +266,7 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 	one, stop := r.paidContext(ctx)
 	defer stop()
 	if job.Through < task.Through {
-		if src, err = r.worker.store.OpenJob(one, r.lease, job); err != nil {
+		if src, err = r.worker.store.Jobs.OpenJob(one, r.lease, job); err != nil {
 			return cut, draft, "", err
 		}
 	}
@@ -277,7 +277,7 @@ func (r *run) summarize(ctx context.Context, w compaction.Window) (compaction.Cu
 	if err != nil {
 		return cut, draft, "", fmt.Errorf("encode draft: %w", err)
 	}
-	if err := r.worker.store.StageJob(one, r.lease, job, text, sessions.Spending{Kind: sessions.SpentSummary, Usage: draft.Usage, Cost: draft.Cost, Model: draft.Model}); err != nil {
+	if err := r.worker.store.Jobs.StageJob(one, r.lease, job, text, sessions.Spending{Kind: sessions.SpentSummary, Usage: draft.Usage, Cost: draft.Cost, Model: draft.Model}); err != nil {
 		return cut, draft, "", err
 	}
 	r.staged = true
@@ -329,7 +329,7 @@ const maxRaw = 2000
 // plan is the policy's cut, or that of a staged job that was not committed.
 func (r *run) plan(ctx context.Context, w compaction.Window) (cut compaction.Cut, err error) {
 	s, p := r.view.Session, r.set.Policy
-	job, err := r.worker.store.Job(ctx, r.Key)
+	job, err := r.worker.store.Jobs.Job(ctx, r.Key)
 	if err != nil && !errors.Is(err, sessions.ErrNotFound) {
 		return cut, err
 	}
@@ -421,7 +421,7 @@ func (r *run) commit(ctx context.Context, c sessions.Compaction, after int) erro
 	c.Notice = r.newNotice(c)
 	ctx, stop := r.paidContext(ctx)
 	defer stop()
-	done, err := r.worker.store.Compact(ctx, r.lease, c)
+	done, err := r.worker.store.Compactions.Compact(ctx, r.lease, c)
 	if err != nil {
 		r.Outcome = OutcomeFailed
 		r.worker.outbox.Invalidate(r.Key) // a commit with a lost answer may have stored a notice
@@ -472,7 +472,7 @@ func (r *run) logFailure(ctx context.Context, cause error) {
 	e.TokensAfter = e.TokensBefore
 	one, stop := context.WithTimeout(context.WithoutCancel(ctx), r.worker.shared.CommitTimeout)
 	defer stop()
-	if err := r.worker.store.Log(one, r.lease, *e); err != nil {
+	if err := r.worker.store.Compactions.Log(one, r.lease, *e); err != nil {
 		if sessions.IsFinal(err) {
 			r.worker.Charge(ctx, r.Key, spent)
 		}

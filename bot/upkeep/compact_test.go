@@ -56,7 +56,7 @@ func TestManualCompactionIsForAdmins(t *testing.T) {
 				if c.allowed && !strings.HasPrefix(last, "✅") {
 					t.Errorf("the answer is %q", last)
 				}
-				for _, e := range bottest.Attempts(t, w.Store.Mem) {
+				for _, e := range bottest.Attempts(t, w.Store.Mem.Compactions) {
 					bottest.Want(t, "trigger and outcome", e.Trigger+" "+e.Outcome, "manual committed")
 				}
 			})
@@ -92,7 +92,7 @@ func TestManualCompactionReportsItsResult(t *testing.T) {
 		if got := answer("c2b"); !strings.Contains(got, "连不上模型服务") || strings.Contains(got, "10.0.0.1") {
 			t.Errorf("with a model that can't be reached: %q", got)
 		}
-		rows := bottest.Attempts(t, w.Store.Mem)
+		rows := bottest.Attempts(t, w.Store.Mem.Compactions)
 		bottest.Want(t, "reason in the log", rows[len(rows)-1].Error, "model error: unreachable")
 		m.Mu.Lock()
 		m.Summary = nil
@@ -210,7 +210,7 @@ func TestCompactionConflict(t *testing.T) {
 		<-g.In
 		v := w.View()
 		l := v.Session.Lease
-		if _, err := w.Store.Mem.Compact(t.Context(), l, sessions.Compaction{
+		if _, err := w.Store.Mem.Compactions.Compact(t.Context(), l, sessions.Compaction{
 			Through: 4, Summaries: []sessions.NewSummary{{StartSeq: 1, EndSeq: 4, Text: "the other one", Tokens: 3}}, Freed: 100,
 		}); err != nil {
 			t.Fatal(err)
@@ -222,7 +222,7 @@ func TestCompactionConflict(t *testing.T) {
 		bottest.Want(t, "summary", v.Summaries[0].Text, "the other one")
 		bottest.Want(t, "first raw event", v.Tail[0].Seq, 5)
 		bottest.Want(t, "failures in a row", v.Session.CompactFailures, 0)
-		log := bottest.Attempts(t, w.Store.Mem)
+		log := bottest.Attempts(t, w.Store.Mem.Compactions)
 		if e := log[len(log)-1]; e.Outcome != "failed" || e.TokensAfter != e.TokensBefore {
 			t.Errorf("log row %+v", e)
 		}
@@ -251,7 +251,7 @@ func TestManualWaitsForAutomatic(t *testing.T) {
 		g.Out <- struct{}{}
 		bottest.After(time.Minute)
 		covered := map[int64]bool{}
-		for _, e := range bottest.Attempts(t, w.Store.Mem) {
+		for _, e := range bottest.Attempts(t, w.Store.Mem.Compactions) {
 			if e.Outcome == "committed" {
 				if covered[e.EndSeq] {
 					t.Errorf("events up to %d were summarized twice", e.EndSeq)

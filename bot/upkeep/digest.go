@@ -39,7 +39,7 @@ func (u *Worker) writeDigests(ctx context.Context) error {
 	days := memory.DaysEnded(u.shared.Now(), hour, minute, u.shared.Location)
 	var after memory.DigestDue
 	for u.shared.Leases.Trusted() && ctx.Err() == nil {
-		due, err := u.memory.DigestsDue(ctx, u.shared.Leases.Owner(), days, after)
+		due, err := u.memory.Digests.DigestsDue(ctx, u.shared.Leases.Owner(), days, after)
 		if err != nil || len(due) == 0 {
 			return err
 		}
@@ -89,12 +89,12 @@ func (u *Worker) writeDigestLogged(ctx context.Context, d memory.DigestDue) {
 // writeDigest does nothing if the session's budget is spent. A failure is stored with its reason and retried, up to
 // [memory.DigestAttempts] times.
 func (u *Worker) writeDigest(ctx context.Context, lease sessions.Lease, d memory.DigestDue) error {
-	s, err := u.store.Session(ctx, d.Key)
+	s, err := u.store.Sessions.Session(ctx, d.Key)
 	if err != nil {
 		return err
 	}
 	if lowBudgetSpent(u.views.Settings(s), s) {
-		return u.memory.PutOffDigest(ctx, lease, memory.DigestFailure{Date: d.Date, Reason: "daily budget is used up"})
+		return u.memory.Digests.PutOffDigest(ctx, lease, memory.DigestFailure{Date: d.Date, Reason: "daily budget is used up"})
 	}
 	end, err := u.markUpkeep(ctx, lease)
 	if err != nil {
@@ -130,13 +130,13 @@ func (u *Worker) putOffFailed(ctx context.Context, l sessions.Lease, d memory.Di
 	if d.Attempts+1 >= memory.DigestAttempts {
 		zerolog.Ctx(ctx).Warn().Str("reason", reason).Int("attempts", d.Attempts+1).Msg("Daily digest given up")
 	}
-	return u.memory.PutOffDigest(ctx, l, memory.DigestFailure{
+	return u.memory.Digests.PutOffDigest(ctx, l, memory.DigestFailure{
 		Date: d.Date, Reason: reason, Counts: true, Usage: digest.Usage, Cost: digest.Cost, Model: digest.Model,
 	})
 }
 
 func (u *Worker) storeDigest(ctx context.Context, l sessions.Lease, digest memory.Digest) error {
-	id, err := u.memory.StoreDigest(ctx, l, digest)
+	id, err := u.memory.Digests.StoreDigest(ctx, l, digest)
 	switch {
 	case err != nil:
 		return err
@@ -199,7 +199,7 @@ func (u *Worker) summarizeDay(ctx context.Context, l sessions.Lease, s sessions.
 func (u *Worker) readDay(ctx context.Context, d memory.DigestDue) ([]sessions.Event, error) {
 	var all []sessions.Event
 	for after := int64(0); ; {
-		page, err := u.memory.DigestEvents(ctx, d, after, digestPage)
+		page, err := u.memory.Digests.DigestEvents(ctx, d, after, digestPage)
 		if err != nil {
 			return nil, fmt.Errorf("read the day: %w", err)
 		}

@@ -172,7 +172,7 @@ func TestTimeoutsEndACheck(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := &attic{}
-		w := bottest.Start(t, bottest.Setup{Model: &bottest.Script{Flush: bottest.Hang}, Config: func(c *bot.Config) { c.Keeper = a }})
+		w := bottest.Start(t, bottest.Setup{Model: &bottest.Script{Flush: bottest.Hang}, Config: func(c *bot.Config) { bottest.Tidies(c, a) }})
 		for i := range bottest.MaxTimeouts + 2 { // between two checks, so that one check finds them all idle
 			bottest.After(time.Second)
 			room(w, fmt.Sprint("room", i), "记住：集群叫 heron")

@@ -38,7 +38,7 @@ func (u *Worker) flushIfDue(
 		return extract.Outcome{}, fmt.Errorf("wait for upkeep: %w", err)
 	}
 	defer unlock()
-	s, err := u.store.Session(ctx, l.Key)
+	s, err := u.store.Sessions.Session(ctx, l.Key)
 	if err != nil {
 		return extract.Outcome{}, err
 	}
@@ -52,7 +52,7 @@ func (u *Worker) flushIfDue(
 	}
 	defer end()
 	if trigger == flushDebt { // a compaction resets the session's failures, but not those of the owed flush
-		d, err := u.memory.Owed(ctx, l.Key)
+		d, err := u.memory.Flushes.Owed(ctx, l.Key)
 		if err != nil && !errors.Is(err, sessions.ErrNotFound) {
 			return extract.Outcome{}, err
 		}
@@ -113,7 +113,7 @@ func (u *Worker) flush(
 		out.Through > s.FlushedSeq && (errors.Is(err, extract.ErrSpent) || errors.Is(ctx.Err(), context.DeadlineExceeded)):
 		failures = s.FlushFailures // interrupted, overtaken, or longer than the budget or deadline: no failure
 	}
-	if oweErr := u.memory.Owe(owe, l, memory.Debt{Through: s.LastSeq, Failures: failures, Reason: flushFailureReason(err), Usage: lost.Usage, Cost: lost.Cost, Model: lost.Model}); oweErr != nil {
+	if oweErr := u.memory.Flushes.Owe(owe, l, memory.Debt{Through: s.LastSeq, Failures: failures, Reason: flushFailureReason(err), Usage: lost.Usage, Cost: lost.Cost, Model: lost.Model}); oweErr != nil {
 		if sessions.IsFinal(oweErr) {
 			u.Charge(ctx, l.Key, lost)
 		}

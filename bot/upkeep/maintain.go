@@ -71,20 +71,20 @@ func (u *Worker) markUpkeep(ctx context.Context, l sessions.Lease) (end func(), 
 	if deadline, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(deadline))
 	}
-	if err := u.store.MarkUpkeep(ctx, l, limit); err != nil {
+	if err := u.store.Jobs.MarkUpkeep(ctx, l, limit); err != nil {
 		return nil, err
 	}
 	return func() {
 		one, stop := context.WithTimeout(context.WithoutCancel(ctx), u.shared.CommitTimeout)
 		defer stop()
-		_ = u.store.MarkUpkeep(one, l, 0) // without it the mark ends at its limit
+		_ = u.store.Jobs.MarkUpkeep(one, l, 0) // without it the mark ends at its limit
 	}, nil
 }
 
 func (u *Worker) maintainOnce(ctx context.Context, l sessions.Lease) (again bool, err error) {
 	ctx, stop := attemptContext(ctx, u.shared.CompactDeadline)
 	defer stop()
-	v, err := u.store.Begin(ctx, l, 0)
+	v, err := u.store.Turns.Begin(ctx, l, 0)
 	if err != nil {
 		return false, fmt.Errorf("read session: %w", err)
 	}

@@ -169,7 +169,7 @@ func TestOffloadedResultsAreSummarizedWhole(t *testing.T) {
 				}
 			}
 		}
-		made := bottest.Attempts(t, w.Store.Mem)
+		made := bottest.Attempts(t, w.Store.Mem.Compactions)
 		for _, one := range made { // one is interrupted, since an answer waits
 			if one.Trigger == compaction.TriggerOverflow || one.Outcome != upkeep.OutcomeCommitted && one.Duration > 20*time.Second {
 				t.Errorf("an attempt was %+v", one)
@@ -191,9 +191,9 @@ func TestStopOfALongCompactionIsNoFailure(t *testing.T) {
 			w.Say(fmt.Sprint("m", i), "alice", bottest.Prose(i, 300))
 		}
 		bottest.After(bottest.CompactDeadline + time.Minute) // it begins after 40 s, in which answers waited
-		before := len(bottest.Attempts(t, w.Store.Mem))
+		before := len(bottest.Attempts(t, w.Store.Mem.Compactions))
 		w.Stop()
-		made := bottest.Attempts(t, w.Store.Mem)
+		made := bottest.Attempts(t, w.Store.Mem.Compactions)
 		if len(made) != before+1 || made[before].Outcome != upkeep.OutcomeFailed || made[before].Duration < bottest.CompactDeadline {
 			t.Fatalf("attempts are %+v, want one more that the stop ended", made)
 		}
@@ -215,13 +215,13 @@ func TestWaitingQuestionCountsAfterOffloading(t *testing.T) {
 			n := len(w.Model.Requests("chat"))
 			w.Say("large", "alice", bottest.Prose(3, words))
 			made := 0
-			for _, e := range bottest.Attempts(t, w.Store.Mem) {
+			for _, e := range bottest.Attempts(t, w.Store.Mem.Compactions) {
 				if e.Outcome == upkeep.OutcomeCommitted && e.EndSeq >= e.StartSeq {
 					made++
 				}
 			}
 			if made != summaries {
-				t.Errorf("with a question of %d words %d summaries were made: %+v", words, made, bottest.Attempts(t, w.Store.Mem))
+				t.Errorf("with a question of %d words %d summaries were made: %+v", words, made, bottest.Attempts(t, w.Store.Mem.Compactions))
 			}
 			for _, r := range w.Model.Requests("chat")[n:] {
 				if size := bottest.RequestTokens(w.Views, r.Messages); size >= bottest.Small.Trigger() {
@@ -253,7 +253,7 @@ func TestReceiptLogAndUndoAgree(t *testing.T) {
 				w.Say(fmt.Sprintf("m%d-%d", cycle, i), "alice", fmt.Sprintf("order OPS-%d%03d is %s", cycle+1, i, bottest.Prose(i, 240)))
 			}
 			got := answer(fmt.Sprint("compact", cycle), "/压缩")
-			rows := bottest.Attempts(t, w.Store.Mem)
+			rows := bottest.Attempts(t, w.Store.Mem.Compactions)
 			row, last := rows[len(rows)-1], int64(0)
 			if len(rows) > 1 {
 				last = rows[len(rows)-2].EndSeq

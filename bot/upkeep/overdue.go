@@ -68,7 +68,7 @@ func withSession(ctx context.Context, key sessions.Key) context.Context {
 func (u *Worker) flushOwed(ctx context.Context, look *timeouts) {
 	var after memory.FlushCandidate
 	for more := true; more; {
-		owed, err := u.memory.DebtsDue(ctx, u.shared.Leases.Owner(), after, pageSize)
+		owed, err := u.memory.Flushes.DebtsDue(ctx, u.shared.Leases.Owner(), after, pageSize)
 		if err != nil {
 			periodic.LogFailure(ctx, err, "Failed to list owed flushes")
 			return
@@ -92,7 +92,7 @@ func (u *Worker) flushOwed(ctx context.Context, look *timeouts) {
 func (u *Worker) flushIdle(ctx context.Context, look *timeouts) {
 	var after memory.FlushCandidate
 	for more := true; more; {
-		idle, err := u.memory.Idle(ctx, u.shared.Leases.Owner(), idleAfter, after, pageSize)
+		idle, err := u.memory.Flushes.Idle(ctx, u.shared.Leases.Owner(), idleAfter, after, pageSize)
 		if err != nil {
 			periodic.LogFailure(ctx, err, "Failed to list idle sessions")
 			return

@@ -27,7 +27,7 @@ const (
 // requests executes compactions that people asked for.
 type requests struct {
 	asked   sessions.CompactionRequests
-	store   sessions.Store
+	store   sessions.Stores
 	leases  *lease.Holder
 	slots   *semaphore.Weighted // those of upkeep
 	compact func(ctx context.Context, l sessions.Lease, asked *Request, waiting int, needed func(sessions.View) string) (Compacted, error)
@@ -100,11 +100,11 @@ func (u requests) attempt(ctx context.Context, l sessions.Lease, r sessions.Comp
 // logDropped records a failed compaction. It sets neither a time nor a size from which automatic ones may run. Below a
 // size that is set already, those by count rest, as after any failure.
 func (u requests) logDropped(ctx context.Context, l sessions.Lease, r sessions.CompactionRequest) error {
-	s, err := u.store.Session(ctx, r.Key)
+	s, err := u.store.Sessions.Session(ctx, r.Key)
 	if err != nil {
 		return err
 	}
-	return u.store.Log(ctx, l, sessions.LogEntry{
+	return u.store.Compactions.Log(ctx, l, sessions.LogEntry{
 		Key: r.Key, Trigger: TriggerManual, Focus: r.Focus, RequestedBy: r.RequestedBy, Outcome: OutcomeFailed, Error: fmt.Sprintf("%s: none of %d attempts ended", reasonDied, r.Attempts),
 		TokensBefore: s.TotalTokens, TokensAfter: s.TotalTokens, Failures: s.CompactFailures, RetryAt: s.CompactRetryAt, Rearm: s.RearmTokens,
 	})

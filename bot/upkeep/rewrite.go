@@ -36,7 +36,7 @@ func (u *Worker) rewrite(ctx context.Context, l sessions.Lease) error {
 	}
 	defer unlock()
 	began := time.Now()
-	v, err := u.store.Begin(ctx, l, 0)
+	v, err := u.store.Turns.Begin(ctx, l, 0)
 	if err != nil {
 		return fmt.Errorf("read session: %w", err)
 	}
@@ -74,7 +74,7 @@ func (r *run) rewrite(ctx context.Context, old sessions.Summary, began time.Time
 	}
 	growth := view.Calibrated(tokens-old.Tokens, r.view.Session.CalibrationFactor)
 	r.Audit, r.TokensAfter, r.Duration, r.Outcome = string(report), max(0, r.tokens+growth), time.Since(began), OutcomeCommitted
-	if err := r.worker.store.Rewrite(ctx, r.lease, sessions.Rewritten{ID: old.ID, Text: text, Tokens: tokens, Growth: growth, Log: r.LogEntry}); err != nil {
+	if err := r.worker.store.Compactions.Rewrite(ctx, r.lease, sessions.Rewritten{ID: old.ID, Text: text, Tokens: tokens, Growth: growth, Log: r.LogEntry}); err != nil {
 		r.Outcome = OutcomeFailed
 		return err
 	}
@@ -112,7 +112,7 @@ func (r *run) summarizeAgain(ctx context.Context, old sessions.Summary) (text st
 // readNewest returns from as the number that the events begin with. A range over the limit is read from its end.
 func (r *run) readNewest(ctx context.Context, old sessions.Summary) (events []sessions.Event, from int64, err error) {
 	from = max(old.StartSeq, old.EndSeq-maxRaw+1)
-	if events, err = r.worker.memory.Range(ctx, r.Key, from-1, old.EndSeq, maxRaw); err != nil {
+	if events, err = r.worker.memory.Search.Range(ctx, r.Key, from-1, old.EndSeq, maxRaw); err != nil {
 		return nil, 0, err
 	}
 	events = slices.DeleteFunc(r.worker.accuser.readable(r.Key, events), func(e sessions.Event) bool { return e.Content == sessions.ErasedText })

@@ -48,7 +48,7 @@ func erasing(t *testing.T, policy string, m *bottest.Script, config func(*bot.Co
 		synctest.Wait()
 	}
 	before = w.View()
-	done, err := w.Store.Mem.Erase(t.Context(), bottest.Group, []int64{1, 2})
+	done, err := w.Store.Mem.Erasure.Erase(t.Context(), bottest.Group, []int64{1, 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestEmptiedSummaryIsRewritten(t *testing.T) {
 		if s := v.Summaries[0].Text; strings.Contains(s, topicOf(0)) || !strings.Contains(s, topicOf(5)) {
 			t.Errorf("the summary was rewritten as\n%s", s)
 		}
-		rows := bottest.Attempts(t, w.Store.Mem)
+		rows := bottest.Attempts(t, w.Store.Mem.Compactions)
 		last := rows[len(rows)-1]
 		if last.Trigger != upkeep.TriggerRewrite || last.Outcome != upkeep.OutcomeCommitted || last.StartSeq != v.Summaries[0].StartSeq || last.EndSeq != v.Summaries[0].EndSeq {
 			t.Errorf("the log ends with %+v", last)

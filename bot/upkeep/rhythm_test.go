@@ -30,7 +30,7 @@ func TestOffloadingDoesNotStopARhythm(t *testing.T) {
 			w.Post(bottest.Said(fmt.Sprint("m", i), "alice", bottest.Prose(i, 60)))
 			synctest.Wait()
 		}
-		rows := bottest.Attempts(t, w.Store.Mem)
+		rows := bottest.Attempts(t, w.Store.Mem.Compactions)
 		if len(rows) != 1 || rows[0].Outcome != upkeep.OutcomeCommitted || rows[0].EndSeq != 2*int64(p.Segment) {
 			t.Errorf("compaction log: %+v", rows)
 		}
@@ -59,17 +59,17 @@ func TestLongRangeIsNotRolledUpInPart(t *testing.T) {
 		for i := range bottest.MaxRollUp {
 			long.Events = append(long.Events, sessions.Event{Role: sessions.RoleAssistant, Content: fmt.Sprint("ok ", i), Tokens: 3})
 		}
-		l, err := w.Store.Mem.Acquire(t.Context(), bottest.Group, w.Name)
+		l, err := w.Store.Mem.Leases.Acquire(t.Context(), bottest.Group, w.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		done, err := w.Store.Mem.Commit(t.Context(), l, long)
+		done, err := w.Store.Mem.Turns.Commit(t.Context(), l, long)
 		if err != nil {
 			t.Fatal(err)
 		}
 		half := s.LastSeq + bottest.MaxRollUp/2
 		for _, r := range [][2]int64{{0, half}, {half, done.LastSeq}} {
-			_, err := w.Store.Mem.Compact(t.Context(), l, sessions.Compaction{
+			_, err := w.Store.Mem.Compactions.Compact(t.Context(), l, sessions.Compaction{
 				From: r[0], Through: r[1], Log: sessions.LogEntry{Outcome: upkeep.OutcomeCommitted},
 				Summaries: []sessions.NewSummary{{StartSeq: r[0] + 1, EndSeq: r[1], Text: bottest.GoodSummary, Tokens: 100}},
 			})

@@ -21,14 +21,14 @@ func (u *Worker) Tasks() []periodic.Task {
 			Interval: requestInterval, Ready: u.shared.Leases.Trusted, Do: requests{u.opts.Requests, u.store, u.shared.Leases, u.slots, u.Compact}.compactAll, Failure: "Failed to execute requested compactions",
 		})
 	}
-	if u.opts.Keeper != nil {
+	if u.opts.Tidying != nil {
 		tidy := &tidyState{pauses: map[memory.FactGroup]groupPause{}, logged: map[memory.OverfullScope]time.Time{}}
 		tasks = append(tasks, periodic.Task{
 			Interval: backgroundInterval, Ready: u.shared.Leases.Trusted, Do: u.indexBacklog, Failure: "Messages and memories could not be indexed",
 		}, periodic.Task{
 			Interval: backgroundInterval,
 			Ready:    func() bool { return u.shared.Leases.Trusted() && time.Since(tidy.tidied) >= tidyInterval },
-			Leads:    func(ctx context.Context) (bool, error) { return u.opts.Keeper.IsLeader(ctx, u.shared.Leases.Owner()) },
+			Leads:    u.opts.Leads,
 			Do:       func(ctx context.Context) error { u.tidy(ctx, tidy); return nil },
 			Failure:  "Memory is not tidied up: the first replica is not known",
 		})

@@ -32,7 +32,7 @@ const (
 // indexBacklog indexes the logs that turns left behind, and rows of imports and older releases.
 func (u *Worker) indexBacklog(ctx context.Context) error {
 	for range indexSteps {
-		n, err := u.opts.Keeper.IndexBacklog(ctx, indexBatch)
+		n, err := u.opts.Index.IndexBacklog(ctx, indexBatch)
 		if err != nil || n < indexBatch || ctx.Err() != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ type groupPause struct {
 // tidy runs on the leader, so that calls and table scans are not repeated.
 func (u *Worker) tidy(ctx context.Context, c *tidyState) {
 	c.tidied = time.Now()
-	if n, err := u.opts.Keeper.DeleteExpired(ctx); err != nil {
+	if n, err := u.opts.Tidying.DeleteExpired(ctx); err != nil {
 		periodic.LogFailure(ctx, err, "Expired memories could not be deleted")
 	} else if n > 0 {
 		zerolog.Ctx(ctx).Info().Int("memories", n).Msg("Expired memories deleted")
@@ -74,7 +74,7 @@ func (u *Worker) consolidate(ctx context.Context, c *tidyState) {
 	maps.DeleteFunc(c.pauses, func(_ memory.FactGroup, r groupPause) bool { return time.Since(r.until) > maxGroupPause })
 	maps.DeleteFunc(c.logged, func(_ memory.OverfullScope, at time.Time) bool { return time.Since(at) >= overfullLogEvery })
 	for after := (memory.OverfullScope{}); ; {
-		overfull, err := u.opts.Keeper.OverfullScopes(ctx, u.views.Remember().MaxPerScope, after)
+		overfull, err := u.opts.Tidying.OverfullScopes(ctx, u.views.Remember().MaxPerScope, after)
 		if err != nil {
 			periodic.LogFailure(ctx, err, "Overfull scopes could not be listed")
 		}
@@ -95,7 +95,7 @@ func (u *Worker) consolidate(ctx context.Context, c *tidyState) {
 // up. It skips a group whose merge failed before or whose session has spent its budget. It warns if nothing was merged
 // in a scope of more than twice its limit.
 func (u *Worker) thinScope(ctx context.Context, c *tidyState, scope memory.OverfullScope) {
-	groups, err := u.opts.Keeper.FactGroups(ctx, scope)
+	groups, err := u.opts.Tidying.FactGroups(ctx, scope)
 	if err != nil {
 		periodic.LogFailure(ctx, err, "Overfull scope could not be read")
 		return
@@ -137,7 +137,7 @@ func (u *Worker) thinScope(ctx context.Context, c *tidyState, scope memory.Overf
 }
 
 func (u *Worker) hasBudget(ctx context.Context, p memory.FactGroup) (bool, error) {
-	s, err := u.store.Session(ctx, p.Session)
+	s, err := u.store.Sessions.Session(ctx, p.Session)
 	if errors.Is(err, sessions.ErrNotFound) {
 		return true, nil
 	}

@@ -48,10 +48,15 @@ func (a *attic) DeleteExpired(context.Context) (int, error) {
 	return n, nil
 }
 
-func (a *attic) IsLeader(context.Context, sessions.ReplicaID) (bool, error) {
+func (a *attic) Mark(context.Context, sessions.ReplicaID, sessions.ReplicaStatus) error { return nil }
+
+func (a *attic) Leader(context.Context) (sessions.Leader, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return !a.follows, nil
+	if a.follows {
+		return sessions.Leader{Replica: "another"}, nil
+	}
+	return sessions.Leader{Replica: "a"}, nil
 }
 
 func (a *attic) OverfullScopes(_ context.Context, limit int, after memory.OverfullScope) ([]memory.OverfullScope, error) {
@@ -86,7 +91,7 @@ func (a *attic) FactGroups(context.Context, memory.OverfullScope) ([]memory.Fact
 	return slices.DeleteFunc(piles, func(p memory.FactGroup) bool { return p.Held < 2 }), nil
 }
 
-// WithholdFacts implements memory.ConsolidationStore.
+// WithholdFacts implements memory.Upkeep.
 func (a *attic) WithholdFacts(context.Context, sessions.Withholding) error { return nil }
 
 func (a *attic) Oldest(_ context.Context, p memory.FactGroup, limit int) ([]memory.Memory, error) {
@@ -126,7 +131,7 @@ func TestTidyIndexesExpiresAndConsolidates(t *testing.T) {
 			}
 			return bottest.SaveCall("The heron cluster has the nodes 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 11."), nil
 		}}
-		w := bottest.Start(t, bottest.Setup{Shelf: bottest.NewShelfOfDays(), Model: m, Config: func(c *bot.Config) { c.Keeper, c.Remember.MaxPerScope = a, 10 }})
+		w := bottest.Start(t, bottest.Setup{Shelf: bottest.NewShelfOfDays(), Model: m, Config: func(c *bot.Config) { bottest.Tidies(c, a); c.Remember.MaxPerScope = 10 }})
 		bottest.After(bottest.BackgroundInterval)
 		a.mu.Lock()
 		bottest.Want(t, "without an index", a.backlog, 0)
@@ -180,7 +185,7 @@ func TestConsolidationTriesTheNextGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := atticOf(map[sessions.UserID]int{"ann": 5, "bob": 5, "cid": 5, "dan": 2})
 		m := &bottest.Script{Flush: joining("bob", "cid")}
-		bottest.Start(t, bottest.Setup{Shelf: bottest.NewShelfOfDays(), Model: m, Config: func(c *bot.Config) { c.Keeper, c.Remember.MaxPerScope = a, 13 }})
+		bottest.Start(t, bottest.Setup{Shelf: bottest.NewShelfOfDays(), Model: m, Config: func(c *bot.Config) { bottest.Tidies(c, a); c.Remember.MaxPerScope = 13 }})
 		bottest.After(bottest.BackgroundInterval)
 		var kept []string
 		for _, d := range a.kept {
@@ -199,7 +204,7 @@ func TestOverfullScopeIsLoggedOnceADay(t *testing.T) {
 		a := atticOf(map[sessions.UserID]int{"ann": 2, "bob": 2, "cid": 1, "dan": 1, "eve": 1})
 		a.follows = true
 		m := &bottest.Script{Flush: joining()}
-		w := bottest.Start(t, bottest.Setup{Shelf: bottest.NewShelfOfDays(), Model: m, Config: func(c *bot.Config) { c.Keeper, c.Remember.MaxPerScope = a, 3 }})
+		w := bottest.Start(t, bottest.Setup{Shelf: bottest.NewShelfOfDays(), Model: m, Config: func(c *bot.Config) { c.Elector = a; bottest.Tidies(c, a); c.Remember.MaxPerScope = 3 }})
 		bottest.After(3 * time.Hour)
 		bottest.Want(t, "looks and calls of one that does not lead", fmt.Sprint(a.asked, len(m.Requests("flush"))), "0 0")
 		a.mu.Lock()
@@ -234,7 +239,8 @@ func TestConsolidationIsCounted(t *testing.T) {
 			return r, nil
 		}}
 		w := bottest.Start(t, bottest.Setup{Shelf: bottest.NewShelfOfDays(), Model: m, Config: func(c *bot.Config) {
-			c.Keeper, c.Remember.MaxPerScope, c.Compaction.DailyTokens, c.Compaction.Policy.Flush = a, 3, 1200, false
+			bottest.Tidies(c, a)
+			c.Remember.MaxPerScope, c.Compaction.DailyTokens, c.Compaction.Policy.Flush = 3, 1200, false
 		}})
 		a.mem = w.Store.Mem
 		w.Say("m1", "alice", "hello")
@@ -274,7 +280,7 @@ func (a *many) FactGroups(_ context.Context, c memory.OverfullScope) (out []memo
 	return out, nil
 }
 
-// WithholdFacts implements memory.ConsolidationStore.
+// WithholdFacts implements memory.Upkeep.
 func (a *many) WithholdFacts(context.Context, sessions.Withholding) error { return nil }
 
 func (a *many) Oldest(_ context.Context, p memory.FactGroup, _ int) (out []memory.Memory, _ error) {
@@ -291,7 +297,7 @@ func TestConsolidationCallsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := &bottest.Script{Flush: joining()}
-		bottest.Start(t, bottest.Setup{Shelf: bottest.NewShelfOfDays(), Model: m, Config: func(c *bot.Config) { c.Keeper, c.Remember.MaxPerScope = &many{&attic{}, 11}, 3 }})
+		bottest.Start(t, bottest.Setup{Shelf: bottest.NewShelfOfDays(), Model: m, Config: func(c *bot.Config) { bottest.Tidies(c, &many{&attic{}, 11}); c.Remember.MaxPerScope = 3 }})
 		bottest.After(bottest.BackgroundInterval)
 		bottest.Want(t, "calls of a look", len(m.Requests("flush")), bottest.MaxTidyCalls)
 		bottest.After(bottest.TidyInterval + bottest.BackgroundInterval)

@@ -49,7 +49,7 @@ func TestOneFlushACycle(t *testing.T) {
 			bottest.Want(t, "begin of a flushed range", r[0], at)
 			at = r[1]
 		}
-		if c := bottest.Attempts(t, shelf.Mem); len(c) != cycles || c[0].FlushOutcome == "owed" {
+		if c := bottest.Attempts(t, shelf.Mem.Compactions); len(c) != cycles || c[0].FlushOutcome == "owed" {
 			t.Errorf("compaction log: %+v", c)
 		}
 	})
@@ -140,7 +140,7 @@ func TestFailedSummaryChangesNothing(t *testing.T) {
 						t.Errorf("event %d is %s, archived %v", e.ID, e.Role, e.Archived)
 					}
 				}
-				for _, c := range bottest.Attempts(t, w.Store.Mem) {
+				for _, c := range bottest.Attempts(t, w.Store.Mem.Compactions) {
 					if c.Outcome == "committed" || c.Error == "" || strings.Contains(c.Error, "sk-key") {
 						t.Errorf("log row %+v", c)
 					}
@@ -168,13 +168,13 @@ func TestFailingCompactionRests(t *testing.T) {
 			w.Say(fmt.Sprint("x", i), "alice", "short")
 			bottest.After(2 * time.Second)
 		}
-		if n := len(bottest.Attempts(t, w.Store.Mem)); n != 1 {
+		if n := len(bottest.Attempts(t, w.Store.Mem.Compactions)); n != 1 {
 			t.Errorf("%d compactions were tried within a minute of the first failure", n)
 		}
 		bottest.After(5 * time.Minute)
 		w.Say("later", "alice", "short")
 		bottest.After(10 * time.Second)
-		bottest.Want(t, "tried after 1 and 2 minutes, while nothing is said", len(bottest.Attempts(t, w.Store.Mem)), 3)
+		bottest.Want(t, "tried after 1 and 2 minutes, while nothing is said", len(bottest.Attempts(t, w.Store.Mem.Compactions)), 3)
 	})
 }
 

@@ -193,7 +193,7 @@ func callOf(events []sessions.Event, at int) int {
 func (a accuser) withhold(ctx context.Context, l sessions.Lease, w sessions.Withholding) error {
 	one, stop := context.WithTimeout(context.WithoutCancel(ctx), a.worker.shared.CommitTimeout)
 	defer stop()
-	if err := a.worker.store.Withhold(one, l, w); err != nil {
+	if err := a.worker.store.Withheld.Withhold(one, l, w); err != nil {
 		return err
 	}
 	a.reportWithheld(ctx, w)
@@ -223,7 +223,7 @@ func (a accuser) settle(ctx context.Context, l sessions.Lease) error {
 		return fmt.Errorf("wait for upkeep: %w", err)
 	}
 	defer unlock()
-	v, err := a.worker.store.Begin(ctx, l, 0)
+	v, err := a.worker.store.Turns.Begin(ctx, l, 0)
 	if err != nil {
 		return fmt.Errorf("read session: %w", err)
 	}
@@ -269,7 +269,7 @@ func (a accuser) suspected(ctx context.Context, v sessions.View) (r rows, err er
 		if seq > v.Session.CompactedSeq {
 			continue
 		}
-		old, err := a.worker.memory.Range(ctx, v.Session.Key, seq-1, seq, 1)
+		old, err := a.worker.memory.Search.Range(ctx, v.Session.Key, seq-1, seq, 1)
 		if err != nil {
 			return r, err
 		}
@@ -346,7 +346,7 @@ func (a accuser) accuseFacts(ctx context.Context, p memory.FactGroup, cause erro
 	if !ok || !fault.RequestFault() || ctx.Err() != nil {
 		return false
 	}
-	facts, err := a.worker.opts.Keeper.Oldest(ctx, p, maxMergedFacts)
+	facts, err := a.worker.opts.Tidying.Oldest(ctx, p, maxMergedFacts)
 	if err != nil {
 		return false
 	}
@@ -359,7 +359,7 @@ func (a accuser) accuseFacts(ctx context.Context, p memory.FactGroup, cause erro
 	if len(w.Facts) == 0 {
 		return false
 	}
-	if err := errors.Join(err, a.worker.opts.Keeper.WithholdFacts(ctx, w)); err != nil {
+	if err := errors.Join(err, a.worker.opts.Tidying.WithholdFacts(ctx, w)); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Search for what the provider refuses did not finish")
 	}
 	a.reportWithheld(ctx, w)

@@ -1,6 +1,7 @@
 package upkeep
 
 import (
+	"context"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -18,9 +19,17 @@ import (
 	"ebb/sessions/serial"
 )
 
+// Index indexes logs and memories for the search.
+type Index interface {
+	// IndexBacklog indexes up to limit events and memories each. A number below limit means that none is left.
+	IndexBacklog(ctx context.Context, limit int) (int, error)
+}
+
 // Options are the settings of a [Worker], and the parts that may be missing.
 type Options struct {
-	Keeper   memory.MaintenanceStore     // nil: memory is not tidied
+	Tidying  memory.Upkeep // nil: memory is not tidied
+	Index    Index         // together with Tidying
+	Leads    func(context.Context) (bool, error)
 	Requests sessions.CompactionRequests // nil: none are stored
 
 	DigestAt       string        // time of day, such as 04:00; empty: no digests
@@ -33,8 +42,8 @@ type Options struct {
 type Worker struct {
 	shared       *parts.Shared
 	views        *view.Builder
-	store        sessions.Store
-	memory       memory.Store
+	store        sessions.Stores
+	memory       memory.Stores
 	model        llm.Model
 	opts         Options
 	summarizer   summarize.Summarizer
@@ -62,7 +71,7 @@ type Stats interface {
 }
 
 // New returns a worker; [Worker.Connect] completes it.
-func New(p *parts.Shared, views *view.Builder, store sessions.Store, facts memory.Store, model llm.Model, o Options) *Worker {
+func New(p *parts.Shared, views *view.Builder, store sessions.Stores, facts memory.Stores, model llm.Model, o Options) *Worker {
 	u := &Worker{
 		shared: p, views: views, store: store, memory: facts, model: model, opts: o,
 		locks: &locks{held: map[sessions.Key]chan struct{}{}}, slots: semaphore.NewWeighted(maxConcurrent),
@@ -74,13 +83,13 @@ func New(p *parts.Shared, views *view.Builder, store sessions.Store, facts memor
 	}
 	scribe := transcript.Writer{Counter: p.Counter, Location: p.Location}
 	u.flusher = extract.Flusher{
-		Store: facts, Model: llm.Plain{Model: model, Kind: llm.KindFlush},
+		Log: facts.Search, Facts: facts.Facts, Flushes: facts.Flushes, Model: llm.Plain{Model: model, Kind: llm.KindFlush},
 		Count: p.Counter.Count, Location: p.Location, TaskTTL: views.Remember().TaskTTL,
 		Render: scribe.Write, Split: scribe.Split, Fence: transcript.Fence,
 		Clean: transcript.Clean,
 	}
 	u.consolidator = consolidate.Consolidator{
-		Store: o.Keeper, Model: llm.Plain{Model: model, Kind: llm.KindConsolidation}, Fence: transcript.Fence,
+		Store: o.Tidying, Model: llm.Plain{Model: model, Kind: llm.KindConsolidation}, Fence: transcript.Fence,
 		Count: p.Counter.Count,
 	}
 	return u

@@ -3,6 +3,7 @@ package view
 import (
 	"bytes"
 	"cmp"
+	"context"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -30,6 +31,18 @@ type Commands interface {
 	IsYesOrNo(text string) bool
 }
 
+// Quotes finds quoted messages, and stores what was found. See [sessions.Turner].
+type Quotes interface {
+	Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) (sessions.Event, error)
+	Requote(ctx context.Context, l sessions.Lease, event int64, content string, q sessions.Quote) error
+}
+
+// Facts lists the facts that a reader may see. See [memory.Facts].
+type Facts interface {
+	Pinned(ctx context.Context, r memory.Reader, limit int) ([]memory.Memory, error)
+	Values(ctx context.Context, r memory.Reader, id int64) ([]memory.Memory, error)
+}
+
 // Options are the settings of a [Builder].
 type Options struct {
 	Tools    []chat.Tool  // offered in every request
@@ -42,8 +55,8 @@ type Options struct {
 // Builder decides what a view shows, measures it, and assembles requests.
 type Builder struct {
 	shared   *parts.Shared
-	store    sessions.Store
-	memory   memory.Store
+	quotes   Quotes
+	facts    Facts
 	commands Commands
 	opts     Options
 	Counted  *TokenCache
@@ -56,8 +69,8 @@ type Builder struct {
 var systemPrompt string
 
 // New fails on an invalid order or tool schema.
-func New(p *parts.Shared, store sessions.Store, facts memory.Store, commands Commands, o Options) (*Builder, error) {
-	b := &Builder{shared: p, store: store, memory: facts, commands: commands, opts: o, Counted: newTokenCache(p.Counter), resolved: newResolved()}
+func New(p *parts.Shared, quotes Quotes, facts Facts, commands Commands, o Options) (*Builder, error) {
+	b := &Builder{shared: p, quotes: quotes, facts: facts, commands: commands, opts: o, Counted: newTokenCache(p.Counter), resolved: newResolved()}
 	b.frames, _ = lru.New[frameKey, *Frame](maxFrames) // it fails only without a size
 	var err error
 	b.Frame, err = b.newFrame(reload.Group{}, nil, nil)

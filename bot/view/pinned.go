@@ -22,7 +22,7 @@ func (b *Builder) Facts(ctx context.Context, v sessions.View, more []int64) ([]m
 	chat := draft.ChatOf(v.Session, slices.Concat(v.Tail, v.Pending))
 	chat.Reads = b.Reads(v.Session)
 	reader := draft.ReaderOf(chat)
-	facts, err := b.memory.Pinned(ctx, reader, pinnedMemories)
+	facts, err := b.facts.Pinned(ctx, reader, pinnedMemories)
 	if err != nil {
 		return nil, fmt.Errorf("read memory: %w", err)
 	}
@@ -30,7 +30,7 @@ func (b *Builder) Facts(ctx context.Context, v sessions.View, more []int64) ([]m
 		if slices.ContainsFunc(facts, func(m memory.Memory) bool { return m.ID == id }) {
 			continue
 		}
-		values, err := b.memory.Values(ctx, reader, id)
+		values, err := b.facts.Values(ctx, reader, id)
 		if err != nil {
 			return nil, fmt.Errorf("read memory: %w", err)
 		}
@@ -54,7 +54,7 @@ func (b *Builder) Pinned(ctx context.Context, v sessions.View) (*sessions.Pinned
 	talk := slices.Concat(v.Tail, v.Pending)
 	chat := draft.ChatOf(v.Session, talk)
 	chat.Reads = b.Reads(v.Session)
-	ms, err := b.memory.Pinned(ctx, draft.ReaderOf(chat), pinnedMemories)
+	ms, err := b.facts.Pinned(ctx, draft.ReaderOf(chat), pinnedMemories)
 	if err != nil {
 		return nil, fmt.Errorf("read memory: %w", err)
 	}

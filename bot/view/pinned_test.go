@@ -79,7 +79,7 @@ func TestPinnedIsReadAgain(t *testing.T) {
 			t.Errorf("after /new a request begins with %q", head)
 		}
 		e := shelf.Mem.Events(t.Context(), bottest.Group)[0]
-		if _, err := shelf.Mem.Erase(t.Context(), bottest.Group, []int64{e.Seq}); err != nil {
+		if _, err := shelf.Mem.Erasure.Erase(t.Context(), bottest.Group, []int64{e.Seq}); err != nil {
 			t.Fatal(err)
 		}
 		shelf.Mu.Lock()

@@ -33,7 +33,7 @@ func (b *Builder) quote(ctx context.Context, l sessions.Lease, e *sessions.Event
 	one, stop := context.WithTimeout(ctx, b.shared.CommitTimeout)
 	defer stop()
 	q, own := *e.Message.Quote, b.OwnWords(*e)
-	original, err := b.store.Quoted(one, l.Key, q)
+	original, err := b.quotes.Quoted(one, l.Key, q)
 	switch {
 	case err == nil:
 		q = b.quoteOf(q, original, s)
@@ -48,7 +48,7 @@ func (b *Builder) quote(ctx context.Context, l sessions.Lease, e *sessions.Event
 	m := *e.Message
 	m.Quote = &q
 	content := q.Lead(b.opts.Name) + own
-	if err := b.store.Requote(one, l, e.ID, content, q); err != nil {
+	if err := b.quotes.Requote(one, l, e.ID, content, q); err != nil {
 		return err
 	}
 	m.Text, e.Content, e.Message = content, content, &m

@@ -53,10 +53,10 @@ type listFlags struct {
 type columns[V any] func(clock) (head string, row func(V) string)
 
 func listRows[T, V any](
-	ctx context.Context, app *App, f listFlags, read func(*sql.Store, context.Context, int) ([]T, error), view func(T) V, show columns[V],
+	ctx context.Context, app *App, f listFlags, read func(context.Context, *sql.Store, int) ([]T, error), view func(T) V, show columns[V],
 ) error {
 	return withStore(ctx, app, f.configFlag, func(s *sql.Store, at clock) error {
-		all, err := read(s, ctx, f.Limit)
+		all, err := read(ctx, s, f.Limit)
 		if err != nil {
 			return err
 		}

@@ -33,11 +33,11 @@ type compactionsListCmd struct {
 func (c compactionsListCmd) Run(ctx context.Context, app *App) error {
 	return withConfiguredStore(ctx, app, c.configFlag, func(cfg *config.Config, s *sql.Store, at clock) error {
 		if c.Session != "" {
-			if _, err := s.Session(ctx, sessions.Key(c.Session)); err != nil {
+			if _, err := s.Sessions.Session(ctx, sessions.Key(c.Session)); err != nil {
 				return noSession(c.Session, err)
 			}
 		}
-		all, err := s.Compactions(ctx, sessions.Key(c.Session), c.Limit)
+		all, err := s.Compactions.Compactions(ctx, sessions.Key(c.Session), c.Limit)
 		if err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func (c compactionsListCmd) Run(ctx context.Context, app *App) error {
 		for i, e := range all {
 			ids[i] = e.ID
 		}
-		ends, err := s.CompactionEnds(ctx, ids)
+		ends, err := s.Compactions.CompactionEnds(ctx, ids)
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ type compactionsUndoCmd struct {
 // Run reverts a compaction. Bots may continue to serve.
 func (c compactionsUndoCmd) Run(ctx context.Context, app *App) error {
 	return withManager(ctx, app, c.configFlag, func(m *manage.Manager, s *sql.Store, _ clock) error {
-		session, err := s.Session(ctx, sessions.Key(c.Session))
+		session, err := s.Sessions.Session(ctx, sessions.Key(c.Session))
 		if err != nil {
 			return noSession(c.Session, err)
 		}
@@ -77,7 +77,7 @@ func (c compactionsUndoCmd) Run(ctx context.Context, app *App) error {
 		if err != nil {
 			return ofSession(c.Session, err)
 		}
-		if session, err = s.Session(ctx, session.Key); err != nil {
+		if session, err = s.Sessions.Session(ctx, session.Key); err != nil {
 			return ofSession(c.Session, err)
 		}
 		rest := ""
@@ -100,14 +100,14 @@ type compactionsShowCmd struct {
 func (c compactionsShowCmd) Run(ctx context.Context, app *App) error {
 	return withConfiguredStore(ctx, app, c.configFlag, func(cfg *config.Config, s *sql.Store, at clock) error {
 		m := gateway.Manager(cfg, s)
-		e, err := s.Compaction(ctx, c.ID)
+		e, err := s.Compactions.Compaction(ctx, c.ID)
 		if errors.Is(err, sessions.ErrNotFound) {
 			return usageError{fmt.Errorf("there is no compaction %d; bot compactions list shows them", c.ID)}
 		}
 		if err != nil {
 			return err
 		}
-		session, err := s.Session(ctx, e.Key)
+		session, err := s.Sessions.Session(ctx, e.Key)
 		if err != nil && !errors.Is(err, sessions.ErrNotFound) {
 			return err
 		}
@@ -117,18 +117,18 @@ func (c compactionsShowCmd) Run(ctx context.Context, app *App) error {
 }
 
 func (c compactionsShowCmd) show(ctx context.Context, app *App, s *sql.Store, at clock, e sessions.LogEntry, currency string) error {
-	ends, err := s.CompactionEnds(ctx, []int64{e.ID})
+	ends, err := s.Compactions.CompactionEnds(ctx, []int64{e.ID})
 	if err != nil {
 		return err
 	}
-	receipts, err := s.CompactionFlushes(ctx, e.Key, e.ID)
+	receipts, err := s.Flushes.CompactionFlushes(ctx, e.Key, e.ID)
 	if err != nil {
 		return err
 	}
 	view := viewCompaction(e, ends[e.ID])
 	view.Flushes = viewReceipts(receipts)
 	if view.SummaryID > 0 {
-		summary, err := s.Summary(ctx, e.Key, view.SummaryID)
+		summary, err := s.Compactions.Summary(ctx, e.Key, view.SummaryID)
 		if err != nil && !errors.Is(err, sessions.ErrNotFound) {
 			return err
 		}

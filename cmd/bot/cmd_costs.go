@@ -60,12 +60,12 @@ func (c compactionsCostCmd) Run(ctx context.Context, app *App) error {
 		var only []sessions.Key
 		if c.Session != "" {
 			only = []sessions.Key{sessions.Key(c.Session)}
-			if _, err := s.Session(ctx, sessions.Key(c.Session)); err != nil {
+			if _, err := s.Sessions.Session(ctx, sessions.Key(c.Session)); err != nil {
 				return noSession(c.Session, err)
 			}
 		}
 		by := spend.CostsBy{Session: c.By == "session" || c.By == "conversation", Day: c.By == "day", Month: c.By == "month"}
-		all, err := s.Costs(ctx, only, time.Now().AddDate(0, 0, -c.Days), by)
+		all, err := s.Ledger.Costs(ctx, only, time.Now().AddDate(0, 0, -c.Days), by)
 		if err != nil {
 			return err
 		}
@@ -156,8 +156,8 @@ func (c callsListCmd) Run(ctx context.Context, app *App) error {
 	if _, err := time.Parse("2006-01", c.Month); c.Month != "" && err != nil {
 		return usageError{fmt.Errorf("--month: got %q, want a month like 2026-11", c.Month)}
 	}
-	read := func(s *sql.Store, ctx context.Context, limit int) ([]sessions.CallCount, error) {
-		return s.CallCounts(ctx, c.Month, c.By == "day", limit)
+	read := func(ctx context.Context, s *sql.Store, limit int) ([]sessions.CallCount, error) {
+		return s.Calls.CallCounts(ctx, c.Month, c.By == "day", limit)
 	}
 	return listRows(ctx, app, c.listFlags, read, viewCalls, func(at clock) (string, func(callView) string) {
 		head := "PERIOD (" + calls.Zone + ")\tAPI\tCALLS\tLIMIT\tLEFT\tLEVEL\t" + at.head("REFUSED UNTIL")
@@ -179,7 +179,7 @@ type resumedView struct {
 // Run ends DingTalk's refusal of the month. Each replica reads that within seconds.
 func (c callsResumeCmd) Run(ctx context.Context, app *App) error {
 	return withManager(ctx, app, c.configFlag, func(m *manage.Manager, s *sql.Store, at clock) error {
-		done, err := m.ResumeCalls(ctx, operator, calls.MonthAt(s.Now()))
+		done, err := m.ResumeCalls(ctx, operator, calls.MonthAt(s.Calls.Now()))
 		if errors.Is(err, sessions.ErrNotFound) {
 			return usageError{errors.New("no call is counted in this month, so none was refused")}
 		}

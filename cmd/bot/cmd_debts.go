@@ -18,13 +18,12 @@ func viewDebt(d admin.Debt) rows.Debt {
 	return rows.Debt{SessionKey: d.Key, FromSeq: d.From, ThroughSeq: d.Through, Failures: d.Failures, Reason: d.Reason, CreatedAt: d.CreatedAt}
 }
 
-func allSessions[T any](read func(*sql.Store, context.Context, []sessions.Key, int) ([]T, error)) func(*sql.Store, context.Context, int) ([]T, error) {
-	return func(s *sql.Store, ctx context.Context, limit int) ([]T, error) { return read(s, ctx, nil, limit) }
-}
-
 // Run lists owed flushes, the oldest first.
 func (c debtsCmd) Run(ctx context.Context, app *App) error {
-	return listRows(ctx, app, c.listFlags, allSessions((*sql.Store).Debts), viewDebt, func(at clock) (string, func(rows.Debt) string) {
+	read := func(ctx context.Context, s *sql.Store, limit int) ([]admin.Debt, error) {
+		return s.Lists.Debts(ctx, nil, limit)
+	}
+	return listRows(ctx, app, c.listFlags, read, viewDebt, func(at clock) (string, func(rows.Debt) string) {
 		return at.head("SINCE") + "\tSESSION\tEVENTS\tFAILURES\tREASON", func(d rows.Debt) string {
 			return fmt.Sprintf("%s\t%s\t%d-%d\t%d\t%s", at.cell(d.CreatedAt), d.SessionKey, d.FromSeq+1, d.ThroughSeq, d.Failures, ending(d.Reason))
 		}
@@ -40,7 +39,10 @@ type deadLettersListCmd struct{ listFlags }
 
 // Run lists dead letters.
 func (c deadLettersListCmd) Run(ctx context.Context, app *App) error {
-	return listRows(ctx, app, c.listFlags, allSessions((*sql.Store).DeadLetters), rows.OfEvent, func(at clock) (string, func(rows.Event) string) {
+	read := func(ctx context.Context, s *sql.Store, limit int) ([]sessions.Event, error) {
+		return s.Lists.DeadLetters(ctx, nil, limit)
+	}
+	return listRows(ctx, app, c.listFlags, read, rows.OfEvent, func(at clock) (string, func(rows.Event) string) {
 		return "ID\t" + at.head("TIME") + "\tSESSION\tWHO\tTEXT", func(e rows.Event) string {
 			return fmt.Sprintf("%d\t%s\t%s\t%s\t%s", e.ID, at.cell(e.SaidAt()), e.SessionKey, e.SenderNick, excerpt(e.Content))
 		}

@@ -49,7 +49,7 @@ func (c sessionsEraseCmd) Run(ctx context.Context, app *App) error {
 	}
 	return withManager(ctx, app, c.configFlag, func(m *manage.Manager, s *sql.Store, _ clock) error {
 		key := sessions.Key(c.Key)
-		if _, err := s.Session(ctx, key); err != nil {
+		if _, err := s.Sessions.Session(ctx, key); err != nil {
 			return noSession(c.Key, err)
 		}
 		done, err := m.EraseEvents(withWaits(ctx, app), operator, key, seqs, ids)

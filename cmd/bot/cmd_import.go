@@ -59,7 +59,7 @@ func (c sessionsImportCmd) Run(ctx context.Context, app *App) error {
 		}
 		defer s.Close()
 		im := &importer{
-			cmd: c, store: s, count: counter.Count, zone: zone, kept: conversation,
+			cmd: c, store: s.Ports(), replicas: s.Replicas, count: counter.Count, zone: zone, kept: conversation,
 			lang:  cmp.Or(cfg.Groups[c.Conversation].Language, cfg.Agent.Language),
 			key:   sessions.NewKey(sessions.RobotCode(c.Robot), sessions.ConversationID(c.Conversation), ""),
 			owner: sessions.ReplicaID("import-" + rand.Text()[:10]),
@@ -99,17 +99,15 @@ func (c sessionsImportCmd) read(zone *time.Location) (kept, error) {
 }
 
 type importer struct {
-	cmd   sessionsImportCmd
-	store interface {
-		sessions.Store
-		sessions.Elector
-	}
-	count func(string) int
-	zone  *time.Location
-	lang  string
-	kept  kept
-	key   sessions.Key
-	owner sessions.ReplicaID
+	cmd      sessionsImportCmd
+	store    sessions.Stores
+	replicas sessions.Elector
+	count    func(string) int
+	zone     *time.Location
+	lang     string
+	kept     kept
+	key      sessions.Key
+	owner    sessions.ReplicaID
 
 	lease   sessions.Lease
 	last    int64 // seq of the newest stored event
@@ -123,7 +121,7 @@ func (im *importer) checkScope(ctx context.Context, configured sessions.Scope) e
 	if im.cmd.Private {
 		return nil
 	}
-	place, err := im.store.PlaceOf(ctx, sessions.PlaceQuery{Group: im.key})
+	place, err := im.store.Scopes.PlaceOf(ctx, sessions.PlaceQuery{Group: im.key})
 	if err != nil {
 		return err
 	}
@@ -140,17 +138,17 @@ func (im *importer) checkScope(ctx context.Context, configured sessions.Scope) e
 // An error says how far it came. The heartbeat keeps serving bots off the incomplete session: they would answer its
 // old questions.
 func (im *importer) run(ctx context.Context, ttl time.Duration) error {
-	switch _, err := im.store.Session(ctx, im.key); {
+	switch _, err := im.store.Sessions.Session(ctx, im.key); {
 	case err == nil:
 		return usageError{fmt.Errorf("there is a session %s already; nothing was stored", im.key)}
 	case !errors.Is(err, sessions.ErrNotFound):
 		return err
 	}
-	leases := lease.NewHolder(im.store, im.owner, ttl)
+	leases := lease.NewHolder(im.store.Leases, im.owner, ttl)
 	if err := leases.Beat(ctx); err != nil {
 		return err
 	}
-	if err := im.store.Mark(ctx, im.owner, sessions.ReplicaStatus{Draining: true}); err != nil { // never the leader
+	if err := im.replicas.Mark(ctx, im.owner, sessions.ReplicaStatus{Draining: true}); err != nil { // never the leader
 		return err
 	}
 	keep, stop := context.WithCancel(ctx)
@@ -161,7 +159,7 @@ func (im *importer) run(ctx context.Context, ttl time.Duration) error {
 		<-beats
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		_, _ = im.store.Resign(end, im.owner) // a remaining heartbeat expires by itself
+		_, _ = im.store.Leases.Resign(end, im.owner) // a remaining heartbeat expires by itself
 	}()
 	if err := im.log(ctx); err != nil {
 		return fmt.Errorf("importing into session %s, where %d of %d messages are stored: %w", im.key, im.stored, len(im.kept.messages), err)
@@ -205,7 +203,7 @@ func (im *importer) turn(ctx context.Context, from, said, end int) (err error) {
 			// A bot would answer pending messages later.
 			aside, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 			defer cancel()
-			_, asideErr := im.store.Commit(aside, im.lease, sessions.Turn{Dead: t.Taken})
+			_, asideErr := im.store.Turns.Commit(aside, im.lease, sessions.Turn{Dead: t.Taken})
 			if asideErr != nil && !errors.Is(asideErr, sessions.ErrConflict) { // a conflict means that the turn did commit
 				err = errors.Join(err, asideErr)
 			}
@@ -230,7 +228,7 @@ func (im *importer) turn(ctx context.Context, from, said, end int) (err error) {
 		t.Appended += e.Tokens
 	}
 	t.TotalTokens, t.Calibration = im.tokens+t.Appended, 1
-	done, err := im.store.Commit(ctx, im.lease, t)
+	done, err := im.store.Turns.Commit(ctx, im.lease, t)
 	if err != nil {
 		return err
 	}
@@ -245,7 +243,7 @@ func (im *importer) accept(ctx context.Context, i int) (int64, error) {
 	if im.cmd.Private {
 		kind = sessions.Private
 	}
-	a, err := im.store.Accept(ctx, im.owner, im.key, sessions.Message{
+	a, err := im.store.Inbox.Accept(ctx, im.owner, im.key, sessions.Message{
 		RobotCode: sessions.RobotCode(im.cmd.Robot), ConversationID: sessions.ConversationID(im.cmd.Conversation),
 		ConversationType: kind, ConversationTitle: im.cmd.Title, ID: sessions.MessageID(fmt.Sprintf("import-%d", i)),
 		SenderID: sessions.UserID(cmp.Or(m.sender, "user")), SenderNick: cmp.Or(m.sender, "user"), Kind: "text", Text: m.event.Content, SentAt: m.sentAt,
@@ -271,12 +269,12 @@ func (im *importer) summarize(ctx context.Context) error {
 	if n == 0 {
 		return nil
 	}
-	v, err := im.store.Begin(ctx, im.lease, 0)
+	v, err := im.store.Turns.Begin(ctx, im.lease, 0)
 	if err != nil {
 		return err
 	}
 	job := sessions.Job{Gen: v.Session.Gen, From: v.Session.CompactedSeq, Through: int64(n), Version: importVersion}
-	src, err := im.store.OpenJob(ctx, im.lease, job)
+	src, err := im.store.Jobs.OpenJob(ctx, im.lease, job)
 	if err != nil {
 		return err
 	}
@@ -293,7 +291,7 @@ func (im *importer) summarize(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = im.store.Compact(ctx, im.lease, sessions.Compaction{
+	_, err = im.store.Compactions.Compact(ctx, im.lease, sessions.Compaction{
 		Gen: job.Gen, From: job.From, Through: job.Through, Source: src.Hash, Freed: source - tokens,
 		Summaries: []sessions.NewSummary{{StartSeq: job.From + 1, EndSeq: job.Through, Text: text, Tokens: tokens}},
 		Log: sessions.LogEntry{

@@ -45,7 +45,7 @@ func (c memoryListCmd) Run(ctx context.Context, app *App) error {
 	}
 	return withManager(ctx, app, c.configFlag, func(m *manage.Manager, s *sql.Store, at clock) error {
 		if c.Session != "" {
-			if _, err := s.Session(ctx, sessions.Key(c.Session)); err != nil {
+			if _, err := s.Sessions.Session(ctx, sessions.Key(c.Session)); err != nil {
 				return noSession(c.Session, err)
 			}
 		}
@@ -58,7 +58,7 @@ func (c memoryListCmd) Run(ctx context.Context, app *App) error {
 		if c.Scope != "all" {
 			f.Scope = memory.Scope(c.Scope)
 		}
-		all, total, err := s.Memories(ctx, f, c.Limit)
+		all, total, err := s.Facts.Memories(ctx, f, c.Limit)
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ type memoryShowCmd struct {
 // Run shows a memory.
 func (c memoryShowCmd) Run(ctx context.Context, app *App) error {
 	return withManager(ctx, app, c.configFlag, func(manager *manage.Manager, s *sql.Store, at clock) error {
-		m, chain, err := s.MemoryByID(ctx, c.ID)
+		m, chain, err := s.Facts.MemoryByID(ctx, c.ID)
 		if err != nil {
 			return noMemory(c.ID, err)
 		}
@@ -104,7 +104,7 @@ func (c memoryShowCmd) Run(ctx context.Context, app *App) error {
 
 func (c memoryShowCmd) show(ctx context.Context, app *App, s *sql.Store, at clock, m memory.Memory, chain []memory.Memory) error {
 	v := memoryShown{Memory: rows.OfMemory(m), History: views(chain, rows.OfMemory)}
-	switch r, err := s.ReceiptOf(ctx, m); {
+	switch r, err := s.Facts.ReceiptOf(ctx, m); {
 	case err == nil:
 		v.Flush = &flushView{ID: r.ID, Trigger: r.Trigger, Model: r.Model, FromSeq: r.From, ThroughSeq: r.Through, CreatedAt: r.CreatedAt}
 	case !errors.Is(err, sessions.ErrNotFound):
@@ -308,7 +308,7 @@ func (c memoryForgetCmd) Run(ctx context.Context, app *App) error {
 }
 
 func (c memoryForgetCmd) preview(ctx context.Context, app *App, manager *manage.Manager, s *sql.Store, at clock) error {
-	f, chain, err := s.MemoryByID(ctx, c.ID)
+	f, chain, err := s.Facts.MemoryByID(ctx, c.ID)
 	if err != nil {
 		return noMemory(c.ID, err)
 	}

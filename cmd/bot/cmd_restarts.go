@@ -27,7 +27,7 @@ func (c restartsCmd) Run(ctx context.Context, app *App) error {
 	})
 }
 
-func readRestarts(s *sql.Store, ctx context.Context, limit int) ([]sessions.Restart, error) { //nolint:revive // the form of a method
+func readRestarts(ctx context.Context, s *sql.Store, limit int) ([]sessions.Restart, error) {
 	list, _, err := s.Pages().Restarts(ctx, pages.Page{Limit: limit})
 	return list, err
 }

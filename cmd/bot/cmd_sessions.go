@@ -25,7 +25,10 @@ type sessionsListCmd struct{ listFlags }
 
 // Run lists sessions.
 func (c sessionsListCmd) Run(ctx context.Context, app *App) error {
-	return listRows(ctx, app, c.listFlags, (*sql.Store).Sessions, rows.OfSession, func(at clock) (string, func(rows.Session) string) {
+	read := func(ctx context.Context, s *sql.Store, limit int) ([]sessions.Session, error) {
+		return s.Lists.Sessions(ctx, limit)
+	}
+	return listRows(ctx, app, c.listFlags, read, rows.OfSession, func(at clock) (string, func(rows.Session) string) {
 		return "SESSION\tTITLE\tTOKENS\tEVENTS\tCOMPACTIONS\tFLUSHES\t" + at.head("LAST ACTIVE"), func(s rows.Session) string {
 			return fmt.Sprintf("%s\t%s\t%d\t%d\t%d\t%d\t%s", s.SessionKey, s.Title, s.TotalTokens, s.LastSeq, s.CompactionCount, s.FlushCount, at.cell(s.LastActiveAt))
 		}
@@ -40,7 +43,7 @@ type keyFlags struct {
 // view puts a private chat in the audit before read.
 func (f keyFlags) view(ctx context.Context, app *App, read func(context.Context, *sql.Store, sessions.Session, clock) error) error {
 	return withManager(ctx, app, f.configFlag, func(m *manage.Manager, st *sql.Store, at clock) error {
-		s, err := st.Session(ctx, sessions.Key(f.Key))
+		s, err := st.Sessions.Session(ctx, sessions.Key(f.Key))
 		if err != nil {
 			return noSession(f.Key, err)
 		}
@@ -56,7 +59,7 @@ type sessionsShowCmd struct {
 // Run shows a session.
 func (c sessionsShowCmd) Run(ctx context.Context, app *App) error {
 	return c.view(ctx, app, func(ctx context.Context, st *sql.Store, s sessions.Session, at clock) error {
-		withheld, err := st.CountWithheld(ctx, s.Key, "")
+		withheld, err := st.Withheld.CountWithheld(ctx, s.Key, "")
 		if err != nil {
 			return err
 		}
@@ -107,7 +110,7 @@ func (c sessionsExportCmd) Run(ctx context.Context, app *App) error {
 	return c.view(ctx, app, func(ctx context.Context, st *sql.Store, _ sessions.Session, at clock) error {
 		head := "ID\tSEQ\t" + at.head("TIME") + "\tROLE\tWHO\tSTATE\tTEXT"
 		for after := int64(0); ; {
-			page, err := st.Events(ctx, sessions.Key(c.Key), after, exportPage)
+			page, err := st.Lists.Events(ctx, sessions.Key(c.Key), after, exportPage)
 			if err != nil || len(page) == 0 {
 				return ofSession(c.Key, err)
 			}

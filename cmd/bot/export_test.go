@@ -24,13 +24,13 @@ func fillLog(t *testing.T, url string) *sql.Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(st.Close)
-	if _, err := st.Beat(t.Context(), "me"); err != nil {
+	if _, err := st.Leases.Beat(t.Context(), "me"); err != nil {
 		t.Fatal(err)
 	}
 	var lease sessions.Lease
 	accept := func(id string) int64 {
 		t.Helper()
-		a, err := st.Accept(t.Context(), "me", exportKey, sessions.Message{
+		a, err := st.Inbox.Accept(t.Context(), "me", exportKey, sessions.Message{
 			RobotCode: "robot", ConversationID: "cidExport", ConversationType: sessions.Group, ID: sessions.MessageID(id),
 			SenderID: "u1", SenderNick: "张伟", Kind: "text", Text: "text of " + id, SentAt: time.Now(),
 		})
@@ -42,7 +42,7 @@ func fillLog(t *testing.T, url string) *sql.Store {
 	}
 	commit := func(turn sessions.Turn) {
 		t.Helper()
-		if _, err := st.Commit(t.Context(), lease, turn); err != nil {
+		if _, err := st.Turns.Commit(t.Context(), lease, turn); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -64,7 +64,7 @@ func TestEventsComePageByPage(t *testing.T) {
 	for page := 1; page <= 10; page++ {
 		var ids []int64
 		for after := int64(0); ; after = ids[len(ids)-1] {
-			events, err := st.Events(t.Context(), exportKey, after, page)
+			events, err := st.Lists.Events(t.Context(), exportKey, after, page)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -124,7 +124,7 @@ func TestExportAndShow(t *testing.T) {
 			t.Errorf("%v: exit %d\n%s%s\nwant exit %d, %q, %q", tt.args, code, stdout, stderr, tt.code, tt.stdout, tt.stderr)
 		}
 	}
-	if _, err := st.Accept(t.Context(), "me", exportKey, sessions.Message{
+	if _, err := st.Inbox.Accept(t.Context(), "me", exportKey, sessions.Message{
 		RobotCode: "robot", ConversationID: "cidExport", ConversationType: sessions.Group, ID: "m7", SenderID: "u1",
 		SenderNick: "\x1b[8m张伟", Kind: "text", Text: "look \x1b]0;evil\x07 here", SentAt: time.Now(),
 	}); err != nil {

@@ -13,7 +13,7 @@ import (
 // change.
 var storageReads = []string{
 	"Begin", // with room for no message it reads, and marks none
-	"Compaction", "CompactionEnds", "CompactionFlushes", "Compactions", "Costs", "CountWithheld", "DeadLetters", "Debts", "Events", "GivenUpCards", "Known", "Memories", "MemoryByID",
+	"CallCounts", "Compaction", "CompactionEnds", "CompactionFlushes", "Compactions", "Costs", "CountWithheld", "DeadLetters", "Debts", "Events", "GivenUpCards", "Known", "Memories", "MemoryByID",
 	"MessagesBefore", "OthersTokens", "Owed", "Pending", "PlaceOf", "Range", "ReceiptOf", "Restarts", "Session", "Sessions", "Spent", "Summary", "Used",
 }
 

@@ -17,9 +17,15 @@ import (
 	"ebb/sessions"
 )
 
+// Store has the facts of a scope. See [memory.Upkeep].
+type Store interface {
+	Oldest(ctx context.Context, p memory.FactGroup, limit int) ([]memory.Memory, error)
+	Consolidate(ctx context.Context, old []memory.Memory, drafts []memory.Draft) (memory.Receipt, error)
+}
+
 // Consolidator replaces the oldest facts of a group by fewer ones.
 type Consolidator struct {
-	Store    memory.ConsolidationStore
+	Store    Store
 	Model    memory.Model
 	Name     string // a configured model; empty for the default
 	Fence    memory.Fencer

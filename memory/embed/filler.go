@@ -16,10 +16,22 @@ import (
 	"ebb/sessions/retry"
 )
 
+// Store keeps the vectors of texts.
+type Store interface {
+	// Unembedded lists texts without a vector of a model: memories in force, people's messages, answers.
+	Unembedded(ctx context.Context, model string, limit int) ([]memory.Unembedded, error)
+
+	// KeepVectors stores a vector for each text that still exists; an empty one marks a text that can have none.
+	KeepVectors(ctx context.Context, model string, texts []memory.Unembedded, vectors [][]float32) error
+
+	// DropVectors deletes the vectors of other models and returns their number.
+	DropVectors(ctx context.Context, model string) (int, error)
+}
+
 // Filler stores vectors of texts. The storage keeps its progress. A new model starts over; the former one's vectors
 // are deleted once the new ones are complete.
 type Filler struct {
-	Store     memory.Vectors
+	Store     Store
 	Embedder  memory.Embedder
 	Batch     int           // texts a request; 0: 64
 	PerMinute int           // requests; 0: no bound

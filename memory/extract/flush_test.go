@@ -19,7 +19,6 @@ import (
 
 // shelf is a memory of one session: its log, its flush cursor, and what was saved. It refuses what a database would.
 type shelf struct {
-	memory.Store
 	events    []sessions.Event
 	memories  []memory.Memory
 	cursor    int64
@@ -85,9 +84,9 @@ func logOf(n, tokens int) []sessions.Event {
 
 // flusher reads at most limit tokens at a time. Only a dot is a token. An event is rendered as its number and one dot
 // for each token; the limit may cut off some.
-func flusher(s memory.Store, m memory.Model, limit int) *Flusher {
+func flusher(s *shelf, m memory.Model, limit int) *Flusher {
 	return &Flusher{
-		Store: s, Model: m, Context: int(float64(limit)*1.2+requestFrame)*4/3 + 2,
+		Log: s, Facts: s, Flushes: s, Model: m, Context: int(float64(limit)*1.2+requestFrame)*4/3 + 2,
 		Render: func(es []sessions.Event, limit int) (string, int) {
 			n, room, dots := 0, limit, ""
 			for n < len(es) && (n == 0 || es[n].Tokens <= room) {

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -14,10 +15,28 @@ import (
 // event that is too long keeps only its ends: see [Flusher.Split].
 type Render func(events []sessions.Event, limit int) (text string, n int)
 
+// Log reads a session's log, and finds known facts. See [memory.Searcher].
+type Log interface {
+	Range(ctx context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.Event, error)
+	Search(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error)
+}
+
+// Facts lists the facts in force. See [memory.Facts].
+type Facts interface {
+	Pinned(ctx context.Context, r memory.Reader, limit int) ([]memory.Memory, error)
+}
+
+// Flushes stores the facts of a range. See [memory.Flushes].
+type Flushes interface {
+	Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (memory.Receipt, error)
+}
+
 // Flusher draws facts from the log.
 type Flusher struct {
-	Store memory.Store
-	Model memory.Model
+	Log     Log
+	Facts   Facts
+	Flushes Flushes
+	Model   memory.Model
 	// Name is the configured model that reads; empty for the chat's, which also replaces a failing one once.
 	Name   string
 	Render Render

@@ -68,11 +68,11 @@ func (r *flushRun) searchKnown(ctx context.Context, reader memory.Reader, events
 			break
 		}
 	}
-	hits, err := r.flusher.Store.Search(ctx, reader, memory.Query{Text: strings.Join(words, "\n"), Limit: knownShown, From: memory.FromMemories})
+	hits, err := r.flusher.Log.Search(ctx, reader, memory.Query{Text: strings.Join(words, "\n"), Limit: knownShown, From: memory.FromMemories})
 	if err != nil {
 		return nil, err
 	}
-	pinned, err := r.flusher.Store.Pinned(ctx, reader, knownShown)
+	pinned, err := r.flusher.Facts.Pinned(ctx, reader, knownShown)
 	if err != nil {
 		return nil, err
 	}

@@ -117,7 +117,7 @@ func (r *flushRun) fillQueue(ctx context.Context) (more bool, err error) {
 }
 
 func (r *flushRun) readPage(ctx context.Context, from, through int64) ([]sessions.Event, error) {
-	events, err := r.flusher.Store.Range(ctx, r.due.Session.Key, from, through, page)
+	events, err := r.flusher.Log.Range(ctx, r.due.Session.Key, from, through, page)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrStorage, err)
 	}
@@ -271,7 +271,7 @@ func (r *flushRun) commitFacts(ctx context.Context, through int64, drafts []memo
 	if !last {
 		epoch = r.due.Session.FlushEpoch // the cycle is flushed with its last part
 	}
-	got, err := r.flusher.Store.Flush(ctx, r.due.Lease, memory.Flush{
+	got, err := r.flusher.Flushes.Flush(ctx, r.due.Lease, memory.Flush{
 		From: r.out.Through, Through: through, Gen: r.due.Session.Gen, Epoch: epoch, Last: last, Trigger: r.due.Trigger,
 		Drafts: drafts, Usage: r.paid, Cost: r.paidCost, Model: model,
 	})

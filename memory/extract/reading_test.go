@@ -74,10 +74,10 @@ func TestAnswersToEarlierCommandsAreNotRead(t *testing.T) {
 }
 
 // realFlusher reads by the gateway's own transcripts and counts.
-func realFlusher(s memory.Store, m memory.Model, window int) *Flusher {
+func realFlusher(s *shelf, m memory.Model, window int) *Flusher {
 	w := transcript.Writer{Counter: compactiontest.Counter()}
 	return &Flusher{
-		Store: s, Model: m, Context: window, Render: w.Write, Split: w.Split, Fence: transcript.Fence, Clean: transcript.Clean,
+		Log: s, Facts: s, Flushes: s, Model: m, Context: window, Render: w.Write, Split: w.Split, Fence: transcript.Fence, Clean: transcript.Clean,
 		Count: compactiontest.Counter().Count,
 	}
 }

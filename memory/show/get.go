@@ -27,8 +27,15 @@ var (
 // maxRead bounds the memories of one path.
 const maxRead = 1000
 
+// Library is memory as a reader may see it. See [memory.Facts] and [memory.Digests].
+type Library interface {
+	Pinned(ctx context.Context, r memory.Reader, limit int) ([]memory.Memory, error)
+	Values(ctx context.Context, r memory.Reader, id int64) ([]memory.Memory, error)
+	DigestsOf(ctx context.Context, r memory.Reader, from, to time.Time) ([]memory.Memory, error)
+}
+
 // Get reads a page of a virtual path, from 1. Its errors are for the model, except those that wrap [ErrUnreadable].
-func Get(ctx context.Context, s memory.Store, r memory.Reader, path string, page int, log LogReader) (string, error) {
+func Get(ctx context.Context, s Library, r memory.Reader, path string, page int, log LogReader) (string, error) {
 	if m := eventPath.FindStringSubmatch(path); m != nil {
 		from, through, ok := ParseSpan(m[1])
 		if !ok {
@@ -87,7 +94,7 @@ func callGet(path string, page int) string {
 	return CallOf(sessions.GetTool, "path", path, "page", page)
 }
 
-func digestLines(ctx context.Context, s memory.Digests, r memory.Reader, scope, date string, loc *time.Location) ([]string, error) {
+func digestLines(ctx context.Context, s Library, r memory.Reader, scope, date string, loc *time.Location) ([]string, error) {
 	day, err := time.ParseInLocation(time.DateOnly, date, loc)
 	if err != nil {
 		return nil, nil //nolint:nilerr // no day has that date, and no digest

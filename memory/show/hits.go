@@ -26,7 +26,7 @@ func HitLine(h memory.Hit, loc *time.Location) string {
 	return fmt.Sprintf("- %s (%s): %s\n", h.Path, about, strings.Join(strings.Fields(h.Content), " "))
 }
 
-func valueLines(ctx context.Context, s memory.Store, r memory.Reader, id int64, loc *time.Location) ([]string, error) {
+func valueLines(ctx context.Context, s Library, r memory.Reader, id int64, loc *time.Location) ([]string, error) {
 	values, err := s.Values(ctx, r, id)
 	if err != nil {
 		return nil, fmt.Errorf("%w: memory %d: %w", ErrUnreadable, id, err)

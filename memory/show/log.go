@@ -14,10 +14,16 @@ import (
 	"ebb/sessions"
 )
 
+// Log is the log of sessions. See [memory.Searcher].
+type Log interface {
+	Range(ctx context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.Event, error)
+	History(ctx context.Context, key sessions.Key, q memory.LogQuery) (memory.LogMatches, error)
+}
+
 // LogReader reads a session's log for a model, in pages.
 type LogReader struct {
-	Library memory.ReadStore
-	Key     sessions.Key
+	Log Log
+	Key sessions.Key
 	// Current are the running turn's events, not in the log yet, with their numbers to come.
 	Current  []sessions.Event
 	Room     int // bytes of a page; 0: the default
@@ -34,7 +40,7 @@ func (r LogReader) Whole(ctx context.Context, from, through int64, page int, cal
 	if page > 1 {
 		most = 1 // a page of the first event
 	}
-	events, err := r.Library.Range(ctx, r.Key, from-1, through, most)
+	events, err := r.Log.Range(ctx, r.Key, from-1, through, most)
 	if err != nil {
 		return "", fmt.Errorf("%w: events: %w", ErrUnreadable, err)
 	}
@@ -85,7 +91,7 @@ func (r LogReader) longPage(seq, through int64, parts []string, page int, call f
 func (r LogReader) Find(ctx context.Context, q memory.LogQuery, whole func(seq int64) string, before func(seq int64) string) (string, error) {
 	room := roomOf(r.Room)
 	q.Chars = min(q.Chars, room/4) // a character takes at most four bytes
-	found, err := r.Library.History(ctx, r.Key, q)
+	found, err := r.Log.History(ctx, r.Key, q)
 	if err != nil {
 		return "", fmt.Errorf("%w: history: %w", ErrUnreadable, err)
 	}

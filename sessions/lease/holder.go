@@ -14,13 +14,20 @@ import (
 	"ebb/sessions/periodic"
 )
 
+// Store has the leases of all replicas. See [sessions.Leaser].
+type Store interface {
+	Beat(ctx context.Context, owner sessions.ReplicaID) (time.Time, error)
+	Acquire(ctx context.Context, key sessions.Key, owner sessions.ReplicaID) (sessions.Lease, error)
+	Rest(ctx context.Context, owner sessions.ReplicaID, keys []sessions.Key, rest, unflushed time.Duration) ([]sessions.Key, error)
+}
+
 // Holder holds the leases of one replica and sends its heartbeat.
 //
 // A lease is valid while the heartbeat is younger than the time to live by the database's clock. The holder counts
 // from the send time of its last successful heartbeat: it distrusts too early, never too late. The term would refuse a
 // late write anyway; the trust only saves work.
 type Holder struct {
-	store sessions.Leaser
+	store Store
 	owner sessions.ReplicaID
 	ttl   time.Duration
 
@@ -48,7 +55,7 @@ func (c clock) now() time.Time {
 }
 
 // NewHolder returns the leases of owner, initially none. ttl is the store's time to live.
-func NewHolder(store sessions.Leaser, owner sessions.ReplicaID, ttl time.Duration) *Holder {
+func NewHolder(store Store, owner sessions.ReplicaID, ttl time.Duration) *Holder {
 	return &Holder{store: store, owner: owner, ttl: ttl, held: map[sessions.Key]heldLease{}}
 }
 

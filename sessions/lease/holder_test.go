@@ -22,7 +22,8 @@ const ttl = 5 * time.Second
 
 // slowBeats is a storage that takes its time with a heartbeat, or does not take it at all.
 type slowBeats struct {
-	*memstore.Store
+	memstore.Leases
+	mem   *memstore.Store
 	mu    sync.Mutex
 	delay time.Duration
 	skew  time.Duration // offset of the storage's clock
@@ -36,7 +37,7 @@ func (s *slowBeats) Beat(ctx context.Context, o sessions.ReplicaID) (time.Time, 
 	if err != nil {
 		return time.Time{}, err
 	}
-	now, err := s.Store.Beat(ctx, o)
+	now, err := s.Leases.Beat(ctx, o)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -48,6 +49,10 @@ func (s *slowBeats) Beat(ctx context.Context, o sessions.ReplicaID) (time.Time, 
 	}
 }
 
+func over(m *memstore.Store, delay, skew time.Duration) *slowBeats {
+	return &slowBeats{Leases: m.Leases, mem: m, delay: delay, skew: skew}
+}
+
 func (s *slowBeats) set(delay time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +62,7 @@ func (s *slowBeats) set(delay time.Duration, err error) {
 // opened makes a session in a store.
 func opened(t *testing.T, m *memstore.Store, owner sessions.ReplicaID) sessions.Accepted {
 	t.Helper()
-	a, err := m.Accept(t.Context(), owner, "k", sessions.Message{ID: sessions.MessageID(owner), Text: "words"})
+	a, err := m.Inbox.Accept(t.Context(), owner, "k", sessions.Message{ID: sessions.MessageID(owner), Text: "words"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +76,7 @@ func TestTrustEndsBeforeAnotherMayTake(t *testing.T) {
 		t.Run(fmt.Sprint(delay), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := &slowBeats{Store: memstore.New(ttl), delay: delay}
+				s := over(memstore.New(ttl), delay, 0)
 				l := lease.NewHolder(s, "a", ttl)
 				if l.Trusted() {
 					t.Error("trusted before the first heartbeat")
@@ -79,7 +84,7 @@ func TestTrustEndsBeforeAnotherMayTake(t *testing.T) {
 				if err := l.Beat(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				held := opened(t, s.Store, "a").Lease
+				held := opened(t, s.mem, "a").Lease
 				l.Learn(held)
 				if older := (sessions.Lease{Key: held.Key, Owner: held.Owner, Term: held.Term - 1}); !l.Trusted() || !l.Owns(held) || l.Owns(older) {
 					t.Error("not trusted after a heartbeat, or under an older term")
@@ -124,7 +129,7 @@ func TestNowIsTheStoragesClock(t *testing.T) {
 		t.Run(fmt.Sprint(skew), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := &slowBeats{Store: memstore.New(ttl), delay: 100 * time.Millisecond, skew: skew}
+				s := over(memstore.New(ttl), 100*time.Millisecond, skew)
 				l := lease.NewHolder(s, "a", ttl)
 				off := func() time.Duration { return l.Now().Sub(time.Now().Add(skew)) }
 				if off() != -skew {
@@ -174,7 +179,7 @@ func (s *slowBeats) hangOnce() {
 func TestHangingHeartbeat(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &slowBeats{Store: memstore.New(ttl)}
+		s := over(memstore.New(ttl), 0, 0)
 		l, stop := keepHolder(t, t.Context(), s)
 		s.hangOnce()
 		for end := time.Now().Add(3 * ttl); time.Now().Before(end); <-time.After(50 * time.Millisecond) {
@@ -190,7 +195,7 @@ func TestHangingHeartbeat(t *testing.T) {
 func TestEndOfAnOutageIsLogged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &slowBeats{Store: memstore.New(ttl)}
+		s := over(memstore.New(ttl), 0, 0)
 		var text strings.Builder
 		_, stop := keepHolder(t, zerolog.New(zerolog.SyncWriter(&text)).WithContext(t.Context()), s)
 		s.hangOnce()
@@ -212,19 +217,21 @@ func TestEndOfAnOutageIsLogged(t *testing.T) {
 
 // counting counts the calls of the storage.
 type counting struct {
-	*memstore.Store
+	memstore.Leases
+	mem      *memstore.Store
 	acquires int
 }
 
 func (c *counting) Acquire(ctx context.Context, k sessions.Key, o sessions.ReplicaID) (sessions.Lease, error) {
 	c.acquires++
-	return c.Store.Acquire(ctx, k, o)
+	return c.Leases.Acquire(ctx, k, o)
 }
 
 // A lease is asked for once, remembered, and forgotten when it is lost or another owner's.
 func TestLeasesAreRemembered(t *testing.T) {
 	t.Parallel()
-	s := &counting{Store: memstore.New(ttl)}
+	m := memstore.New(ttl)
+	s := &counting{Leases: m.Leases, mem: m}
 	l := lease.NewHolder(s, "a", ttl)
 	if _, err := l.Get(t.Context(), "k"); !errors.Is(err, sessions.ErrNotFound) {
 		t.Errorf("lease of no session: %v", err)
@@ -232,7 +239,7 @@ func TestLeasesAreRemembered(t *testing.T) {
 	if err := l.Beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	opened(t, s.Store, "a")
+	opened(t, s.mem, "a")
 	s.acquires = 0
 	first, err := l.Get(t.Context(), "k")
 	if err != nil {
@@ -285,13 +292,13 @@ func TestSuspendedMachineForgetsItsLeases(t *testing.T) {
 		t.Run(fmt.Sprint(skew), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := &slowBeats{Store: memstore.New(ttl)}
+				s := over(memstore.New(ttl), 0, 0)
 				l := lease.NewHolder(s, "a", ttl)
 				if err := l.Beat(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				l.Learn(opened(t, s.Store, "a").Lease)
-				s.Expire("a") // the storage's clock goes on
+				l.Learn(opened(t, s.mem, "a").Lease)
+				s.mem.Expire("a") // the storage's clock goes on
 				if _, err := s.Beat(t.Context(), "b"); err != nil {
 					t.Fatal(err)
 				}
@@ -316,12 +323,13 @@ func TestSuspendedMachineForgetsItsLeases(t *testing.T) {
 // a lease of another replica, end it.
 func TestDoBeginsAgainUnderTheCurrentLease(t *testing.T) {
 	t.Parallel()
-	s := &counting{Store: memstore.New(ttl)}
+	m := memstore.New(ttl)
+	s := &counting{Leases: m.Leases, mem: m}
 	l := lease.NewHolder(s, "a", ttl)
 	if err := l.Beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	held := opened(t, s.Store, "a").Lease
+	held := opened(t, s.mem, "a").Lease
 	l.Learn(sessions.Lease{Key: held.Key, Owner: held.Owner, Term: held.Term - 1}) // its term ended
 	var terms []int64
 	work := func(lost int) func(sessions.Lease) error {
@@ -359,7 +367,7 @@ func TestDoBeginsAgainUnderTheCurrentLease(t *testing.T) {
 }
 
 // breaking frees the first lease of a list, and fails then.
-type breaking struct{ *memstore.Store }
+type breaking struct{ memstore.Leases }
 
 func (b breaking) Rest(_ context.Context, _ sessions.ReplicaID, keys []sessions.Key, _, _ time.Duration) ([]sessions.Key, error) {
 	return keys[:1], errPassing
@@ -368,7 +376,7 @@ func (b breaking) Rest(_ context.Context, _ sessions.ReplicaID, keys []sessions.
 // Leases that rested before an error of the storage are forgotten: another replica may have them.
 func TestLeasesThatRestedBeforeAnErrorAreForgotten(t *testing.T) {
 	t.Parallel()
-	l := lease.NewHolder(breaking{memstore.New(ttl)}, "a", ttl)
+	l := lease.NewHolder(breaking{memstore.New(ttl).Leases}, "a", ttl)
 	l.Learn(sessions.Lease{Key: "k1", Owner: "a", Term: 1})
 	l.Learn(sessions.Lease{Key: "k2", Owner: "a", Term: 1})
 	n, err := l.ReleaseIdle(t.Context(), 0, 0, func(sessions.Key) bool { return false })

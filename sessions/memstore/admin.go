@@ -11,30 +11,30 @@ import (
 )
 
 // Summaries lists all summaries of a session in the order of storing.
-func (m inspection) Summaries(_ context.Context, key sessions.Key) []sessions.Summary {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if s, ok := m.sessions[key]; ok {
+func (m *Store) Summaries(_ context.Context, key sessions.Key) []sessions.Summary {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	if s, ok := m.t.sessions[key]; ok {
 		return copyAll(s.summaries)
 	}
 	return nil
 }
 
 // Blobs lists the addresses of a session's bodies, sorted.
-func (m inspection) Blobs(_ context.Context, key sessions.Key) []string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if s, ok := m.sessions[key]; ok {
+func (m *Store) Blobs(_ context.Context, key sessions.Key) []string {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	if s, ok := m.t.sessions[key]; ok {
 		return slices.Sorted(maps.Keys(s.blobs))
 	}
 	return nil
 }
 
 // SpoilBlob replaces a body, or deletes it when body is empty.
-func (m inspection) SpoilBlob(key sessions.Key, blob, body string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, ok := m.sessions[key]
+func (m *Store) SpoilBlob(key sessions.Key, blob, body string) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	s, ok := m.t.sessions[key]
 	switch {
 	case !ok:
 	case body == "":
@@ -45,10 +45,10 @@ func (m inspection) SpoilBlob(key sessions.Key, blob, body string) {
 }
 
 // Edit changes an event's content, as only an erasure does.
-func (m inspection) Edit(key sessions.Key, seq int64, content string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if s, ok := m.sessions[key]; ok {
+func (m *Store) Edit(key sessions.Key, seq int64, content string) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	if s, ok := m.t.sessions[key]; ok {
 		if e := s.eventAt(seq); e != nil {
 			e.Content = content
 		}
@@ -56,14 +56,14 @@ func (m inspection) Edit(key sessions.Key, seq int64, content string) {
 }
 
 // Charge implements sessions.Ledger.
-func (m *Store) Charge(_ context.Context, key sessions.Key, one sessions.Spending) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, ok := m.sessions[key]
+func (m Ledger) Charge(_ context.Context, key sessions.Key, one sessions.Spending) error {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	s, ok := m.t.sessions[key]
 	if !ok {
-		if s = m.gone[key.Gone()]; s == nil {
+		if s = m.t.gone[key.Gone()]; s == nil {
 			s = &sessionRows{}
-			m.gone[key.Gone()] = s
+			m.t.gone[key.Gone()] = s
 		}
 	}
 	s.addSpending(one)
@@ -71,11 +71,11 @@ func (m *Store) Charge(_ context.Context, key sessions.Key, one sessions.Spendin
 }
 
 // Spent implements sessions.Store.
-func (m *Store) Spent(_ context.Context, key sessions.Key, since time.Time) ([]sessions.Spending, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m Ledger) Spent(_ context.Context, key sessions.Key, since time.Time) ([]sessions.Spending, error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
 	list := []sessions.Spending{}
-	s := cmp.Or(m.sessions[key], m.gone[key])
+	s := cmp.Or(m.t.sessions[key], m.t.gone[key])
 	if s == nil {
 		return list, nil
 	}

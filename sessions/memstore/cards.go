@@ -13,14 +13,14 @@ import (
 )
 
 // OpenCard implements sessions.Cards.
-func (m cards) OpenCard(_ context.Context, l sessions.Lease, c sessions.Card, hold time.Duration) (sessions.CardState, bool, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, err := m.fencedSession(l); err != nil {
+func (m Cards) OpenCard(_ context.Context, l sessions.Lease, c sessions.Card, hold time.Duration) (sessions.CardState, bool, error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	if _, err := m.t.fencedSession(l); err != nil {
 		return "", false, fmt.Errorf("recording card %s: %w", c.Track, err)
 	}
 	c.Key, c.Prepaid, c.CreatedAt = l.Key, true, time.Now()
-	row, known := m.recordCard(c)
+	row, known := m.t.recordCard(c)
 	if !known {
 		row.next = time.Now().Add(hold)
 	}
@@ -38,11 +38,11 @@ func (m *tables) recordCard(c sessions.Card) (row *cardRow, known bool) {
 }
 
 // OpenCardOf implements sessions.Cards.
-func (m cards) OpenCardOf(_ context.Context, key sessions.Key, tracks []string, events []int64) (sessions.Card, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m Cards) OpenCardOf(_ context.Context, key sessions.Key, tracks []string, events []int64) (sessions.Card, error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
 	var found []sessions.Card
-	for id, c := range m.cardRows {
+	for id, c := range m.t.cardRows {
 		isOf := id.key == key && (slices.Contains(tracks, id.track) || slices.Contains(events, c.EventID))
 		if isOf && c.state == sessions.CardOpen && c.Kind == sessions.ReplyCard {
 			one := c.Card
@@ -59,28 +59,28 @@ func (m cards) OpenCardOf(_ context.Context, key sessions.Key, tracks []string, 
 }
 
 // SettleCard implements sessions.Cards.
-func (m cards) SettleCard(_ context.Context, key sessions.Key, track string, state sessions.CardState) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.settleCard(cardID{key, track}, state)
+func (m Cards) SettleCard(_ context.Context, key sessions.Key, track string, state sessions.CardState) error {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	m.t.settleCard(cardID{key, track}, state)
 	return nil
 }
 
 // SetPrepaid implements sessions.Cards.
-func (m cards) SetPrepaid(_ context.Context, one sessions.Card) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if c := m.cardRows[cardID{one.Key, one.Track}]; c != nil && c.state == sessions.CardOpen {
+func (m Cards) SetPrepaid(_ context.Context, one sessions.Card) error {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	if c := m.t.cardRows[cardID{one.Key, one.Track}]; c != nil && c.state == sessions.CardOpen {
 		c.Prepaid, c.TextKey = one.Prepaid, one.TextKey
 	}
 	return nil
 }
 
 // LeaseOf implements sessions.Cards.
-func (m cards) LeaseOf(_ context.Context, key sessions.Key) (sessions.Lease, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := m.sessions[key]
+func (m Cards) LeaseOf(_ context.Context, key sessions.Key) (sessions.Lease, error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	s := m.t.sessions[key]
 	if s == nil {
 		return sessions.Lease{}, fmt.Errorf("reading a lease: %w", sessions.ErrNotFound)
 	}
@@ -88,13 +88,13 @@ func (m cards) LeaseOf(_ context.Context, key sessions.Key) (sessions.Lease, err
 }
 
 // BeginFrame implements sessions.Cards.
-func (m cards) BeginFrame(_ context.Context, l sessions.Lease, track, carrier string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, err := m.fencedSession(l); err != nil {
+func (m Cards) BeginFrame(_ context.Context, l sessions.Lease, track, carrier string) error {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	if _, err := m.t.fencedSession(l); err != nil {
 		return fmt.Errorf("recording a call that changes card %s: %w", track, err)
 	}
-	c, now := m.cardRows[cardID{l.Key, track}], time.Now()
+	c, now := m.t.cardRows[cardID{l.Key, track}], time.Now()
 	if c == nil || c.state != sessions.CardOpen || c.frame != l.Term && c.until.After(now) {
 		return fmt.Errorf("recording a call that changes card %s: %w", track, sessions.ErrConflict)
 	}
@@ -103,22 +103,22 @@ func (m cards) BeginFrame(_ context.Context, l sessions.Lease, track, carrier st
 }
 
 // EndFrame implements sessions.Cards.
-func (m cards) EndFrame(_ context.Context, l sessions.Lease, track string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if c := m.cardRows[cardID{l.Key, track}]; c != nil && c.frame == l.Term {
+func (m Cards) EndFrame(_ context.Context, l sessions.Lease, track string) error {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	if c := m.t.cardRows[cardID{l.Key, track}]; c != nil && c.frame == l.Term {
 		c.until = time.Time{}
 	}
 	return nil
 }
 
 // awaitFrames returns when no call of an ended term can show something.
-func (m *Store) awaitFrames(ctx context.Context) error {
+func (m Erasure) awaitFrames(ctx context.Context) error {
 	return periodic.Poll(ctx, time.Millisecond, func() (bool, error) {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		for id, c := range m.cardRows {
-			if s := m.sessions[id.key]; c.state == sessions.CardOpen && time.Now().Before(c.until) && (s == nil || s.state.Lease.Term != c.frame) {
+		m.t.mu.Lock()
+		defer m.t.mu.Unlock()
+		for id, c := range m.t.cardRows {
+			if s := m.t.sessions[id.key]; c.state == sessions.CardOpen && time.Now().Before(c.until) && (s == nil || s.state.Lease.Term != c.frame) {
 				return false, nil
 			}
 		}
@@ -127,10 +127,10 @@ func (m *Store) awaitFrames(ctx context.Context) error {
 }
 
 // LeaveCard implements sessions.Cards.
-func (m cards) LeaveCard(_ context.Context, out sessions.Outgoing) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if s := m.sessions[out.Key]; s != nil {
+func (m Cards) LeaveCard(_ context.Context, out sessions.Outgoing) error {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	if s := m.t.sessions[out.Key]; s != nil {
 		for _, o := range s.outbox {
 			if o.ID == out.ID && !o.settled && o.Attempts == out.Attempts {
 				o.Reply.Target.Card = ""
@@ -153,13 +153,13 @@ func (m *tables) settleCard(id cardID, state sessions.CardState) {
 }
 
 // AbandonedCards implements sessions.Cards.
-func (m cards) AbandonedCards(_ context.Context, kind sessions.CardKind, retry time.Duration, limit int) ([]sessions.Card, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m Cards) AbandonedCards(_ context.Context, kind sessions.CardKind, retry time.Duration, limit int) ([]sessions.Card, error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
 	var out []sessions.Card
 	now := time.Now()
-	for _, c := range m.cardRows {
-		if c.state != sessions.CardOpen || c.Kind != kind || c.next.After(now) || c.until.After(now) || len(out) == limit || m.awaits(c) {
+	for _, c := range m.t.cardRows {
+		if c.state != sessions.CardOpen || c.Kind != kind || c.next.After(now) || c.until.After(now) || len(out) == limit || m.t.awaits(c) {
 			continue
 		}
 		c.next, c.Tries = now.Add(retry), c.Tries+1
@@ -169,10 +169,10 @@ func (m cards) AbandonedCards(_ context.Context, kind sessions.CardKind, retry t
 }
 
 // PostponeCard implements sessions.Cards.
-func (m cards) PostponeCard(_ context.Context, one sessions.Card, pause time.Duration, made bool) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	c := m.cardRows[cardID{one.Key, one.Track}]
+func (m Cards) PostponeCard(_ context.Context, one sessions.Card, pause time.Duration, made bool) error {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	c := m.t.cardRows[cardID{one.Key, one.Track}]
 	if c == nil || c.state != sessions.CardOpen || c.Tries != one.Tries {
 		return nil
 	}
@@ -186,11 +186,11 @@ func (m cards) PostponeCard(_ context.Context, one sessions.Card, pause time.Dur
 }
 
 // GivenUpCards implements sessions.Cards.
-func (m cards) GivenUpCards(context.Context) (int, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m Cards) GivenUpCards(context.Context) (int, error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
 	n := 0
-	for _, c := range m.cardRows {
+	for _, c := range m.t.cardRows {
 		if c.state == sessions.CardGivenUp && c.Kind == sessions.ReplyCard {
 			n++
 		}
@@ -219,11 +219,11 @@ func (m *tables) awaits(c *cardRow) bool {
 }
 
 // ClickedCard implements sessions.Cards.
-func (m cards) ClickedCard(_ context.Context, track string, by sessions.UserID) (sessions.Clicked, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for id, c := range m.cardRows {
-		s := m.sessions[id.key]
+func (m Cards) ClickedCard(_ context.Context, track string, by sessions.UserID) (sessions.Clicked, error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	for id, c := range m.t.cardRows {
+		s := m.t.sessions[id.key]
 		if id.track != track || s == nil {
 			continue
 		}
@@ -271,10 +271,10 @@ func (s *sessionRows) sameTurn(first, e *sessions.Event) bool {
 }
 
 // RateCard implements sessions.Cards.
-func (m cards) RateCard(_ context.Context, key sessions.Key, track string, r sessions.Rating) (bool, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	c := m.cardRows[cardID{key, track}]
+func (m Cards) RateCard(_ context.Context, key sessions.Key, track string, r sessions.Rating) (bool, error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	c := m.t.cardRows[cardID{key, track}]
 	if c == nil || c.rating != "" {
 		return false, nil
 	}

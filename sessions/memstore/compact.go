@@ -13,12 +13,12 @@ import (
 )
 
 // Compact implements sessions.Store.
-func (m compactions) Compact(ctx context.Context, l sessions.Lease, c sessions.Compaction) (sessions.Compacted, error) {
-	s, err := m.lockSession(ctx, l)
+func (m Compactions) Compact(ctx context.Context, l sessions.Lease, c sessions.Compaction) (sessions.Compacted, error) {
+	s, err := m.t.lockSession(ctx, l)
 	if err != nil {
 		return sessions.Compacted{}, err
 	}
-	defer m.mu.Unlock()
+	defer m.t.mu.Unlock()
 	if err := s.checkCompaction(c); err != nil {
 		return sessions.Compacted{}, fmt.Errorf("compacting events: %w", err)
 	}
@@ -33,9 +33,9 @@ func (m compactions) Compact(ctx context.Context, l sessions.Lease, c sessions.C
 		m.storeSummary(s, n)
 	}
 	if n := len(c.Summaries); n > 0 {
-		m.lastID++
+		m.t.lastID++
 		s.events = append(s.events, &sessions.Event{
-			ID: m.lastID, Key: l.Key, Role: sessions.RoleSummary, Content: c.Summaries[n-1].Text, Tokens: c.Summaries[n-1].Tokens,
+			ID: m.t.lastID, Key: l.Key, Role: sessions.RoleSummary, Content: c.Summaries[n-1].Text, Tokens: c.Summaries[n-1].Tokens,
 			State: sessions.Done, CreatedAt: time.Now(),
 		})
 	}
@@ -59,8 +59,8 @@ func (m compactions) Compact(ctx context.Context, l sessions.Lease, c sessions.C
 	m.recordAttempt(s, entry, loggedAttempt{before: undo})
 	done := sessions.Compacted{BlobsDeleted: len(deleted)}
 	if c.Notice != nil {
-		m.lastID++
-		out := sessions.Outgoing{ID: m.lastID, Key: l.Key, Reply: *c.Notice, Created: time.Now()}
+		m.t.lastID++
+		out := sessions.Outgoing{ID: m.t.lastID, Key: l.Key, Reply: *c.Notice, Created: time.Now()}
 		done.Replies = []sessions.Outgoing{out}
 		out.NextAt = out.Created.Add(handTime)
 		s.outbox = append(s.outbox, &outboxRow{Outgoing: out, sender: l.Owner, sending: true})
@@ -111,10 +111,10 @@ func (s *sessionRows) checkCompaction(c sessions.Compaction) error {
 	return nil
 }
 
-func (m compactions) storeSummary(s *sessionRows, n sessions.NewSummary) {
-	m.lastID++
+func (m Compactions) storeSummary(s *sessionRows, n sessions.NewSummary) {
+	m.t.lastID++
 	sum := &sessions.Summary{
-		ID: m.lastID, Key: s.state.Key, StartSeq: n.StartSeq, EndSeq: n.EndSeq, Text: n.Text, Tokens: n.Tokens, Level: n.Level,
+		ID: m.t.lastID, Key: s.state.Key, StartSeq: n.StartSeq, EndSeq: n.EndSeq, Text: n.Text, Tokens: n.Tokens, Level: n.Level,
 		Status: sessions.Active, CreatedAt: time.Now(),
 	}
 	for _, a := range s.summaries {
@@ -250,12 +250,12 @@ func boundedSum(u sessions.Usage) sessions.Usage {
 }
 
 // Log implements sessions.Store.
-func (m compactions) Log(ctx context.Context, l sessions.Lease, e sessions.LogEntry) error {
-	s, err := m.lockSession(ctx, l)
+func (m Compactions) Log(ctx context.Context, l sessions.Lease, e sessions.LogEntry) error {
+	s, err := m.t.lockSession(ctx, l)
 	if err != nil {
 		return err
 	}
-	defer m.mu.Unlock()
+	defer m.t.mu.Unlock()
 	m.recordAttempt(s, e, loggedAttempt{})
 	s.state.CompactFailures, s.state.CompactRetryAt = e.Failures, e.RetryAt
 	if e.Rearm > 0 {
@@ -268,20 +268,20 @@ func (m compactions) Log(ctx context.Context, l sessions.Lease, e sessions.LogEn
 	return nil
 }
 
-func (m compactions) recordAttempt(s *sessionRows, e sessions.LogEntry, a loggedAttempt) sessions.LogEntry {
-	m.lastID++
-	e.ID, e.Key, e.CreatedAt = m.lastID, s.state.Key, time.Now()
+func (m Compactions) recordAttempt(s *sessionRows, e sessions.LogEntry, a loggedAttempt) sessions.LogEntry {
+	m.t.lastID++
+	e.ID, e.Key, e.CreatedAt = m.t.lastID, s.state.Key, time.Now()
 	a.LogEntry, a.gen = e, s.state.Gen
 	s.log = append(s.log, a)
 	return e
 }
 
 // Compactions implements sessions.Store.
-func (m compactions) Compactions(_ context.Context, key sessions.Key, limit int) ([]sessions.LogEntry, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m Compactions) Compactions(_ context.Context, key sessions.Key, limit int) ([]sessions.LogEntry, error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
 	list := []sessions.LogEntry{}
-	for k, s := range m.sessions {
+	for k, s := range m.t.sessions {
 		for _, a := range s.log {
 			if key == "" || k == key {
 				list = append(list, a.LogEntry)
@@ -293,13 +293,13 @@ func (m compactions) Compactions(_ context.Context, key sessions.Key, limit int)
 }
 
 // Backlogs implements sessions.Store.
-func (m compactions) Backlogs(_ context.Context, owner sessions.ReplicaID, tokens int, after sessions.Key, limit int) ([]sessions.Session, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m Compactions) Backlogs(_ context.Context, owner sessions.ReplicaID, tokens int, after sessions.Key, limit int) ([]sessions.Session, error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
 	list := []sessions.Session{}
-	for key, s := range m.sessions {
+	for key, s := range m.t.sessions {
 		st := s.readState()
-		if holder := st.Lease.Owner; key <= after || holder != owner && m.isAlive(holder) {
+		if holder := st.Lease.Owner; key <= after || holder != owner && m.t.isAlive(holder) {
 			continue
 		}
 		if st.Suspicion != nil || st.TotalTokens >= max(tokens, st.RearmTokens) && !st.CompactRetryAt.After(time.Now()) {

@@ -15,7 +15,7 @@ import (
 )
 
 // Erase implements sessions.Store; memory itself is kept elsewhere.
-func (m *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sessions.Erased, error) {
+func (m Erasure) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sessions.Erased, error) {
 	done, err := m.erase(ctx, key, seqs)
 	if err != nil {
 		return done, err
@@ -23,7 +23,7 @@ func (m *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sess
 	return done, m.awaitFrames(ctx)
 }
 
-func (m *Store) erase(ctx context.Context, key sessions.Key, seqs []int64) (sessions.Erased, error) {
+func (m Erasure) erase(ctx context.Context, key sessions.Key, seqs []int64) (sessions.Erased, error) {
 	var done sessions.Erased
 	if err := ctx.Err(); err != nil {
 		return done, err
@@ -31,8 +31,8 @@ func (m *Store) erase(ctx context.Context, key sessions.Key, seqs []int64) (sess
 	if err := m.lockEnded(ctx, key, func(s *sessionRows) bool { return m.sends(s) || m.isSpared(s) }); err != nil {
 		return done, err
 	}
-	defer m.mu.Unlock()
-	s, ok := m.sessions[key]
+	defer m.t.mu.Unlock()
+	s, ok := m.t.sessions[key]
 	if !ok {
 		return done, fmt.Errorf("erasing events: %w", sessions.ErrNotFound)
 	}
@@ -56,21 +56,21 @@ func (m *Store) erase(ctx context.Context, key sessions.Key, seqs []int64) (sess
 	done.Blobs = len(s.sweepBlobs())
 	s.job = nil
 	s.markErased(size - s.viewTokens())
-	m.wakeListeners("", key)
+	m.t.wakeListeners("", key)
 	return done, nil
 }
 
 // lockEnded locks the mutex once the session has no open work.
-func (m *Store) lockEnded(ctx context.Context, key sessions.Key, open func(*sessionRows) bool) error {
+func (m Erasure) lockEnded(ctx context.Context, key sessions.Key, open func(*sessionRows) bool) error {
 	for {
-		m.mu.Lock()
-		if lost := m.lost[key]; lost != nil {
-			m.restore(lost, sessions.Lease{Key: key, Term: m.lastID})
+		m.t.mu.Lock()
+		if lost := m.t.lost[key]; lost != nil {
+			m.t.restore(lost, sessions.Lease{Key: key, Term: m.t.lastID})
 		}
-		if s := m.sessions[key]; s == nil || !open(s) {
+		if s := m.t.sessions[key]; s == nil || !open(s) {
 			return nil
 		}
-		m.mu.Unlock()
+		m.t.mu.Unlock()
 		select {
 		case <-time.After(time.Millisecond):
 		case <-ctx.Done():
@@ -79,14 +79,14 @@ func (m *Store) lockEnded(ctx context.Context, key sessions.Key, open func(*sess
 	}
 }
 
-func (m *Store) sends(s *sessionRows) bool {
+func (m Erasure) sends(s *sessionRows) bool {
 	return slices.ContainsFunc(s.outbox, func(o *outboxRow) bool {
 		return !o.settled && o.sending && o.inFlight && time.Until(o.NextAt) > handTime-sessions.SendTime
 	})
 }
 
-func (m *Store) isSpared(s *sessionRows) bool {
-	return m.isAlive(s.state.Lease.Owner) &&
+func (m Erasure) isSpared(s *sessionRows) bool {
+	return m.t.isAlive(s.state.Lease.Owner) &&
 		(s.cut >= sessions.MaxCuts && s.turnRuns() || s.upkeep.cut >= sessions.MaxCuts && s.upkeepRuns())
 }
 
@@ -246,12 +246,12 @@ func (s *sessionRows) markErased(freed int) {
 }
 
 // Rewrite implements sessions.Store.
-func (m *Store) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewritten) error {
-	s, err := m.lockSession(ctx, l)
+func (m Compactions) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewritten) error {
+	s, err := m.t.lockSession(ctx, l)
 	if err != nil {
 		return err
 	}
-	defer m.mu.Unlock()
+	defer m.t.mu.Unlock()
 	at := slices.IndexFunc(s.summaries, func(sum *sessions.Summary) bool {
 		return sum.ID == w.ID && sum.Status == sessions.Active && (sum.Text == sessions.ErasedText || len(sum.Withheld) > 0)
 	})
@@ -275,7 +275,7 @@ func (m *Store) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewrit
 }
 
 // Delete implements sessions.Store; memory itself is kept elsewhere.
-func (m *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error) {
+func (m Erasure) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error) {
 	done, err := m.delete(ctx, key)
 	if err != nil {
 		return done, err
@@ -283,23 +283,23 @@ func (m *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted,
 	return done, m.awaitFrames(ctx)
 }
 
-func (m *Store) delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error) {
+func (m Erasure) delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error) {
 	if err := ctx.Err(); err != nil {
 		return sessions.Deleted{}, err
 	}
 	if err := m.lockEnded(ctx, key, m.sends); err != nil {
 		return sessions.Deleted{}, err
 	}
-	defer m.mu.Unlock()
-	s, ok := m.sessions[key]
+	defer m.t.mu.Unlock()
+	s, ok := m.t.sessions[key]
 	if !ok {
 		return sessions.Deleted{}, fmt.Errorf("deleting a session: %w", sessions.ErrNotFound)
 	}
-	delete(m.sessions, key)
-	m.wakeListeners("", key)
-	maps.DeleteFunc(m.cardRows, func(id cardID, c *cardRow) bool { return id.key == key && c.state != sessions.CardOpen })
+	delete(m.t.sessions, key)
+	m.t.wakeListeners("", key)
+	maps.DeleteFunc(m.t.cardRows, func(id cardID, c *cardRow) bool { return id.key == key && c.state != sessions.CardOpen })
 	for _, e := range s.events {
-		m.deleted[deletionOf(key, e.MsgID)] = e.MsgID != ""
+		m.t.deleted[deletionOf(key, e.MsgID)] = e.MsgID != ""
 	}
 	return sessions.Deleted{
 		Events: len(s.events), Summaries: len(s.summaries), Compactions: len(s.log), Blobs: len(s.blobs), Replies: len(s.outbox),

@@ -16,13 +16,13 @@ func (j *compactionJob) isSame(o sessions.Job) bool {
 }
 
 // OpenJob implements sessions.Store.
-func (m compactions) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (sessions.Source, error) {
+func (m Jobs) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (sessions.Source, error) {
 	var src sessions.Source
-	s, err := m.lockSession(ctx, l)
+	s, err := m.t.lockSession(ctx, l)
 	if err != nil {
 		return src, err
 	}
-	defer m.mu.Unlock()
+	defer m.t.mu.Unlock()
 	if st := s.state; st.Gen != j.Gen || st.CompactedSeq != j.From || j.Through < j.From || j.Through > st.LastSeq {
 		return src, fmt.Errorf("opening a compaction: %w", sessions.ErrConflict)
 	}
@@ -59,12 +59,12 @@ func (s *sessionRows) restoreState(e *sessions.Event) {
 }
 
 // StageJob implements sessions.Store.
-func (m compactions) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte, paid sessions.Spending) error {
-	s, err := m.lockSession(ctx, l)
+func (m Jobs) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte, paid sessions.Spending) error {
+	s, err := m.t.lockSession(ctx, l)
 	if err != nil {
 		return err
 	}
-	defer m.mu.Unlock()
+	defer m.t.mu.Unlock()
 	if !s.job.isSame(j) {
 		return fmt.Errorf("staging a compaction: %w", sessions.ErrConflict)
 	}
@@ -74,31 +74,31 @@ func (m compactions) StageJob(ctx context.Context, l sessions.Lease, j sessions.
 }
 
 // MarkUpkeep implements sessions.Store.
-func (m compactions) MarkUpkeep(ctx context.Context, l sessions.Lease, limit time.Duration) error {
-	s, err := m.lockSession(ctx, l)
+func (m Jobs) MarkUpkeep(ctx context.Context, l sessions.Lease, limit time.Duration) error {
+	s, err := m.t.lockSession(ctx, l)
 	if err != nil {
 		return err
 	}
-	defer m.mu.Unlock()
+	defer m.t.mu.Unlock()
 	s.upkeep.term, s.upkeep.until = l.Term, time.Now().Add(limit)
 	return nil
 }
 
 // Job implements sessions.Store.
-func (m compactions) Job(_ context.Context, key sessions.Key) (sessions.Job, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if s, ok := m.sessions[key]; ok && s.job != nil {
+func (m Jobs) Job(_ context.Context, key sessions.Key) (sessions.Job, error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	if s, ok := m.t.sessions[key]; ok && s.job != nil {
 		return s.job.Job, nil
 	}
 	return sessions.Job{}, fmt.Errorf("reading the compaction under way: %w", sessions.ErrNotFound)
 }
 
 // Blob implements sessions.Store.
-func (m compactions) Blob(_ context.Context, key sessions.Key, blob string) (string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if s, ok := m.sessions[key]; ok {
+func (m Compactions) Blob(_ context.Context, key sessions.Key, blob string) (string, error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	if s, ok := m.t.sessions[key]; ok {
 		if body, ok := s.blobs[blob]; ok && sessions.BlobOf(body) == blob {
 			return body, nil
 		}
@@ -112,12 +112,12 @@ func (m compactions) Blob(_ context.Context, key sessions.Key, blob string) (str
 }
 
 // Undo implements sessions.Store.
-func (m compactions) Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (sessions.LogEntry, error) {
-	s, err := m.lockSession(ctx, l)
+func (m Compactions) Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (sessions.LogEntry, error) {
+	s, err := m.t.lockSession(ctx, l)
 	if err != nil {
 		return sessions.LogEntry{}, err
 	}
-	defer m.mu.Unlock()
+	defer m.t.mu.Unlock()
 	if i := slices.IndexFunc(s.log, func(a loggedAttempt) bool { return event != 0 && a.askedBy == event }); i >= 0 {
 		return s.log[i].LogEntry, nil
 	}
@@ -176,23 +176,23 @@ func (s *sessionRows) stepBack(b viewBefore) {
 }
 
 // Configure implements sessions.Store.
-func (m *Store) Configure(ctx context.Context, l sessions.Lease, settings string) error {
-	s, err := m.lockSession(ctx, l)
+func (m Sessions) Configure(ctx context.Context, l sessions.Lease, settings string) error {
+	s, err := m.t.lockSession(ctx, l)
 	if err != nil {
 		return err
 	}
-	defer m.mu.Unlock()
+	defer m.t.mu.Unlock()
 	s.state.Settings = settings
 	return nil
 }
 
 // Renew implements sessions.Store.
-func (m *Store) Renew(ctx context.Context, l sessions.Lease) error {
-	s, err := m.lockSession(ctx, l)
+func (m Sessions) Renew(ctx context.Context, l sessions.Lease) error {
+	s, err := m.t.lockSession(ctx, l)
 	if err != nil {
 		return err
 	}
-	defer m.mu.Unlock()
+	defer m.t.mu.Unlock()
 	for _, sum := range s.summaries {
 		if sum.Status == sessions.Active {
 			sum.Status = sessions.Closed

@@ -7,35 +7,35 @@ import (
 	"ebb/sessions"
 )
 
-var _ sessions.Elector = (*Store)(nil)
+var _ sessions.Elector = Replicas{}
 
 // The caller holds the mutex.
-func (m leases) noteBeat(owner sessions.ReplicaID) {
-	if !slices.ContainsFunc(m.standing, func(s replicaMark) bool { return s.id == owner }) {
-		m.standing = append(m.standing, replicaMark{id: owner})
+func (m Leases) noteBeat(owner sessions.ReplicaID) {
+	if !slices.ContainsFunc(m.t.standing, func(s replicaMark) bool { return s.id == owner }) {
+		m.t.standing = append(m.t.standing, replicaMark{id: owner})
 	}
 }
 
 // Mark implements sessions.Elector.
-func (m leases) Mark(_ context.Context, owner sessions.ReplicaID, st sessions.ReplicaStatus) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for i := range m.standing {
-		if s := &m.standing[i]; s.id == owner && s.ReplicaStatus != st {
+func (m Replicas) Mark(_ context.Context, owner sessions.ReplicaID, st sessions.ReplicaStatus) error {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	for i := range m.t.standing {
+		if s := &m.t.standing[i]; s.id == owner && s.ReplicaStatus != st {
 			s.ReplicaStatus = st
-			m.wakeListeners("", "")
+			m.t.wakeListeners("", "")
 		}
 	}
 	return nil
 }
 
 // Leader implements sessions.Elector.
-func (m leases) Leader(context.Context) (sessions.Leader, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m Replicas) Leader(context.Context) (sessions.Leader, error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
 	var l sessions.Leader
-	for _, s := range m.standing {
-		if !s.Draining && m.isAlive(s.id) && (l.Replica == "" || s.Connected && !l.Connected) {
+	for _, s := range m.t.standing {
+		if !s.Draining && m.t.isAlive(s.id) && (l.Replica == "" || s.Connected && !l.Connected) {
 			l = sessions.Leader{Replica: s.id, Connected: s.Connected}
 		}
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 // window returns the zero value without a current window.
-func (m *Store) window(kind string, robot sessions.RobotCode, id string) limitWindow {
-	w := m.windows[limitSubject{kind, robot, id}]
+func (m Limits) window(kind string, robot sessions.RobotCode, id string) limitWindow {
+	w := m.t.windows[limitSubject{kind, robot, id}]
 	if !w.ends.After(time.Now()) {
 		return limitWindow{}
 	}
@@ -19,22 +19,22 @@ func (m *Store) window(kind string, robot sessions.RobotCode, id string) limitWi
 }
 
 // use opens a window with the given end unless one is current.
-func (m *Store) use(limit sessions.Limit, robot sessions.RobotCode, id string, n int, ends time.Time) {
+func (m Limits) use(limit sessions.Limit, robot sessions.RobotCode, id string, n int, ends time.Time) {
 	w := m.window(string(limit), robot, id)
 	if w.ends.IsZero() {
 		w = limitWindow{ends: ends}
-		if last := m.windows[limitSubject{string(limit), robot, id}]; time.Since(last.ends) < sessions.RecentTurns {
+		if last := m.t.windows[limitSubject{string(limit), robot, id}]; time.Since(last.ends) < sessions.RecentTurns {
 			w.before = last.parts
 		}
 	}
 	w.used += n
-	m.windows[limitSubject{string(limit), robot, id}] = w
+	m.t.windows[limitSubject{string(limit), robot, id}] = w
 }
 
-func (m *Store) useGroup(a sessions.Askers, people []sessions.UserID, ends time.Time) {
+func (m Limits) useGroup(a sessions.Askers, people []sessions.UserID, ends time.Time) {
 	m.use(sessions.GroupTurns, a.Robot, string(a.Group), 1, ends)
 	of := limitSubject{string(sessions.GroupTurns), a.Robot, string(a.Group)}
-	w := m.windows[of]
+	w := m.t.windows[of]
 	w.parts = maps.Clone(w.parts)
 	if w.parts == nil {
 		w.parts = map[sessions.UserID]int{}
@@ -42,7 +42,7 @@ func (m *Store) useGroup(a sessions.Askers, people []sessions.UserID, ends time.
 	for _, p := range people {
 		w.parts[p]++
 	}
-	m.windows[of] = w
+	m.t.windows[of] = w
 }
 
 // partsOf reads the turns of a person in a group's window, and the recent ones of the others.
@@ -66,21 +66,21 @@ func (w limitWindow) isBeyondGroup(bound int, person sessions.UserID) bool {
 	return bound > 0 && used >= sessions.Allowance(bound, others)
 }
 
-func (m *Store) isBeyondTokens(a sessions.Askers, bound int, person sessions.UserID) bool {
+func (m Limits) isBeyondTokens(a sessions.Askers, bound int, person sessions.UserID) bool {
 	used := m.window(string(sessions.PersonTokens), a.Robot, string(person)).used
 	return bound > 0 && used >= sessions.Allowance(bound, othersTokens(m, person))
 }
 
 // OthersTokens implements sessions.Limiter.
-func (m *Store) OthersTokens(_ context.Context, _ sessions.RobotCode, person sessions.UserID) (int, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m Limits) OthersTokens(_ context.Context, _ sessions.RobotCode, person sessions.UserID) (int, error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
 	return othersTokens(m, person), nil
 }
 
 // othersTokens knows the use of this day alone.
-func othersTokens(m *Store, person sessions.UserID) (others int) {
-	for of := range m.windows {
+func othersTokens(m Limits, person sessions.UserID) (others int) {
+	for of := range m.t.windows {
 		if of.kind == string(sessions.PersonTokens) && of.id != string(person) {
 			others += m.window(of.kind, of.robot, of.id).used
 		}
@@ -91,15 +91,15 @@ func othersTokens(m *Store, person sessions.UserID) (others int) {
 func endOfDay() time.Time { return time.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour) }
 
 // Admit implements sessions.Limiter.
-func (m *Store) Admit(_ context.Context, limits sessions.Limits, a sessions.Askers) ([]sessions.Reached, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m Limits) Admit(_ context.Context, limits sessions.Limits, a sessions.Askers) ([]sessions.Reached, error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
 	if limits.Tokens > 0 && m.tokensToday() >= limits.Tokens {
 		return []sessions.Reached{{Limit: sessions.AllTokens, Until: endOfDay()}}, nil
 	}
 	keep := func(p sessions.UserID) {
 		for _, asked := range a.Asked {
-			s := m.sessions[a.Key]
+			s := m.t.sessions[a.Key]
 			if asked.By != p || s == nil {
 				continue
 			}
@@ -168,9 +168,9 @@ func (m *Store) Admit(_ context.Context, limits sessions.Limits, a sessions.Aske
 	return reached, nil
 }
 
-func (m *Store) tokensToday() int {
+func (m Limits) tokensToday() int {
 	total := 0
-	for _, s := range slices.Concat(slices.Collect(maps.Values(m.sessions)), slices.Collect(maps.Values(m.gone))) {
+	for _, s := range slices.Concat(slices.Collect(maps.Values(m.t.sessions)), slices.Collect(maps.Values(m.t.gone))) {
 		if s.spentOn != currentDay() {
 			continue
 		}
@@ -182,9 +182,9 @@ func (m *Store) tokensToday() int {
 }
 
 // SpendTokens implements sessions.Limiter.
-func (m *Store) SpendTokens(_ context.Context, robot sessions.RobotCode, spent map[sessions.UserID]int) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m Limits) SpendTokens(_ context.Context, robot sessions.RobotCode, spent map[sessions.UserID]int) error {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
 	for person, tokens := range spent {
 		m.use(sessions.PersonTokens, robot, string(person), tokens, endOfDay())
 	}
@@ -194,9 +194,9 @@ func (m *Store) SpendTokens(_ context.Context, robot sessions.RobotCode, spent m
 const notices = "notices"
 
 // Notify implements sessions.Limiter.
-func (m *Store) Notify(_ context.Context, n sessions.Notice) (bool, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m Limits) Notify(_ context.Context, n sessions.Notice) (bool, error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
 	kind := "notice/" + n.Kind
 	if w := m.window(kind, n.Robot, n.Subject); !w.ends.IsZero() && (n.By == "" || w.noticed != n.By) {
 		return false, nil
@@ -211,14 +211,14 @@ func (m *Store) Notify(_ context.Context, n sessions.Notice) (bool, error) {
 	if ends.IsZero() {
 		ends = time.Now().Add(n.Lasts)
 	}
-	m.windows[limitSubject{kind, n.Robot, n.Subject}] = limitWindow{ends: ends, noticed: n.By}
+	m.t.windows[limitSubject{kind, n.Robot, n.Subject}] = limitWindow{ends: ends, noticed: n.By}
 	return true, nil
 }
 
 // Used implements sessions.Limiter.
-func (m *Store) Used(_ context.Context, a sessions.Askers) (sessions.Used, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m Limits) Used(_ context.Context, a sessions.Askers) (sessions.Used, error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
 	used := func(limit sessions.Limit, id string) sessions.Use {
 		w := m.window(string(limit), a.Robot, id)
 		return sessions.Use{Count: w.used, Until: w.ends}

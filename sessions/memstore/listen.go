@@ -25,15 +25,15 @@ func (l *wakeListener) takeKeys() []sessions.Key {
 }
 
 // Listen implements sessions.Inbox. It first calls wake with the empty key.
-func (m leases) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
+func (m Inbox) Listen(ctx context.Context, owner sessions.ReplicaID, wake func(sessions.Key)) error {
 	l := &wakeListener{owner: owner, some: make(chan struct{}, 1)}
-	m.mu.Lock()
-	m.listeners[l] = true
-	m.mu.Unlock()
+	m.t.mu.Lock()
+	m.t.listeners[l] = true
+	m.t.mu.Unlock()
 	defer func() {
-		m.mu.Lock()
-		delete(m.listeners, l)
-		m.mu.Unlock()
+		m.t.mu.Lock()
+		delete(m.t.listeners, l)
+		m.t.mu.Unlock()
 	}()
 	wake("")
 	for {

@@ -8,33 +8,33 @@ import (
 )
 
 // DeleteRow deletes the row of a session, as an outsider can. Its log stays.
-func (m inspection) DeleteRow(key sessions.Key) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if s, ok := m.sessions[key]; ok {
-		delete(m.sessions, key)
-		m.lost[key] = s
+func (m *Store) DeleteRow(key sessions.Key) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	if s, ok := m.t.sessions[key]; ok {
+		delete(m.t.sessions, key)
+		m.t.lost[key] = s
 	}
 }
 
 // Revive implements sessions.Inbox. Owed flushes are kept elsewhere.
-func (m *Store) Revive(_ context.Context, under []sessions.Lease) (turns []sessions.Key, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for key, s := range m.lost {
+func (m Inbox) Revive(_ context.Context, under []sessions.Lease) (turns []sessions.Key, err error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	for key, s := range m.t.lost {
 		term := s.turnTerm()
 		at := slices.IndexFunc(under, func(l sessions.Lease) bool { return l.Key == key && (l.Owner == "" || l.Term == term) })
-		free := sessions.Lease{Key: key, Term: max(m.lastID, term+1)}
+		free := sessions.Lease{Key: key, Term: max(m.t.lastID, term+1)}
 		switch {
 		case term == 0 && !s.waits():
 		case term == 0:
-			m.restore(s, free)
+			m.t.restore(s, free)
 		case at < 0:
 			turns = append(turns, key)
 		case under[at].Owner == "":
-			m.restore(s, free).fallen = term
+			m.t.restore(s, free).fallen = term
 		default:
-			m.restore(s, under[at])
+			m.t.restore(s, under[at])
 		}
 	}
 	return turns, nil

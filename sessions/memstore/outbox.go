@@ -11,12 +11,12 @@ import (
 )
 
 // Unsent implements sessions.Outbox.
-func (m outbox) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoing, error) {
-	s, err := m.lockSession(ctx, l)
+func (m Outbox) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoing, error) {
+	s, err := m.t.lockSession(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	defer m.mu.Unlock()
+	defer m.t.mu.Unlock()
 	now := time.Now()
 	var unsent []sessions.Outgoing
 	for _, o := range s.outbox {
@@ -38,17 +38,17 @@ func (m outbox) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoi
 }
 
 // Announce implements sessions.Outbox.
-func (m outbox) Announce(ctx context.Context, l sessions.Lease, r sessions.Reply) ([]sessions.Outgoing, error) {
-	s, err := m.lockSession(ctx, l)
+func (m Outbox) Announce(ctx context.Context, l sessions.Lease, r sessions.Reply) ([]sessions.Outgoing, error) {
+	s, err := m.t.lockSession(ctx, l)
 	if err != nil {
 		return nil, nil
 	}
-	defer m.mu.Unlock()
+	defer m.t.mu.Unlock()
 	if slices.ContainsFunc(s.outbox, func(o *outboxRow) bool { return o.Reply.Nonce == r.Nonce }) {
 		return nil, nil
 	}
-	m.lastID++
-	out := sessions.Outgoing{ID: m.lastID, Key: l.Key, Reply: r, Created: time.Now()}
+	m.t.lastID++
+	out := sessions.Outgoing{ID: m.t.lastID, Key: l.Key, Reply: r, Created: time.Now()}
 	row := &outboxRow{Outgoing: out, sender: l.Owner, sending: true}
 	row.NextAt = out.Created.Add(handTime)
 	s.outbox = append(s.outbox, row)
@@ -56,12 +56,12 @@ func (m outbox) Announce(ctx context.Context, l sessions.Lease, r sessions.Reply
 }
 
 // Claim implements sessions.Outbox.
-func (m outbox) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]sessions.Outgoing, error) {
-	s, err := m.lockSession(ctx, l)
+func (m Outbox) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]sessions.Outgoing, error) {
+	s, err := m.t.lockSession(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	defer m.mu.Unlock()
+	defer m.t.mu.Unlock()
 	var claimed []sessions.Outgoing
 	for _, o := range s.outbox {
 		if o.settled || !slices.Contains(t.IDs, o.ID) {
@@ -80,10 +80,10 @@ func (m outbox) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]
 }
 
 // PutDown implements sessions.Outbox.
-func (m outbox) PutDown(_ context.Context, owner sessions.ReplicaID) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, s := range m.sessions {
+func (m Outbox) PutDown(_ context.Context, owner sessions.ReplicaID) error {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	for _, s := range m.t.sessions {
 		for _, o := range s.outbox {
 			if o.sender == owner && !o.settled {
 				if o.sending {
@@ -97,21 +97,21 @@ func (m outbox) PutDown(_ context.Context, owner sessions.ReplicaID) error {
 }
 
 // Settle implements sessions.Outbox.
-func (m outbox) Settle(_ context.Context, t sessions.Settled) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m Outbox) Settle(_ context.Context, t sessions.Settled) error {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
 	final := t.Sent || t.Failed
-	if s, ok := m.sessions[t.Key]; ok {
+	if s, ok := m.t.sessions[t.Key]; ok {
 		for _, o := range s.outbox {
 			if o.ID != t.ID || !final && o.Attempts != t.Attempt {
 				continue
 			}
 			if t.Card != "" {
 				id := cardID{t.Key, o.Reply.Target.Card}
-				if c := m.cardRows[id]; c != nil {
+				if c := m.t.cardRows[id]; c != nil {
 					c.carrier = cmp.Or(t.Carrier, c.carrier)
 				}
-				m.settleCard(id, t.Card)
+				m.t.settleCard(id, t.Card)
 			}
 			if final && !o.settled {
 				o.settled, o.sent, o.ended = true, t.Sent, time.Now()
@@ -131,10 +131,10 @@ func (m outbox) Settle(_ context.Context, t sessions.Settled) error {
 }
 
 // Trim replaces the text of an unsent reply, as an erasure does.
-func (m outbox) Trim(key sessions.Key, reply int64, text string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, o := range m.sessions[key].outbox {
+func (m *Store) Trim(key sessions.Key, reply int64, text string) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	for _, o := range m.t.sessions[key].outbox {
 		if o.ID == reply && !o.settled {
 			o.Maybe = o.Maybe || o.inFlight || o.Part > 0
 			o.Reply.Text, o.Part, o.Joint = text, 0, ""

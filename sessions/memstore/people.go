@@ -18,19 +18,19 @@ func (s staffIDs) learn(msg sessions.Message) bool {
 }
 
 // LearnIDs implements sessions.Inbox.
-func (m *Store) LearnIDs(_ context.Context, msg sessions.Message) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.staff.learn(msg)
+func (m Inbox) LearnIDs(_ context.Context, msg sessions.Message) error {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	m.t.staff.learn(msg)
 	return nil
 }
 
 // LinkedIDs implements sessions.Inbox.
-func (m *Store) LinkedIDs(_ context.Context, robot sessions.RobotCode, id sessions.UserID) ([]sessions.UserID, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	linked := slices.Clone(m.staff[senderID{robot, id}])
-	for of, staff := range m.staff {
+func (m Inbox) LinkedIDs(_ context.Context, robot sessions.RobotCode, id sessions.UserID) ([]sessions.UserID, error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	linked := slices.Clone(m.t.staff[senderID{robot, id}])
+	for of, staff := range m.t.staff {
 		if of.robot == robot && slices.Contains(staff, id) {
 			linked = append(linked, of.encrypted)
 		}

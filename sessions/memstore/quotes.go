@@ -9,13 +9,13 @@ import (
 )
 
 // Quoted implements sessions.Store.
-func (m *Store) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) (sessions.Event, error) {
+func (m Turns) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) (sessions.Event, error) {
 	if err := ctx.Err(); err != nil {
 		return sessions.Event{}, err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, ok := m.sessions[key]
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	s, ok := m.t.sessions[key]
 	switch {
 	case !ok:
 	case q.Card != "" && m.onCard(key, q.Card) != nil:
@@ -38,9 +38,9 @@ func (m *Store) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) 
 }
 
 // onCard is the answer on a card by the key of the card's message, or nil.
-func (m *Store) onCard(key sessions.Key, carrier string) *sessions.Event {
-	for _, o := range m.sessions[key].outbox {
-		if c := m.cardRows[cardID{key, o.Reply.Target.Card}]; c != nil && c.carrier == carrier {
+func (m Turns) onCard(key sessions.Key, carrier string) *sessions.Event {
+	for _, o := range m.t.sessions[key].outbox {
+		if c := m.t.cardRows[cardID{key, o.Reply.Target.Card}]; c != nil && c.carrier == carrier {
 			return o.answer
 		}
 	}
@@ -64,12 +64,12 @@ func (s *sessionRows) sentAt(at time.Time) *sessions.Event {
 }
 
 // Requote implements sessions.Store.
-func (m *Store) Requote(ctx context.Context, l sessions.Lease, event int64, content string, q sessions.Quote) error {
-	s, err := m.lockSession(ctx, l)
+func (m Turns) Requote(ctx context.Context, l sessions.Lease, event int64, content string, q sessions.Quote) error {
+	s, err := m.t.lockSession(ctx, l)
 	if err != nil {
 		return err
 	}
-	defer m.mu.Unlock()
+	defer m.t.mu.Unlock()
 	e := s.findEvent(event)
 	if e == nil || e.State != sessions.Pending || e.Message == nil {
 		return fmt.Errorf("message %d is not pending: %w", event, sessions.ErrLeaseLost)

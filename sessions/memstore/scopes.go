@@ -8,13 +8,13 @@ import (
 )
 
 // PlaceOf implements sessions.Scopes.
-func (m groupScopes) PlaceOf(ctx context.Context, q sessions.PlaceQuery) (sessions.Place, error) {
+func (m Scopes) PlaceOf(ctx context.Context, q sessions.PlaceQuery) (sessions.Place, error) {
 	if err := ctx.Err(); err != nil {
 		return sessions.Place{}, err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.placeOf(q), nil
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	return m.t.placeOf(q), nil
 }
 
 func (m *tables) isElsewhere(key sessions.Key, q sessions.PlaceQuery) bool {
@@ -43,15 +43,15 @@ func (m *tables) placeOf(q sessions.PlaceQuery) sessions.Place {
 }
 
 // ChooseScope implements sessions.Scopes.
-func (m groupScopes) ChooseScope(ctx context.Context, l sessions.Lease, scope sessions.Scope) error {
-	if _, err := m.lockSession(ctx, l); err != nil {
+func (m Scopes) ChooseScope(ctx context.Context, l sessions.Lease, scope sessions.Scope) error {
+	if _, err := m.t.lockSession(ctx, l); err != nil {
 		return err
 	}
-	defer m.mu.Unlock()
+	defer m.t.mu.Unlock()
 	if scope == "" {
-		delete(m.scopes, l.Key.Group())
+		delete(m.t.scopes, l.Key.Group())
 	} else {
-		m.scopes[l.Key.Group()] = scope
+		m.t.scopes[l.Key.Group()] = scope
 	}
 	return nil
 }

@@ -10,7 +10,76 @@ import (
 	"ebb/sessions"
 )
 
-var _ sessions.Store = (*Store)(nil)
+// Store joins a store for each aggregate over the same tables. Its own methods are for tests. Its clock is time.Now, which a synctest
+// bubble stops.
+type Store struct {
+	t *tables
+
+	Inbox       Inbox
+	Turns       Turns
+	Sessions    Sessions
+	Outbox      Outbox
+	Cards       Cards
+	Leases      Leases
+	Replicas    Replicas
+	Compactions Compactions
+	Jobs        Jobs
+	Ledger      Ledger
+	Limits      Limits
+	Scopes      Scopes
+	Withheld    Withheld
+	Erasure     Erasure
+}
+
+// The stores by aggregate, each documented at its port in package sessions.
+type (
+	// Inbox makes messages durable.
+	Inbox struct{ t *tables }
+	// Turns takes waiting messages and stores the results of turns.
+	Turns struct{ t *tables }
+	// Sessions keeps the state of sessions.
+	Sessions struct{ t *tables }
+	// Outbox holds replies.
+	Outbox struct{ t *tables }
+	// Cards keeps the cards of conversations.
+	Cards struct{ t *tables }
+	// Leases are the rights of replicas to write sessions.
+	Leases struct{ t *tables }
+	// Replicas knows the running replicas.
+	Replicas struct{ t *tables }
+	// Compactions changes the views of sessions.
+	Compactions struct{ t *tables }
+	// Jobs keeps running compactions.
+	Jobs struct{ t *tables }
+	// Ledger keeps the costs of model calls.
+	Ledger struct{ t *tables }
+	// Limits counts turns and tokens.
+	Limits struct{ t *tables }
+	// Scopes keeps the scopes of groups.
+	Scopes struct{ t *tables }
+	// Withheld marks rows that models refuse.
+	Withheld struct{ t *tables }
+	// Erasure removes content from sessions.
+	Erasure struct{ t *tables }
+)
+
+// Ports returns the stores that a bot uses.
+func (m *Store) Ports() sessions.Stores {
+	return sessions.Stores{
+		Inbox:       m.Inbox,
+		Turns:       m.Turns,
+		Sessions:    m.Sessions,
+		Outbox:      m.Outbox,
+		Cards:       m.Cards,
+		Leases:      m.Leases,
+		Compactions: m.Compactions,
+		Jobs:        m.Jobs,
+		Ledger:      m.Ledger,
+		Limits:      m.Limits,
+		Scopes:      m.Scopes,
+		Withheld:    m.Withheld,
+	}
+}
 
 // New makes an empty store with leases of ttl after a heartbeat; 0 stands for 5 s.
 func New(ttl time.Duration) *Store {
@@ -27,40 +96,40 @@ func New(ttl time.Duration) *Store {
 		cardRows:  map[cardID]*cardRow{},
 		scopes:    map[sessions.Key]sessions.Scope{},
 	}
-	return &Store{t, leases{t}, outbox{t}, cards{t}, compactions{t}, inspection{t}, groupScopes{t}}
+	return &Store{t, Inbox{t}, Turns{t}, Sessions{t}, Outbox{t}, Cards{t}, Leases{t}, Replicas{t}, Compactions{t}, Jobs{t}, Ledger{t}, Limits{t}, Scopes{t}, Withheld{t}, Erasure{t}}
 }
 
 // Expire removes owner's heartbeat.
-func (m inspection) Expire(owner sessions.ReplicaID) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.beats, owner)
+func (m *Store) Expire(owner sessions.ReplicaID) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	delete(m.t.beats, owner)
 }
 
 // EndWindows ends all windows of limits so long ago.
-func (m inspection) EndWindows(ago time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for of, w := range m.windows {
+func (m *Store) EndWindows(ago time.Duration) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	for of, w := range m.t.windows {
 		w.ends = time.Now().Add(-ago)
-		m.windows[of] = w
+		m.t.windows[of] = w
 	}
 }
 
 // FailFlush sets the consecutive failed flushes of a session.
-func (m inspection) FailFlush(key sessions.Key, failures int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if s, ok := m.sessions[key]; ok {
+func (m *Store) FailFlush(key sessions.Key, failures int) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	if s, ok := m.t.sessions[key]; ok {
 		s.state.FlushFailures = failures
 	}
 }
 
 // Session implements sessions.Store.
-func (m *Store) Session(_ context.Context, key sessions.Key) (sessions.Session, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, ok := m.sessions[key]
+func (m Sessions) Session(_ context.Context, key sessions.Key) (sessions.Session, error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	s, ok := m.t.sessions[key]
 	if !ok {
 		return sessions.Session{}, fmt.Errorf("reading a session: %w", sessions.ErrNotFound)
 	}
@@ -68,10 +137,10 @@ func (m *Store) Session(_ context.Context, key sessions.Key) (sessions.Session, 
 }
 
 // Events lists the whole log of a session in order of arrival.
-func (m inspection) Events(_ context.Context, key sessions.Key) []sessions.Event {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := cmp.Or(m.sessions[key], m.lost[key])
+func (m *Store) Events(_ context.Context, key sessions.Key) []sessions.Event {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	s := cmp.Or(m.t.sessions[key], m.t.lost[key])
 	if s == nil {
 		return nil
 	}
@@ -79,12 +148,12 @@ func (m inspection) Events(_ context.Context, key sessions.Key) []sessions.Event
 }
 
 // Accept implements sessions.Inbox.
-func (m *Store) Accept(ctx context.Context, owner sessions.ReplicaID, key sessions.Key, msg sessions.Message) (sessions.Accepted, error) {
+func (m Inbox) Accept(ctx context.Context, owner sessions.ReplicaID, key sessions.Key, msg sessions.Message) (sessions.Accepted, error) {
 	return m.AcceptHere(ctx, owner, key, msg, sessions.PlaceQuery{})
 }
 
 // AcceptHere implements sessions.Inbox.
-func (m *Store) AcceptHere(
+func (m Inbox) AcceptHere(
 	ctx context.Context, owner sessions.ReplicaID, key sessions.Key, msg sessions.Message, q sessions.PlaceQuery,
 ) (sessions.Accepted, error) {
 	if err := ctx.Err(); err != nil {
@@ -93,13 +162,13 @@ func (m *Store) AcceptHere(
 	if msg.ID == "" {
 		return sessions.Accepted{}, fmt.Errorf("storing a message: it has no id to know it by: %w", sessions.ErrRefused)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.deleted[deletionOf(key, msg.ID)] && m.isElsewhere(key, q) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	if !m.t.deleted[deletionOf(key, msg.ID)] && m.t.isElsewhere(key, q) {
 		return sessions.Accepted{Elsewhere: true}, nil
 	}
-	s, lost := m.sessions[key], m.lost[key]
-	if m.deleted[deletionOf(key, msg.ID)] {
+	s, lost := m.t.sessions[key], m.t.lost[key]
+	if m.t.deleted[deletionOf(key, msg.ID)] {
 		a := sessions.Accepted{Lease: sessions.Lease{Key: key}}
 		if s != nil {
 			a.Lease = s.state.Lease
@@ -122,32 +191,32 @@ func (m *Store) AcceptHere(
 	case left:
 		s = lost
 	case lost != nil:
-		s = m.restore(lost, sessions.Lease{Key: key, Term: m.lastID + 1})
+		s = m.t.restore(lost, sessions.Lease{Key: key, Term: m.t.lastID + 1})
 	default:
 		s = &sessionRows{
 			state: newState(key, msg), shown: map[int64]sessions.Shown{}, blobs: map[string]string{}, marks: map[int64]turnMark{},
 			sent: map[int64]time.Time{},
 		}
-		s.state.Lease.Term = m.lastID // a deleted session that returns has another lease than before
-		m.sessions[key] = s
+		s.state.Lease.Term = m.t.lastID // a deleted session that returns has another lease than before
+		m.t.sessions[key] = s
 	}
 	s.state.Title = cmp.Or(msg.ConversationTitle, s.state.Title)
 	s.learnStaff(msg.ConversationType)
 	lease := sessions.Lease{Key: key}
 	if !left {
-		m.takeLease(s, owner)
+		m.t.takeLease(s, owner)
 		lease = s.state.Lease
 	}
-	m.lastID++
+	m.t.lastID++
 	s.events = append(s.events, &sessions.Event{
-		ID: m.lastID, Key: key, Role: sessions.RoleUser, Content: msg.Text, SenderID: msg.SenderID,
+		ID: m.t.lastID, Key: key, Role: sessions.RoleUser, Content: msg.Text, SenderID: msg.SenderID,
 		SenderNick: msg.SenderNick, MsgID: msg.ID, State: sessions.Pending, CreatedAt: time.Now(), Message: &msg,
 	})
-	s.sent[m.lastID] = sentAt(msg)
+	s.sent[m.t.lastID] = sentAt(msg)
 	if to := lease.Owner; to != owner {
-		m.wakeListeners(to, key)
+		m.t.wakeListeners(to, key)
 	}
-	return sessions.Accepted{New: true, EventID: m.lastID, Lease: lease, Clash: m.staff.learn(msg)}, nil
+	return sessions.Accepted{New: true, EventID: m.t.lastID, Lease: lease, Clash: m.t.staff.learn(msg)}, nil
 }
 
 // A group stays one, and shows nothing that a private chat had pinned.
@@ -192,26 +261,26 @@ func (m *tables) takeLease(s *sessionRows, owner sessions.ReplicaID) {
 }
 
 // Beat implements sessions.Leaser.
-func (m leases) Beat(_ context.Context, owner sessions.ReplicaID) (time.Time, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m Leases) Beat(_ context.Context, owner sessions.ReplicaID) (time.Time, error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
 	now := time.Now()
-	m.beats[owner] = now
+	m.t.beats[owner] = now
 	m.noteBeat(owner)
 	return now, nil
 }
 
 // Acquire implements sessions.Leaser.
-func (m leases) Acquire(
+func (m Leases) Acquire(
 	_ context.Context, key sessions.Key, owner sessions.ReplicaID,
 ) (sessions.Lease, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, ok := m.sessions[key]
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	s, ok := m.t.sessions[key]
 	if !ok {
 		return sessions.Lease{}, fmt.Errorf("acquiring a lease: %w", sessions.ErrNotFound)
 	}
-	m.takeLease(s, owner)
+	m.t.takeLease(s, owner)
 	if s.state.Lease.Owner != owner {
 		return sessions.Lease{}, fmt.Errorf("acquiring a lease: %w", sessions.ErrLeaseHeld)
 	}
@@ -219,25 +288,25 @@ func (m leases) Acquire(
 }
 
 // Release implements sessions.Leaser.
-func (m leases) Release(_ context.Context, l sessions.Lease) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s, err := m.fencedSession(l)
+func (m Leases) Release(_ context.Context, l sessions.Lease) error {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	s, err := m.t.fencedSession(l)
 	if err != nil {
 		return fmt.Errorf("releasing a lease: %w", err)
 	}
 	s.state.Lease.Owner = ""
-	m.wakeListeners("", "")
+	m.t.wakeListeners("", "")
 	return nil
 }
 
 // Rest implements sessions.Leaser. Owed flushes are kept elsewhere.
-func (m leases) Rest(_ context.Context, owner sessions.ReplicaID, keys []sessions.Key, rest, unflushed time.Duration) ([]sessions.Key, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m Leases) Rest(_ context.Context, owner sessions.ReplicaID, keys []sessions.Key, rest, unflushed time.Duration) ([]sessions.Key, error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
 	var freed []sessions.Key
 	for _, key := range keys {
-		s := m.sessions[key]
+		s := m.t.sessions[key]
 		if s == nil || s.state.Lease.Owner != owner {
 			freed = append(freed, key)
 			continue
@@ -260,28 +329,28 @@ func (m leases) Rest(_ context.Context, owner sessions.ReplicaID, keys []session
 }
 
 // Resign implements sessions.Leaser.
-func (m leases) Resign(_ context.Context, owner sessions.ReplicaID) (int, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.beats, owner)
-	m.standing = slices.DeleteFunc(m.standing, func(s replicaMark) bool { return s.id == owner })
+func (m Leases) Resign(_ context.Context, owner sessions.ReplicaID) (int, error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	delete(m.t.beats, owner)
+	m.t.standing = slices.DeleteFunc(m.t.standing, func(s replicaMark) bool { return s.id == owner })
 	n := 0
-	for _, s := range m.sessions {
+	for _, s := range m.t.sessions {
 		if s.state.Lease.Owner == owner {
 			s.state.Lease.Owner = ""
 			n++
 		}
 	}
 	if n > 0 {
-		m.wakeListeners("", "")
+		m.t.wakeListeners("", "")
 	}
 	return n, nil
 }
 
 // Waiting implements sessions.Inbox.
-func (m *Store) Waiting(_ context.Context, owner sessions.ReplicaID, limit int) ([]sessions.Key, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m Inbox) Waiting(_ context.Context, owner sessions.ReplicaID, limit int) ([]sessions.Key, error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
 	since := map[sessions.Key]time.Time{}
 	wait := func(key sessions.Key, t time.Time) {
 		if old, ok := since[key]; !ok || t.Before(old) {
@@ -289,8 +358,8 @@ func (m *Store) Waiting(_ context.Context, owner sessions.ReplicaID, limit int) 
 		}
 	}
 	now := time.Now()
-	for key, s := range m.sessions {
-		if holder := s.state.Lease.Owner; holder != owner && m.isAlive(holder) {
+	for key, s := range m.t.sessions {
+		if holder := s.state.Lease.Owner; holder != owner && m.t.isAlive(holder) {
 			continue
 		}
 		for _, e := range s.events {
@@ -309,7 +378,7 @@ func (m *Store) Waiting(_ context.Context, owner sessions.ReplicaID, limit int) 
 		keys = append(keys, key)
 	}
 	own := func(key sessions.Key) int {
-		if m.sessions[key].state.Lease.Owner == owner {
+		if m.t.sessions[key].state.Lease.Owner == owner {
 			return 1
 		}
 		return 0

@@ -15,7 +15,7 @@ func TestMem(t *testing.T) {
 		t.Helper()
 		m := memstore.New(0)
 		return sessionstest.Harness{
-			Store: m, Other: m,
+			Store: storage(m), Other: storage(m),
 			Expire:     func(_ *testing.T, owner sessions.ReplicaID) { m.Expire(owner) },
 			EndWindows: func(_ *testing.T, ago time.Duration) { m.EndWindows(ago) },
 			DeleteRow:  func(_ *testing.T, key sessions.Key) { m.DeleteRow(key) },
@@ -36,23 +36,23 @@ func TestMemSpentToday(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := memstore.New(0)
-		a, err := m.Accept(t.Context(), "a", "k", sessions.Message{ID: "m"})
+		a, err := m.Inbox.Accept(t.Context(), "a", "k", sessions.Message{ID: "m"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		charge := func(u sessions.Usage) {
 			t.Helper()
-			if err := m.Charge(t.Context(), "k", sessions.Spending{Kind: sessions.SpentFlush, Usage: u}); err != nil {
+			if err := m.Ledger.Charge(t.Context(), "k", sessions.Spending{Kind: sessions.SpentFlush, Usage: u}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		charge(sessions.Usage{Prompt: 5, Cached: 4, Completion: 1})
-		if err := m.Log(t.Context(), a.Lease, sessions.LogEntry{Outcome: "failed", Usage: sessions.Usage{Prompt: 4}}); err != nil {
+		if err := m.Compactions.Log(t.Context(), a.Lease, sessions.LogEntry{Outcome: "failed", Usage: sessions.Usage{Prompt: 4}}); err != nil {
 			t.Fatal(err)
 		}
 		spent := func(want int) {
 			t.Helper()
-			if s, err := m.Session(t.Context(), "k"); err != nil || s.SpentToday != want {
+			if s, err := m.Sessions.Session(t.Context(), "k"); err != nil || s.SpentToday != want {
 				t.Errorf("spent today are %d (%v), want %d", s.SpentToday, err, want)
 			}
 		}
@@ -62,4 +62,8 @@ func TestMemSpentToday(t *testing.T) {
 		charge(sessions.Usage{Prompt: 1})
 		spent(1)
 	})
+}
+
+func storage(m *memstore.Store) sessionstest.Storage {
+	return sessionstest.Storage{Stores: m.Ports(), Erasure: m.Erasure, Replicas: m.Replicas}
 }

@@ -25,16 +25,6 @@ type tables struct {
 	scopes    map[sessions.Key]sessions.Scope // by the key of the group
 }
 
-type leases struct{ *tables }
-
-type outbox struct{ *tables }
-
-type cards struct{ *tables }
-
-type compactions struct{ *tables }
-
-type groupScopes struct{ *tables }
-
 type sessionRows struct {
 	state     sessions.Session
 	events    []*sessions.Event
@@ -113,19 +103,6 @@ func copyAll[T any](list []*T) []T {
 	}
 	return c
 }
-
-// Its clock is time.Now, which a synctest bubble stops.
-type Store struct {
-	*tables
-	leases
-	outbox
-	cards
-	compactions
-	inspection
-	groupScopes
-}
-
-type inspection struct{ *tables }
 
 // The conversation is without the member, whose id may differ in the next delivery.
 type deletedMessage struct {

@@ -12,24 +12,24 @@ import (
 )
 
 // Begin implements sessions.Store.
-func (m *Store) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
+func (m Turns) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
 	return m.beginTurn(ctx, l, limit, nil)
 }
 
 // BeginAlone implements sessions.Store.
-func (m *Store) BeginAlone(ctx context.Context, l sessions.Lease, limit int, a sessions.Alone) (sessions.View, error) {
+func (m Turns) BeginAlone(ctx context.Context, l sessions.Lease, limit int, a sessions.Alone) (sessions.View, error) {
 	return m.beginTurn(ctx, l, limit, &a)
 }
 
 // Suspects implements sessions.Store.
-func (m *Store) Suspects(context.Context) (int, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m Turns) Suspects(context.Context) (int, error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
 	n := 0
-	for _, s := range m.sessions {
+	for _, s := range m.t.sessions {
 		if slices.ContainsFunc(s.events, func(e *sessions.Event) bool {
 			mk, l := s.marks[e.ID], s.state.Lease
-			dead := mk.attempt != 0 && (mk.attempt <= s.fallen || mk.attempt == l.Term && l.Owner != "" && !m.isAlive(l.Owner))
+			dead := mk.attempt != 0 && (mk.attempt <= s.fallen || mk.attempt == l.Term && l.Owner != "" && !m.t.isAlive(l.Owner))
 			return e.State == sessions.Pending && (e.Attempts == sessions.SuspectFrom || e.Attempts == sessions.SuspectFrom-1 && dead)
 		}) {
 			n++
@@ -38,13 +38,13 @@ func (m *Store) Suspects(context.Context) (int, error) {
 	return n, nil
 }
 
-func (m *Store) beginTurn(ctx context.Context, l sessions.Lease, limit int, alone *sessions.Alone) (sessions.View, error) {
+func (m Turns) beginTurn(ctx context.Context, l sessions.Lease, limit int, alone *sessions.Alone) (sessions.View, error) {
 	var v sessions.View
-	s, err := m.lockSession(ctx, l)
+	s, err := m.t.lockSession(ctx, l)
 	if err != nil {
 		return v, err
 	}
-	defer m.mu.Unlock()
+	defer m.t.mu.Unlock()
 	s.takePending(&v, limit, alone)
 	if v.Session = s.readState(); v.Suspect > 0 && alone == nil {
 		return v, nil
@@ -159,10 +159,10 @@ func (s *sessionRows) waitingMessages() []*sessions.Event {
 }
 
 // Pending implements sessions.Inbox.
-func (m *Store) Pending(_ context.Context, key sessions.Key, limit int) ([]sessions.Event, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := cmp.Or(m.sessions[key], m.lost[key])
+func (m Inbox) Pending(_ context.Context, key sessions.Key, limit int) ([]sessions.Event, error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	s := cmp.Or(m.t.sessions[key], m.t.lost[key])
 	if s == nil {
 		return nil, nil
 	}
@@ -187,13 +187,13 @@ func (m *Store) Pending(_ context.Context, key sessions.Key, limit int) ([]sessi
 }
 
 // Abandon implements sessions.Store.
-func (m *Store) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) error {
+func (m Turns) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := cmp.Or(m.sessions[l.Key], m.lost[l.Key])
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	s := cmp.Or(m.t.sessions[l.Key], m.t.lost[l.Key])
 	if s == nil {
 		return nil
 	}
@@ -216,17 +216,17 @@ func (m *Store) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) e
 }
 
 // Commit implements sessions.Store.
-func (m *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
+func (m Turns) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
 	var c sessions.Committed
 	if len(t.Taken) != len(t.TakenTokens) {
 		return c, fmt.Errorf("%d messages taken, but %d token counts: %w", len(t.Taken), len(t.TakenTokens), sessions.ErrRefused)
 	}
-	m.restoreTurn(l)
-	s, err := m.lockSession(ctx, l)
+	m.t.restoreTurn(l)
+	s, err := m.t.lockSession(ctx, l)
 	if err != nil {
 		return c, err
 	}
-	defer m.mu.Unlock()
+	defer m.t.mu.Unlock()
 	ends := slices.Concat(t.Taken, t.Dead)
 	for _, e := range t.Stops {
 		ends = append(ends, e.ID)
@@ -248,15 +248,15 @@ func (m *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 		return t.Ran && (slices.Contains(t.Taken, r.EventID) || slices.Contains(t.Dead, r.EventID))
 	})
 	c.LastSeq = s.state.LastSeq
-	for id, c := range m.cardRows {
+	for id, c := range m.t.cardRows {
 		if id.key == l.Key && t.CardTo != 0 && c.Kind == sessions.ReplyCard && c.state == sessions.CardOpen && slices.Contains(t.Taken, c.EventID) {
 			c.EventID = t.CardTo
 		}
 	}
 	if t.Reply != nil {
-		m.lastID++
+		m.t.lastID++
 		now := time.Now()
-		out := sessions.Outgoing{ID: m.lastID, Key: l.Key, Reply: *t.Reply, Created: now}
+		out := sessions.Outgoing{ID: m.t.lastID, Key: l.Key, Reply: *t.Reply, Created: now}
 		if !t.ReplyWaits {
 			out.Attempts = 1
 		}
@@ -268,7 +268,7 @@ func (m *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 		}
 		s.outbox = append(s.outbox, row)
 		if track := t.Reply.Target.Card; track != "" {
-			m.recordCard(sessions.Card{Key: l.Key, Kind: sessions.ReplyCard, Track: track, EventID: t.Taken[0], CreatedAt: now})
+			m.t.recordCard(sessions.Card{Key: l.Key, Kind: sessions.ReplyCard, Track: track, EventID: t.Taken[0], CreatedAt: now})
 		}
 	}
 	return c, nil
@@ -283,7 +283,7 @@ func dropWebhook(e *sessions.Event) {
 	e.Message = &m
 }
 
-func (m *Store) appendEvent(s *sessionRows, t sessions.Turn) {
+func (m Turns) appendEvent(s *sessionRows, t sessions.Turn) {
 	number := s.state.LastSeq + 1
 	for i, id := range t.Taken {
 		e := s.findEvent(id)
@@ -301,10 +301,10 @@ func (m *Store) appendEvent(s *sessionRows, t sessions.Turn) {
 		}
 	}
 	for _, e := range t.Events {
-		m.lastID++
+		m.t.lastID++
 		s.state.LastSeq++
 		s.events = append(s.events, &sessions.Event{
-			ID: m.lastID, Seq: s.state.LastSeq, Key: s.state.Key, Role: e.Role, Content: e.Content,
+			ID: m.t.lastID, Seq: s.state.LastSeq, Key: s.state.Key, Role: e.Role, Content: e.Content,
 			ToolCalls: e.ToolCalls, ToolCallID: e.ToolCallID, ToolName: e.ToolName, Tokens: e.Tokens,
 			State: sessions.Done, CreatedAt: time.Now(), Withheld: e.Withheld,
 		})
@@ -366,13 +366,13 @@ func (s *sessionRows) addUsage(t sessions.Turn, first int64) {
 }
 
 // RecordRun implements sessions.Store.
-func (m *Store) RecordRun(ctx context.Context, l sessions.Lease, r sessions.ToolRun) error {
-	m.restoreTurn(l)
-	s, err := m.lockSession(ctx, l)
+func (m Turns) RecordRun(ctx context.Context, l sessions.Lease, r sessions.ToolRun) error {
+	m.t.restoreTurn(l)
+	s, err := m.t.lockSession(ctx, l)
 	if err != nil {
 		return err
 	}
-	defer m.mu.Unlock()
+	defer m.t.mu.Unlock()
 	for i, old := range s.runs {
 		if old.EventID == r.EventID && old.Call.ID == r.Call.ID {
 			s.runs[i].Finished, s.runs[i].Result = r.Finished, r.Result

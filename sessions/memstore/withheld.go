@@ -8,12 +8,12 @@ import (
 )
 
 // Withhold implements sessions.Withholder. Facts are kept elsewhere.
-func (m *Store) Withhold(ctx context.Context, l sessions.Lease, w sessions.Withholding) error {
-	s, err := m.lockSession(ctx, l)
+func (m Withheld) Withhold(ctx context.Context, l sessions.Lease, w sessions.Withholding) error {
+	s, err := m.t.lockSession(ctx, l)
 	if err != nil {
 		return err
 	}
-	defer m.mu.Unlock()
+	defer m.t.mu.Unlock()
 	for _, e := range s.events {
 		if parts, ok := w.Events[e.Seq]; ok && e.Seq > 0 && e.Content != sessions.ErasedText {
 			e.Withheld = replaced(e.Withheld, w.Model, w.Mark(parts...))
@@ -39,11 +39,11 @@ func replaced(old sessions.Withheld, model sessions.ModelID, r sessions.Refusal)
 }
 
 // CountWithheld implements sessions.Withholder. Facts are kept elsewhere.
-func (m *Store) CountWithheld(_ context.Context, key sessions.Key, model sessions.ModelID) (sessions.WithheldCount, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m Withheld) CountWithheld(_ context.Context, key sessions.Key, model sessions.ModelID) (sessions.WithheldCount, error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
 	var c sessions.WithheldCount
-	s := m.sessions[key]
+	s := m.t.sessions[key]
 	if s == nil {
 		return c, nil
 	}

@@ -12,10 +12,10 @@ import (
 )
 
 // Storage is what bot and administrators use.
-type Storage interface {
-	sessions.Store
-	sessions.Eraser
-	sessions.Elector
+type Storage struct {
+	sessions.Stores
+	Erasure  sessions.Eraser
+	Replicas sessions.Elector
 }
 
 // Harness is one fresh storage.
@@ -83,20 +83,20 @@ func (b *suite) wantError(err, target error, doing string) {
 
 func (b *suite) sendBeat(owner sessions.ReplicaID) {
 	b.Helper()
-	_, err := b.Store.Beat(b.ctx, owner)
+	_, err := b.Store.Leases.Beat(b.ctx, owner)
 	b.checkError(err)
 }
 
 func (b *suite) acceptMessage(owner sessions.ReplicaID, n int) sessions.Accepted {
 	b.Helper()
-	a, err := b.Store.Accept(b.ctx, owner, key, newMessage(n))
+	a, err := b.Store.Inbox.Accept(b.ctx, owner, key, newMessage(n))
 	b.checkError(err)
 	return a
 }
 
 func (b *suite) acquireLease(owner sessions.ReplicaID) sessions.Lease {
 	b.Helper()
-	l, err := b.Store.Acquire(b.ctx, key, owner)
+	l, err := b.Store.Leases.Acquire(b.ctx, key, owner)
 	b.checkError(err)
 	return l
 }
@@ -113,14 +113,14 @@ func (b *suite) leaseWithMessages(n int) sessions.Lease {
 
 func (b *suite) beginTurn(l sessions.Lease, limit int) sessions.View {
 	b.Helper()
-	v, err := b.Store.Begin(b.ctx, l, limit)
+	v, err := b.Store.Turns.Begin(b.ctx, l, limit)
 	b.checkError(err)
 	return v
 }
 
 func (b *suite) commitTurn(l sessions.Lease, t sessions.Turn) sessions.Committed {
 	b.Helper()
-	c, err := b.Store.Commit(b.ctx, l, t)
+	c, err := b.Store.Turns.Commit(b.ctx, l, t)
 	b.checkError(err)
 	b.tries = append(b.tries, c.Replies...)
 	return c
@@ -130,7 +130,7 @@ func (b *suite) commitTurn(l sessions.Lease, t sessions.Turn) sessions.Committed
 func (b *suite) endTries() {
 	b.Helper()
 	for _, o := range b.tries {
-		err := b.Store.Settle(b.ctx, sessions.Settled{Key: o.Key, ID: o.ID, Attempt: o.Attempts, NextAt: time.Now()})
+		err := b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: o.Key, ID: o.ID, Attempt: o.Attempts, NextAt: time.Now()})
 		if !errors.Is(err, sessions.ErrNotFound) { // a later try has begun, or it was erased
 			b.checkError(err)
 		}

@@ -29,7 +29,7 @@ func (b *suite) suspectMessage(l sessions.Lease, count, width int) {
 
 func (b *suite) wantSuspects(when string, want int) {
 	b.Helper()
-	n, err := b.Store.Suspects(b.ctx)
+	n, err := b.Store.Turns.Suspects(b.ctx)
 	if b.checkError(err); n != want {
 		b.Errorf("%s %d sessions have suspects, want %d", when, n, want)
 	}
@@ -37,7 +37,7 @@ func (b *suite) wantSuspects(when string, want int) {
 
 func (b *suite) beginAlone(l sessions.Lease, a sessions.Alone, want int) sessions.View {
 	b.Helper()
-	v, err := b.Store.BeginAlone(b.ctx, l, 10, a)
+	v, err := b.Store.Turns.BeginAlone(b.ctx, l, 10, a)
 	b.checkError(err)
 	if len(v.Pending) != 1 || v.Pending[0].Attempts != want {
 		b.Fatalf("a turn on one message begins with %q and a count of %d, want one with %d", eventContents(v.Pending), v.Suspect, want)
@@ -51,7 +51,7 @@ func testBeginBytes(b *suite) {
 	for i, bytes := range []int{sessions.MaxTurnBytes + 1, sessions.MaxTurnBytes / 2, sessions.MaxTurnBytes / 2, 1, 1} {
 		m := newMessage(i + 1)
 		m.Text = strings.Repeat("x", bytes)
-		a, err := b.Store.Accept(b.ctx, replicaA, key, m)
+		a, err := b.Store.Inbox.Accept(b.ctx, replicaA, key, m)
 		b.checkError(err)
 		l = a.Lease
 	}
@@ -123,7 +123,7 @@ func testAttemptsOfTheDead(b *suite) {
 	b.commitTurn(l, newAnswer(b.beginAlone(l, sessions.Alone{Event: last}, 1)))
 	b.commitTurn(l, newAnswer(b.beginAlone(l, sessions.Alone{}, 3)))
 	b.suspectMessage(l, 2, 0)
-	if v, err := b.Store.BeginAlone(b.ctx, l, 10, sessions.Alone{Event: last}); err != nil || len(v.Pending) != 0 {
+	if v, err := b.Store.Turns.BeginAlone(b.ctx, l, 10, sessions.Alone{Event: last}); err != nil || len(v.Pending) != 0 {
 		b.Errorf("a message that is answered is taken alone: %q, %v", eventContents(v.Pending), err)
 	}
 	b.commitTurn(l, newAnswer(b.beginAlone(l, sessions.Alone{Width: 1}, 2)))
@@ -153,14 +153,14 @@ func testAttemptsSpared(b *suite) {
 	l := b.leaseWithMessages(3)
 	for what, free := range map[string]func(sessions.Lease){
 		"a stop": func(l sessions.Lease) {
-			_, err := b.Store.Resign(b.ctx, l.Owner)
+			_, err := b.Store.Leases.Resign(b.ctx, l.Owner)
 			b.checkError(err)
 			b.sendBeat(l.Owner)
 		},
-		"a hand-over": func(l sessions.Lease) { b.checkError(b.Store.Release(b.ctx, l)) },
+		"a hand-over": func(l sessions.Lease) { b.checkError(b.Store.Leases.Release(b.ctx, l)) },
 		"an abandoned turn": func(l sessions.Lease) {
-			b.checkError(b.Store.Abandon(b.ctx, l, nil))
-			b.checkError(b.Store.Abandon(b.ctx, l, nil))
+			b.checkError(b.Store.Turns.Abandon(b.ctx, l, nil))
+			b.checkError(b.Store.Turns.Abandon(b.ctx, l, nil))
 			b.Expire(b.T, l.Owner)
 		},
 		"an erasure": func(l sessions.Lease) {
@@ -200,8 +200,8 @@ func testAttemptsOfARest(b *suite) {
 func testAttemptsBlamed(b *suite) {
 	l := b.leaseWithMessages(3)
 	v := b.beginTurn(l, 2)
-	b.checkError(b.Store.Abandon(b.ctx, l, []int64{v.Pending[1].ID}))
-	b.checkError(b.Store.Abandon(b.ctx, l, []int64{v.Pending[1].ID}))
+	b.checkError(b.Store.Turns.Abandon(b.ctx, l, []int64{v.Pending[1].ID}))
+	b.checkError(b.Store.Turns.Abandon(b.ctx, l, []int64{v.Pending[1].ID}))
 	b.checkCounts("after the second message broke a turn", 0, 1, 0)
 	if v = b.beginTurn(l, 10); len(v.Pending) != 1 || v.Pending[0].MsgID != "msg-1" {
 		b.Errorf("a turn takes %q, want the message before the suspect alone", eventContents(v.Pending))
@@ -211,11 +211,11 @@ func testAttemptsBlamed(b *suite) {
 	if len(v.Pending) != 1 || v.Pending[0].MsgID != "msg-2" || !v.More {
 		b.Errorf("a turn takes %q, want the message that broke one by itself", eventContents(v.Pending))
 	}
-	b.checkError(b.Store.Abandon(b.ctx, l, []int64{v.Pending[0].ID}))
+	b.checkError(b.Store.Turns.Abandon(b.ctx, l, []int64{v.Pending[0].ID}))
 	b.checkCounts("after it broke another", 0, 2, 0, 0)
 	b.suspectMessage(l, 2, 0)
 	v = b.beginAlone(l, sessions.Alone{Width: 1}, 2)
-	b.checkError(b.Store.Abandon(b.ctx, l, []int64{v.Pending[0].ID}))
+	b.checkError(b.Store.Turns.Abandon(b.ctx, l, []int64{v.Pending[0].ID}))
 	b.suspectMessage(l, 3, 1)
 }
 
@@ -225,13 +225,13 @@ func testAttemptsOfTheFrozen(b *suite) {
 	l := b.killReplica(replicaA, replicaB)
 	b.beginTurn(l, 1)
 	b.checkCounts("after a death", 1, 1)
-	b.checkError(b.Store.Abandon(b.ctx, a, nil)) // it comes back, and finds its lease lost
-	b.checkError(b.Store.Abandon(b.ctx, a, nil))
+	b.checkError(b.Store.Turns.Abandon(b.ctx, a, nil)) // it comes back, and finds its lease lost
+	b.checkError(b.Store.Turns.Abandon(b.ctx, a, nil))
 	b.checkCounts("after the dead came back", 0, 0)
 	l = b.killReplica(replicaB, replicaA)
 	b.beginTurn(l, 1)
 	b.checkCounts("after the other died with the first message", 1, 0)
-	b.checkError(b.Store.Abandon(b.ctx, sessions.Lease{Key: "robot/elsewhere", Owner: replicaA, Term: 1}, nil))
+	b.checkError(b.Store.Turns.Abandon(b.ctx, sessions.Lease{Key: "robot/elsewhere", Owner: replicaA, Term: 1}, nil))
 	for i := range 2 {
 		if log := b.Log(b.T, key); log[i].State != sessions.Pending {
 			b.Errorf("message %d is %s", i, log[i].State)
@@ -243,40 +243,40 @@ func testAttemptsOfTheFrozen(b *suite) {
 func testCardTries(b *suite) {
 	l := b.leaseWithMessages(1)
 	card := sessions.Card{Kind: sessions.ReplyCard, Track: "tried", EventID: b.beginTurn(l, 1).Pending[0].ID}
-	_, _, err := b.Store.OpenCard(b.ctx, l, card, 0)
+	_, _, err := b.Store.Cards.OpenCard(b.ctx, l, card, 0)
 	b.checkError(err)
 	b.commitTurn(l, newAnswer(b.beginTurn(l, 1)))
 	claim := func(tries int, prepaid bool) sessions.Card {
 		b.Helper()
-		list, err := b.Store.AbandonedCards(b.ctx, sessions.ReplyCard, 0, 10)
+		list, err := b.Store.Cards.AbandonedCards(b.ctx, sessions.ReplyCard, 0, 10)
 		if b.checkError(err); len(list) != 1 || list[0].Tries != tries || list[0].Prepaid != prepaid {
 			b.Fatalf("claimed are %+v, want attempt %d, prepaid %t", list, tries, prepaid)
 		}
 		return list[0]
 	}
 	first := claim(1, true)
-	b.checkError(b.Store.PostponeCard(b.ctx, first, 0, false))
+	b.checkError(b.Store.Cards.PostponeCard(b.ctx, first, 0, false))
 	second := claim(1, true)
 	third := claim(2, true)
-	b.checkError(b.Store.PostponeCard(b.ctx, second, time.Hour, true)) // a late word of the claim before
-	b.checkError(b.Store.PostponeCard(b.ctx, third, 0, true))
+	b.checkError(b.Store.Cards.PostponeCard(b.ctx, second, time.Hour, true)) // a late word of the claim before
+	b.checkError(b.Store.Cards.PostponeCard(b.ctx, third, 0, true))
 	last := claim(3, false)
-	b.checkError(b.Store.PostponeCard(b.ctx, last, time.Hour, true))
+	b.checkError(b.Store.Cards.PostponeCard(b.ctx, last, time.Hour, true))
 	if got := b.abandoned(); len(got) != 0 {
 		b.Errorf("claimed within its pause: %v", got)
 	}
-	if n, err := b.Store.GivenUpCards(b.ctx); n != 0 || err != nil {
+	if n, err := b.Store.Cards.GivenUpCards(b.ctx); n != 0 || err != nil {
 		b.Errorf("%d cards are given up, %v", n, err)
 	}
-	b.checkError(b.Store.SettleCard(b.ctx, key, card.Track, sessions.CardGivenUp))
-	if n, err := b.Store.GivenUpCards(b.ctx); n != 1 || err != nil {
+	b.checkError(b.Store.Cards.SettleCard(b.ctx, key, card.Track, sessions.CardGivenUp))
+	if n, err := b.Store.Cards.GivenUpCards(b.ctx); n != 1 || err != nil {
 		b.Errorf("%d cards are given up, %v, want one", n, err)
 	}
 	mark := sessions.Card{Kind: sessions.ReactionCard, Track: "mark", EventID: card.EventID}
-	_, _, err = b.Store.OpenCard(b.ctx, l, mark, 0)
+	_, _, err = b.Store.Cards.OpenCard(b.ctx, l, mark, 0)
 	b.checkError(err)
-	b.checkError(b.Store.SettleCard(b.ctx, key, mark.Track, sessions.CardGivenUp))
-	if n, err := b.Store.GivenUpCards(b.ctx); n != 1 || err != nil {
+	b.checkError(b.Store.Cards.SettleCard(b.ctx, key, mark.Track, sessions.CardGivenUp))
+	if n, err := b.Store.Cards.GivenUpCards(b.ctx); n != 1 || err != nil {
 		b.Errorf("%d cards are given up beside a reaction, %v, want one", n, err)
 	}
 }
@@ -285,14 +285,14 @@ func testLeader(b *suite) {
 	leads := func(want sessions.Leader, when string) {
 		b.Helper()
 		for _, s := range []Storage{b.Store, b.Other} {
-			if got, err := s.Leader(b.ctx); err != nil || got != want {
+			if got, err := s.Replicas.Leader(b.ctx); err != nil || got != want {
 				b.Errorf("%s the leader is %+v (%v), want %+v", when, got, err, want)
 			}
 		}
 	}
 	mark := func(owner sessions.ReplicaID, s sessions.ReplicaStatus) {
 		b.Helper()
-		b.checkError(b.Store.Mark(b.ctx, owner, s))
+		b.checkError(b.Store.Replicas.Mark(b.ctx, owner, s))
 	}
 	leads(sessions.Leader{}, "before any heartbeat")
 	mark(replicaA, sessions.ReplicaStatus{Connected: true})
@@ -310,7 +310,7 @@ func testLeader(b *suite) {
 	b.Expire(b.T, replicaA)
 	leads(sessions.Leader{}, "when the only one that does not drain is dead")
 	b.sendBeat(replicaA)
-	_, err := b.Store.Resign(b.ctx, replicaA)
+	_, err := b.Store.Leases.Resign(b.ctx, replicaA)
 	b.checkError(err)
 	leads(sessions.Leader{}, "when it has resigned")
 	b.sendBeat(replicaA)
@@ -318,10 +318,10 @@ func testLeader(b *suite) {
 }
 
 func testClock(b *suite) {
-	first, err := b.Store.Beat(b.ctx, replicaA)
+	first, err := b.Store.Leases.Beat(b.ctx, replicaA)
 	b.checkError(err)
 	a := b.acceptMessage(replicaA, 1)
-	second, err := b.Other.Beat(b.ctx, replicaB)
+	second, err := b.Other.Leases.Beat(b.ctx, replicaB)
 	b.checkError(err)
 	at := b.beginTurn(a.Lease, 1).Pending[0].CreatedAt
 	if at.Before(first) || at.After(second) {

@@ -26,7 +26,7 @@ func newCompaction(from, through int64) sessions.Compaction {
 
 func (b *suite) compactSession(l sessions.Lease, c sessions.Compaction) sessions.Compacted {
 	b.Helper()
-	done, err := b.Store.Compact(b.ctx, l, c)
+	done, err := b.Store.Compactions.Compact(b.ctx, l, c)
 	b.checkError(err)
 	return done
 }
@@ -46,11 +46,11 @@ func (b *suite) checkSummaries(l sessions.Lease, want string) {
 func testNotice(b *suite) {
 	l := b.leaseWithMessages(3)
 	sent := b.runTurn(l, 3).Replies[0]
-	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: sent.ID, Attempt: 1, Sent: true}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: sent.ID, Attempt: 1, Sent: true}))
 	c := newCompaction(0, 2)
 	c.Notice = &sessions.Reply{Target: sessions.Target{ConversationID: "cidGroup=="}, Text: "compacted", Nonce: "notice"}
 	done := b.compactSession(l, c)
-	_, err := b.Store.Compact(b.ctx, l, c)
+	_, err := b.Store.Compactions.Compact(b.ctx, l, c)
 	b.wantError(err, sessions.ErrConflict, "compacting the same range twice")
 	open := b.unsentReplies(l)
 	if len(done.Replies) != 1 || len(open) != 1 || open[0].ID != done.Replies[0].ID || open[0].Maybe || done.Replies[0].Attempts != 0 ||
@@ -73,7 +73,7 @@ func testCompact(b *suite) {
 		Log: sessions.LogEntry{Trigger: "threshold", Audit: `{"ok":true}`, Duration: 3 * time.Second, Usage: sessions.Usage{Prompt: 10}},
 	}
 	b.compactSession(l, c)
-	_, err := b.Other.Compact(b.ctx, l, c)
+	_, err := b.Other.Compactions.Compact(b.ctx, l, c)
 	b.wantError(err, sessions.ErrConflict, "compacting the same range twice")
 	other := newCompaction(2, 3)
 	other.Gen = 1
@@ -91,12 +91,12 @@ func testCompact(b *suite) {
 		"before the conversation": {From: 2, Through: 3, Summaries: newSummaries(0, 3)},
 		"an upside-down range":    {From: 2, Through: 3, Summaries: newSummaries(3, 3, 5, 4)},
 	} {
-		_, err := b.Store.Compact(b.ctx, l, bad)
+		_, err := b.Store.Compactions.Compact(b.ctx, l, bad)
 		b.wantError(err, sessions.ErrConflict, "compacting "+name)
 	}
 	empty := newCompaction(2, 3)
 	empty.Summaries[0].Text = ""
-	_, err = b.Store.Compact(b.ctx, l, empty)
+	_, err = b.Store.Compactions.Compact(b.ctx, l, empty)
 	b.wantError(err, sessions.ErrRefused, "compacting into nothing")
 	v := b.beginTurn(l, 0)
 	if s := v.Session; s.CompactedSeq != 2 || s.CompactionCount != 1 || s.TotalTokens != 24 || s.RearmTokens != 77 ||
@@ -206,11 +206,11 @@ func testViewChangedMidTurn(b *suite) {
 		{"a compaction was undone", func() { b.undoCompaction(l, 0) }},
 		{"a message was erased", func() {
 			b.endTries()
-			_, err := b.Other.Erase(b.ctx, key, []int64{4})
+			_, err := b.Other.Erasure.Erase(b.ctx, key, []int64{4})
 			b.checkError(err)
 			l = b.acquireLease(replicaA)
 		}},
-		{"the conversation was renewed", func() { b.checkError(b.Store.Renew(b.ctx, l)) }},
+		{"the conversation was renewed", func() { b.checkError(b.Store.Sessions.Renew(b.ctx, l)) }},
 		{"nothing happened but a failure", nil},
 	} {
 		b.acceptMessage(replicaA, 2+i)
@@ -219,7 +219,7 @@ func testViewChangedMidTurn(b *suite) {
 		t.TotalTokens, t.ObservedTokens = 5000, 4999
 		want := t.TotalTokens
 		if change.do == nil {
-			b.checkError(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed"}))
+			b.checkError(b.Store.Compactions.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed"}))
 		} else {
 			change.do()
 			left := b.beginTurn(l, 0).Session
@@ -242,7 +242,7 @@ func testViewChangedMidTurn(b *suite) {
 func testCompactFailed(b *suite) {
 	l := b.leaseWithMessages(1)
 	retry := time.Now().Add(time.Hour).Truncate(time.Microsecond)
-	b.checkError(b.Store.Log(b.ctx, l, sessions.LogEntry{
+	b.checkError(b.Store.Compactions.Log(b.ctx, l, sessions.LogEntry{
 		Outcome: "failed", Error: "busy", Failures: 2, RetryAt: retry, Rearm: 900,
 		Usage: sessions.Usage{Prompt: 30, Cached: 20, Completion: 4},
 	}))
@@ -280,7 +280,7 @@ func testBacklogs(b *suite) {
 	tokens := b.beginTurn(l, 0).Session.TotalTokens
 	list := func(owner sessions.ReplicaID, least int, after sessions.Key, want ...sessions.Key) {
 		b.Helper()
-		got, err := b.Store.Backlogs(b.ctx, owner, least, after, 10)
+		got, err := b.Store.Compactions.Backlogs(b.ctx, owner, least, after, 10)
 		b.checkError(err)
 		keys := []sessions.Key{}
 		for _, s := range got {
@@ -297,18 +297,18 @@ func testBacklogs(b *suite) {
 	list(replicaA, tokens+1, "")
 	list(replicaA, tokens, key)
 	list(replicaB, tokens, "") // a living replica holds it
-	if got, err := b.Store.Backlogs(b.ctx, replicaA, tokens, "", 0); err != nil || len(got) != 0 {
+	if got, err := b.Store.Compactions.Backlogs(b.ctx, replicaA, tokens, "", 0); err != nil || len(got) != 0 {
 		b.Errorf("with a limit of none: %v, %v", got, err)
 	}
-	b.checkError(b.Store.Log(b.ctx, l, sessions.LogEntry{
+	b.checkError(b.Store.Compactions.Log(b.ctx, l, sessions.LogEntry{
 		Outcome: "failed", Failures: 1, RetryAt: time.Now().Add(time.Hour), Usage: sessions.Usage{Prompt: 30, Completion: 4},
 	}))
 	list(replicaA, tokens, "")
-	b.checkError(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", Failures: 1, RetryAt: time.Now().Add(-time.Second)}))
+	b.checkError(b.Store.Compactions.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", Failures: 1, RetryAt: time.Now().Add(-time.Second)}))
 	list(replicaA, tokens, "", key)
-	if got, err := b.Store.Backlogs(b.ctx, replicaA, tokens, "", 10); err != nil || got[0].SpentToday != 34 {
+	if got, err := b.Store.Compactions.Backlogs(b.ctx, replicaA, tokens, "", 10); err != nil || got[0].SpentToday != 34 {
 		b.Errorf("listed as %+v, %v; want 34 tokens spent", got, err)
 	}
-	b.checkError(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "nothing", Rearm: tokens + 1}))
+	b.checkError(b.Store.Compactions.Log(b.ctx, l, sessions.LogEntry{Outcome: "nothing", Rearm: tokens + 1}))
 	list(replicaA, tokens, "") // it rests until it has grown
 }

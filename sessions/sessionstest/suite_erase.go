@@ -24,11 +24,11 @@ func (b *suite) checkHidden() {
 		all.WriteString(" " + sum.Text)
 	}
 	for _, blob := range b.Blobs(b.T, key) {
-		body, err := b.Store.Blob(b.ctx, key, blob)
+		body, err := b.Store.Compactions.Blob(b.ctx, key, blob)
 		b.checkError(err)
 		all.WriteString(" " + body)
 	}
-	src, err := b.Store.OpenJob(b.ctx, l, sessions.Job{Gen: v.Session.Gen, From: v.Session.CompactedSeq, Through: v.Session.LastSeq})
+	src, err := b.Store.Jobs.OpenJob(b.ctx, l, sessions.Job{Gen: v.Session.Gen, From: v.Session.CompactedSeq, Through: v.Session.LastSeq})
 	b.checkError(err)
 	all.WriteString(" " + eventContents(src.Events))
 	if strings.Contains(all.String(), secret) {
@@ -52,19 +52,19 @@ func testErase(b *suite) {
 	b.undoCompaction(l, 60)
 	before := b.beginTurn(l, 0).Session
 	job := sessions.Job{From: 3, Through: 7}
-	_, err := b.Store.OpenJob(b.ctx, l, job)
+	_, err := b.Store.Jobs.OpenJob(b.ctx, l, job)
 	b.checkError(err)
-	b.checkError(b.Store.StageJob(b.ctx, l, job, []byte(secret), sessions.Spending{}))
+	b.checkError(b.Store.Jobs.StageJob(b.ctx, l, job, []byte(secret), sessions.Spending{}))
 
 	b.endTries()
-	done, err := b.Other.Erase(b.ctx, key, []int64{3, 3})
+	done, err := b.Other.Erasure.Erase(b.ctx, key, []int64{3, 3})
 	b.checkError(err)
 	if want := (sessions.Erased{Events: 1, Healed: 1}); done != want {
 		b.Errorf("the erasure gave %+v, want %+v", done, want)
 	}
-	_, err = b.Store.Begin(b.ctx, l, 0)
+	_, err = b.Store.Turns.Begin(b.ctx, l, 0)
 	b.wantError(err, sessions.ErrLeaseLost, "going on with what was read before")
-	_, err = b.Store.Job(b.ctx, key)
+	_, err = b.Store.Jobs.Job(b.ctx, key)
 	b.wantError(err, sessions.ErrNotFound, "reading the job of before")
 	l = b.acquireLease(replicaA)
 	b.checkSummaries(l, "1-1:1:0 2-3:2:0 ")
@@ -96,14 +96,14 @@ func testEraseRewrite(b *suite) {
 	b.compactSession(l, second)
 	b.compactSession(l, newCompaction(3, 5))
 	w := sessions.Rewritten{ID: b.beginTurn(l, 0).Summaries[1].ID, Text: "again", Tokens: 9, Growth: 7, Log: sessions.LogEntry{Trigger: "rewrite"}}
-	b.wantError(b.Store.Rewrite(b.ctx, l, w), sessions.ErrConflict, "rewriting a summary that says something")
+	b.wantError(b.Store.Compactions.Rewrite(b.ctx, l, w), sessions.ErrConflict, "rewriting a summary that says something")
 	b.endTries()
-	done, err := b.Store.Erase(b.ctx, key, []int64{3})
+	done, err := b.Store.Erasure.Erase(b.ctx, key, []int64{3})
 	b.checkError(err)
 	if want := (sessions.Erased{Events: 1, Summaries: 1}); done != want {
 		b.Errorf("the erasure gave %+v, want %+v", done, want)
 	}
-	b.wantError(b.Store.Rewrite(b.ctx, l, w), sessions.ErrLeaseLost, "rewriting with a lost lease")
+	b.wantError(b.Store.Compactions.Rewrite(b.ctx, l, w), sessions.ErrLeaseLost, "rewriting with a lost lease")
 	l = b.acquireLease(replicaA)
 	b.checkSummaries(l, "1-1:1:0 2-3:2:0 4-5:2:0 ")
 	v := b.beginTurn(l, 0)
@@ -111,14 +111,14 @@ func testEraseRewrite(b *suite) {
 		b.Errorf("after the erasure the view is\n%s", checkShown(v))
 	}
 	b.checkHidden()
-	b.checkError(b.Store.Rewrite(b.ctx, l, w))
-	b.wantError(b.Store.Rewrite(b.ctx, l, w), sessions.ErrConflict, "rewriting it once more")
+	b.checkError(b.Store.Compactions.Rewrite(b.ctx, l, w))
+	b.wantError(b.Store.Compactions.Rewrite(b.ctx, l, w), sessions.ErrConflict, "rewriting it once more")
 	now := b.beginTurn(l, 0)
 	if s := now.Summaries[1]; s.Text != "again" || s.Tokens != 9 || now.Session.TotalTokens != v.Session.TotalTokens+7 ||
 		now.Session.ViewVersion == v.Session.ViewVersion {
 		b.Errorf("rewritten the summary is %+v, the session %+v", s, now.Session)
 	}
-	rows, err := b.Store.Compactions(b.ctx, key, 1)
+	rows, err := b.Store.Compactions.Compactions(b.ctx, key, 1)
 	b.checkError(err)
 	if len(rows) != 1 || rows[0].Trigger != "rewrite" || rows[0].Outcome != "committed" {
 		b.Errorf("the log's last row is %+v", rows)
@@ -139,15 +139,15 @@ func testEraseTail(b *suite) {
 	b.keptBlobs(bigBody+secret, otherBody)
 	b.endTries()
 	for name, bad := range map[string][]int64{"nothing is": {3, 9}, "pending messages are": {0}} {
-		_, err := b.Store.Erase(b.ctx, key, bad)
+		_, err := b.Store.Erasure.Erase(b.ctx, key, bad)
 		b.wantError(err, sessions.ErrNotFound, "erasing where "+name)
 	}
-	_, err := b.Store.Erase(b.ctx, "robot/elsewhere", []int64{1})
+	_, err := b.Store.Erasure.Erase(b.ctx, "robot/elsewhere", []int64{1})
 	b.wantError(err, sessions.ErrNotFound, "erasing in no session")
 	if now := b.beginTurn(l, 0); len(now.Tail) != len(v.Tail) {
 		b.Errorf("refused erasures left\n%s", checkShown(now))
 	}
-	done, err := b.Store.Erase(b.ctx, key, []int64{3})
+	done, err := b.Store.Erasure.Erase(b.ctx, key, []int64{3})
 	b.checkError(err)
 	if want := (sessions.Erased{Events: 1, Blobs: 1}); done != want {
 		b.Errorf("the erasure gave %+v, want %+v", done, want)
@@ -160,7 +160,7 @@ func testEraseTail(b *suite) {
 		b.Errorf("after an undo the view is\n%s", checkShown(v))
 	}
 	b.checkHidden()
-	_, err = b.Store.Erase(b.ctx, key, []int64{2})
+	_, err = b.Store.Erasure.Erase(b.ctx, key, []int64{2})
 	b.checkError(err)
 	l = b.acquireLease(replicaA)
 	if calls := b.beginTurn(l, 0).Tail[1].ToolCalls; len(calls) != 2 || calls[0].ID != "call-1-0" || calls[0].Name != "query" || calls[0].Arguments != "{}" {
@@ -174,16 +174,16 @@ func testEraseReplies(b *suite) {
 	b.runTurn(l, 1) // 1 and 2: its reply is open
 	b.endTries()
 	l2 := b.runTurn(l, 1)
-	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: l2.Replies[0].ID, Sent: true}))
-	done, err := b.Store.Erase(b.ctx, key, []int64{1})
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: l2.Replies[0].ID, Sent: true}))
+	done, err := b.Store.Erasure.Erase(b.ctx, key, []int64{1})
 	b.checkError(err)
 	if want := (sessions.Erased{Events: 1, Replies: 1}); done != want { // the settled one
 		b.Errorf("erasing a question gave %+v, want %+v", done, want)
 	}
 	l = b.acquireLease(replicaA)
-	if open, err := b.Store.Unsent(b.ctx, l); err != nil || len(open) != 1 {
+	if open, err := b.Store.Outbox.Unsent(b.ctx, l); err != nil || len(open) != 1 {
 		b.Errorf("to be sent are %+v (%v), want the answer", open, err)
-	} else if open, err = b.Store.Claim(b.ctx, l, sessions.Try{IDs: []int64{open[0].ID}}); err != nil || len(open) != 1 || open[0].Reply.Text != "答复" {
+	} else if open, err = b.Store.Outbox.Claim(b.ctx, l, sessions.Try{IDs: []int64{open[0].ID}}); err != nil || len(open) != 1 || open[0].Reply.Text != "答复" {
 		b.Errorf("claimed are %+v (%v), want the answer", open, err)
 	} else {
 		b.tries = append(b.tries, open...)
@@ -192,13 +192,13 @@ func testEraseReplies(b *suite) {
 	if m := b.beginTurn(l, 0).Tail[0].Message; m == nil || m.Text != sessions.ErasedText || m.ID != "msg-1" {
 		b.Errorf("an erased message came as %+v", m)
 	}
-	done, err = b.Store.Erase(b.ctx, key, []int64{2})
+	done, err = b.Store.Erasure.Erase(b.ctx, key, []int64{2})
 	b.checkError(err)
 	if done.Replies != 1 {
 		b.Errorf("erasing an answer gave %+v, want its reply given up", done)
 	}
 	l = b.acquireLease(replicaA)
-	if open, err := b.Store.Unsent(b.ctx, l); err != nil || len(open) != 0 {
+	if open, err := b.Store.Outbox.Unsent(b.ctx, l); err != nil || len(open) != 0 {
 		b.Errorf("to be sent are %+v (%v), want nothing", open, err)
 	}
 }
@@ -210,23 +210,23 @@ func testEraseWaits(b *suite) {
 	b.endTries()
 	for range sessions.MaxCuts {
 		v := b.beginTurn(l, 1)
-		_, err := b.Store.Erase(b.ctx, key, []int64{1})
+		_, err := b.Store.Erasure.Erase(b.ctx, key, []int64{1})
 		b.checkError(err)
-		_, err = b.Store.Erase(b.ctx, key, []int64{2}) // an event of the same turn
+		_, err = b.Store.Erasure.Erase(b.ctx, key, []int64{2}) // an event of the same turn
 		b.checkError(err)
-		_, err = b.Store.Commit(b.ctx, l, newAnswer(v))
+		_, err = b.Store.Turns.Commit(b.ctx, l, newAnswer(v))
 		b.wantError(err, sessions.ErrLeaseLost, "a commit after an erasure")
-		b.checkError(b.Store.Abandon(b.ctx, l, nil))
+		b.checkError(b.Store.Turns.Abandon(b.ctx, l, nil))
 		l = b.acquireLease(replicaA)
 	}
 	v := b.beginTurn(l, 1)
 	short, stop := context.WithTimeout(b.ctx, 200*time.Millisecond)
 	defer stop()
-	_, err := b.Other.Erase(short, key, []int64{1})
+	_, err := b.Other.Erasure.Erase(short, key, []int64{1})
 	b.wantError(err, context.DeadlineExceeded, "an erasure beside the turn")
 	erased := make(chan error)
 	go func() {
-		_, err := b.Other.Erase(b.ctx, key, []int64{1})
+		_, err := b.Other.Erasure.Erase(b.ctx, key, []int64{1})
 		erased <- err
 	}()
 	b.commitTurn(l, newAnswer(v)) // 3 and 4
@@ -235,20 +235,20 @@ func testEraseWaits(b *suite) {
 	l = b.acquireLease(replicaA)
 	b.acceptMessage(replicaA, 3)
 	v = b.beginTurn(l, 1)
-	_, err = b.Store.Erase(b.ctx, key, []int64{3}) // the count began again
+	_, err = b.Store.Erasure.Erase(b.ctx, key, []int64{3}) // the count began again
 	b.checkError(err)
-	_, err = b.Store.Commit(b.ctx, l, newAnswer(v))
+	_, err = b.Store.Turns.Commit(b.ctx, l, newAnswer(v))
 	b.wantError(err, sessions.ErrLeaseLost, "a commit after the next erasure")
 	for range sessions.MaxCuts - 1 {
 		l = b.acquireLease(replicaA)
 		b.beginTurn(l, 1)
-		_, err = b.Store.Erase(b.ctx, key, []int64{3})
+		_, err = b.Store.Erasure.Erase(b.ctx, key, []int64{3})
 		b.checkError(err)
 	}
 	l = b.acquireLease(replicaA)
 	b.beginTurn(l, 1)
 	b.Expire(b.T, replicaA) // its turn will not commit
-	_, err = b.Store.Erase(b.ctx, key, []int64{3})
+	_, err = b.Store.Erasure.Erase(b.ctx, key, []int64{3})
 	b.checkError(err)
 }
 
@@ -257,44 +257,44 @@ func testEraseWaitsForUpkeep(b *suite) {
 	l := b.leaseWithMessages(2)
 	b.runTurn(l, 1) // 1 and 2
 	for n := range sessions.MaxCuts {
-		b.checkError(b.Store.MarkUpkeep(b.ctx, l, time.Minute))
+		b.checkError(b.Store.Jobs.MarkUpkeep(b.ctx, l, time.Minute))
 		b.eraseEvent(1)
-		_, err := b.Store.Compact(b.ctx, l, newCompaction(0, 2))
+		_, err := b.Store.Compactions.Compact(b.ctx, l, newCompaction(0, 2))
 		b.wantError(err, sessions.ErrLeaseLost, "a compaction after an erasure")
-		b.wantError(b.Store.MarkUpkeep(b.ctx, l, 0), sessions.ErrLeaseLost, "the end of upkeep after an erasure")
+		b.wantError(b.Store.Jobs.MarkUpkeep(b.ctx, l, 0), sessions.ErrLeaseLost, "the end of upkeep after an erasure")
 		l = b.acquireLease(replicaA)
 		b.runTurn(l, n+2)
 	}
 	b.eraseEvent(1) // nothing is under way
 	l = b.acquireLease(replicaA)
-	b.checkError(b.Store.MarkUpkeep(b.ctx, l, time.Minute))
+	b.checkError(b.Store.Jobs.MarkUpkeep(b.ctx, l, time.Minute))
 	short, stop := context.WithTimeout(b.ctx, 200*time.Millisecond)
 	defer stop()
-	_, err := b.Other.Erase(short, key, []int64{1})
+	_, err := b.Other.Erasure.Erase(short, key, []int64{1})
 	b.wantError(err, context.DeadlineExceeded, "an erasure beside upkeep")
 	erased := make(chan error)
 	erase := func() {
-		_, err := b.Other.Erase(b.ctx, key, []int64{1})
+		_, err := b.Other.Erasure.Erase(b.ctx, key, []int64{1})
 		erased <- err
 	}
 	go erase()
-	b.checkError(b.Store.MarkUpkeep(b.ctx, l, 0))
+	b.checkError(b.Store.Jobs.MarkUpkeep(b.ctx, l, 0))
 	b.checkError(<-erased)
 	l = b.acquireLease(replicaA)
-	b.checkError(b.Store.MarkUpkeep(b.ctx, l, time.Minute))
+	b.checkError(b.Store.Jobs.MarkUpkeep(b.ctx, l, time.Minute))
 	go erase()
 	b.compactSession(l, newCompaction(0, 2)) // the mark stays
 	b.checkError(<-erased)
 	l = b.acquireLease(replicaA)
-	b.checkError(b.Store.MarkUpkeep(b.ctx, l, 100*time.Millisecond))
+	b.checkError(b.Store.Jobs.MarkUpkeep(b.ctx, l, 100*time.Millisecond))
 	for range sessions.MaxCuts {
 		b.eraseEvent(1)
 		l = b.acquireLease(replicaA)
-		b.checkError(b.Store.MarkUpkeep(b.ctx, l, 100*time.Millisecond))
+		b.checkError(b.Store.Jobs.MarkUpkeep(b.ctx, l, 100*time.Millisecond))
 	}
 	b.eraseEvent(1) // waits for the limit
 	l = b.acquireLease(replicaA)
-	b.checkError(b.Store.MarkUpkeep(b.ctx, l, time.Minute))
+	b.checkError(b.Store.Jobs.MarkUpkeep(b.ctx, l, time.Minute))
 	b.Expire(b.T, replicaA)
 	b.eraseEvent(1)
 }
@@ -302,7 +302,7 @@ func testEraseWaitsForUpkeep(b *suite) {
 func (b *suite) eraseEvent(seq int64) {
 	b.Helper()
 	b.endTries()
-	_, err := b.Store.Erase(b.ctx, key, []int64{seq})
+	_, err := b.Store.Erasure.Erase(b.ctx, key, []int64{seq})
 	b.checkError(err)
 }
 
@@ -311,8 +311,8 @@ func (b *suite) eraseEvent(seq int64) {
 func testEraseWaitsForReply(b *suite) {
 	l := b.leaseWithMessages(3)
 	b.runTurn(l, 1) // 1 and 2
-	erase := func(ctx context.Context) error { _, err := b.Other.Erase(ctx, key, []int64{1}); return err }
-	remove := func(ctx context.Context) error { _, err := b.Other.Delete(ctx, key); return err }
+	erase := func(ctx context.Context) error { _, err := b.Other.Erasure.Erase(ctx, key, []int64{1}); return err }
+	remove := func(ctx context.Context) error { _, err := b.Other.Erasure.Delete(ctx, key); return err }
 	for _, do := range []func(context.Context) error{erase, remove} {
 		short, stop := context.WithTimeout(b.ctx, 100*time.Millisecond)
 		b.wantError(do(short), context.DeadlineExceeded, "an erasure beside a try")
@@ -325,7 +325,7 @@ func testEraseWaitsForReply(b *suite) {
 	l = b.acquireLease(replicaA)
 	b.tries = b.claimReply(l, "", b.unsentReplies(l)[0].ID)
 	go func() { ended <- erase(b.ctx) }()
-	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: b.tries[0].ID, Attempt: b.tries[0].Attempts, Sent: true}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: b.tries[0].ID, Attempt: b.tries[0].Attempts, Sent: true}))
 	b.checkError(<-ended)
 	b.runTurn(b.acquireLease(replicaA), 1)
 	b.Expire(b.T, replicaA)
@@ -344,36 +344,36 @@ func testEraseWaitsForFrame(b *suite) {
 	b.runTurn(l, 1) // 1 and 2
 	b.endTries()
 	card := sessions.Card{Kind: sessions.ReplyCard, Track: "frames", EventID: b.beginTurn(l, 1).Pending[0].ID}
-	_, _, err := b.Store.OpenCard(b.ctx, l, card, 0)
+	_, _, err := b.Store.Cards.OpenCard(b.ctx, l, card, 0)
 	b.checkError(err)
-	b.wantError(b.Store.BeginFrame(b.ctx, l, "unknown", ""), sessions.ErrConflict, "a frame of an unknown card")
-	b.checkError(b.Store.BeginFrame(b.ctx, l, card.Track, ""))
-	b.checkError(b.Store.BeginFrame(b.ctx, l, card.Track, "")) // the next one of the same display
+	b.wantError(b.Store.Cards.BeginFrame(b.ctx, l, "unknown", ""), sessions.ErrConflict, "a frame of an unknown card")
+	b.checkError(b.Store.Cards.BeginFrame(b.ctx, l, card.Track, ""))
+	b.checkError(b.Store.Cards.BeginFrame(b.ctx, l, card.Track, "")) // the next one of the same display
 
 	short, stop := context.WithTimeout(b.ctx, time.Second)
-	_, err = b.Other.Erase(short, key, []int64{1})
+	_, err = b.Other.Erasure.Erase(short, key, []int64{1})
 	stop()
 	b.wantError(err, context.DeadlineExceeded, "an erasure beside a frame")
 	if log := b.Log(b.T, key); log[0].Content != sessions.ErasedText {
 		b.Errorf("the event reads %q while its erasure waits", log[0].Content)
 	}
-	b.wantError(b.Store.BeginFrame(b.ctx, l, card.Track, ""), sessions.ErrLeaseLost, "a frame of an ended term")
+	b.wantError(b.Store.Cards.BeginFrame(b.ctx, l, card.Track, ""), sessions.ErrLeaseLost, "a frame of an ended term")
 	next := b.acquireLease(replicaA)
-	b.wantError(b.Store.BeginFrame(b.ctx, next, card.Track, ""), sessions.ErrConflict, "a frame beside that of an earlier term")
-	if c, err := b.Store.OpenCardOf(b.ctx, key, []string{card.Track}, nil); err != nil || c.Busy <= 0 || c.Busy > sessions.FrameTime {
+	b.wantError(b.Store.Cards.BeginFrame(b.ctx, next, card.Track, ""), sessions.ErrConflict, "a frame beside that of an earlier term")
+	if c, err := b.Store.Cards.OpenCardOf(b.ctx, key, []string{card.Track}, nil); err != nil || c.Busy <= 0 || c.Busy > sessions.FrameTime {
 		b.Errorf("the card may change for %s, %v", c.Busy, err)
 	}
-	b.checkError(b.Store.EndFrame(b.ctx, l, card.Track))
-	if c, err := b.Store.OpenCardOf(b.ctx, key, []string{card.Track}, nil); err != nil || c.Busy != 0 {
+	b.checkError(b.Store.Cards.EndFrame(b.ctx, l, card.Track))
+	if c, err := b.Store.Cards.OpenCardOf(b.ctx, key, []string{card.Track}, nil); err != nil || c.Busy != 0 {
 		b.Errorf("after the end of the frame the card may change for %s, %v", c.Busy, err)
 	}
-	b.checkError(b.Store.BeginFrame(b.ctx, next, card.Track, ""))
-	b.checkError(b.Store.EndFrame(b.ctx, l, card.Track)) // late, of the earlier term
+	b.checkError(b.Store.Cards.BeginFrame(b.ctx, next, card.Track, ""))
+	b.checkError(b.Store.Cards.EndFrame(b.ctx, l, card.Track)) // late, of the earlier term
 
 	ended := make(chan error)
 	for _, do := range []func() error{
-		func() error { _, err := b.Other.Erase(b.ctx, key, []int64{2}); return err },
-		func() error { _, err := b.Other.Delete(b.ctx, key); return err },
+		func() error { _, err := b.Other.Erasure.Erase(b.ctx, key, []int64{2}); return err },
+		func() error { _, err := b.Other.Erasure.Delete(b.ctx, key); return err },
 	} {
 		go func() { ended <- do() }()
 		select {
@@ -381,10 +381,10 @@ func testEraseWaitsForFrame(b *suite) {
 			b.Fatalf("an erasure ended beside a frame: %v", err)
 		case <-time.After(200 * time.Millisecond):
 		}
-		b.checkError(b.Store.EndFrame(b.ctx, next, card.Track))
+		b.checkError(b.Store.Cards.EndFrame(b.ctx, next, card.Track))
 		b.checkError(<-ended)
-		if next, err = b.Store.Acquire(b.ctx, key, replicaA); err == nil {
-			b.checkError(b.Store.BeginFrame(b.ctx, next, card.Track, ""))
+		if next, err = b.Store.Leases.Acquire(b.ctx, key, replicaA); err == nil {
+			b.checkError(b.Store.Cards.BeginFrame(b.ctx, next, card.Track, ""))
 		}
 	}
 }
@@ -397,16 +397,16 @@ func testDelete(b *suite) {
 	b.compactSession(l, newCompaction(0, 2))
 	b.acceptMessage(replicaA, 2) // waits
 	b.endTries()
-	done, err := b.Other.Delete(b.ctx, key)
+	done, err := b.Other.Erasure.Delete(b.ctx, key)
 	b.checkError(err)
 	if want := (sessions.Deleted{Events: 7, Summaries: 1, Compactions: 2, Blobs: 1, Replies: 1}); done != want {
 		b.Errorf("the deletion gave %+v, want %+v", done, want)
 	}
-	_, err = b.Store.Session(b.ctx, key)
+	_, err = b.Store.Sessions.Session(b.ctx, key)
 	b.wantError(err, sessions.ErrNotFound, "reading what was deleted")
-	_, err = b.Other.Delete(b.ctx, key)
+	_, err = b.Other.Erasure.Delete(b.ctx, key)
 	b.wantError(err, sessions.ErrNotFound, "deleting it again")
-	_, err = b.Store.Blob(b.ctx, key, sessions.BlobOf(otherBody))
+	_, err = b.Store.Compactions.Blob(b.ctx, key, sessions.BlobOf(otherBody))
 	b.wantError(err, sessions.ErrNotFound, "reading a body of it")
 	if n := len(b.Log(b.T, key)) + len(b.Summaries(b.T, key)) + len(b.Blobs(b.T, key)); n != 0 {
 		b.Errorf("%d rows are left", n)
@@ -421,7 +421,7 @@ func testDelete(b *suite) {
 		}
 	}
 	again()
-	_, err = b.Store.Session(b.ctx, key)
+	_, err = b.Store.Sessions.Session(b.ctx, key)
 	b.wantError(err, sessions.ErrNotFound, "reading the session after its messages were delivered again")
 
 	b.acceptMessage(replicaA, 3)
@@ -430,7 +430,7 @@ func testDelete(b *suite) {
 	if now.Term <= l.Term {
 		b.Errorf("the new session has term %d, the deleted one had %d", now.Term, l.Term)
 	}
-	b.wantError(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed"}), sessions.ErrLeaseLost, "going on with the deleted session")
+	b.wantError(b.Store.Compactions.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed"}), sessions.ErrLeaseLost, "going on with the deleted session")
 	if v := b.beginTurn(now, 10); len(v.Pending) != 1 || v.Session.LastSeq != 0 || v.Session.Title != "Team" {
 		b.Errorf("the new session is %+v", v)
 	}

@@ -88,7 +88,7 @@ func (h *history) mustSucceed(err error) {
 
 func (h *history) readView() sessions.View {
 	h.t.Helper()
-	v, err := h.Store.Begin(h.ctx, h.lease, 0)
+	v, err := h.Store.Turns.Begin(h.ctx, h.lease, 0)
 	h.mustSucceed(err)
 	return v
 }
@@ -140,7 +140,7 @@ func (h *history) applyStep(s historyStep) {
 	case doUndo:
 		h.undoSome(v)
 	case doRenew:
-		h.mustSucceed(h.Store.Renew(h.ctx, h.lease))
+		h.mustSucceed(h.Store.Sessions.Renew(h.ctx, h.lease))
 		h.before, h.marks, h.erased = nil, nil, false
 	case doRefused:
 		h.checkRefused(v, c, s)
@@ -154,10 +154,10 @@ func (h *history) addMessage(s historyStep, tool bool) {
 	h.t.Helper()
 	m := newMessage(len(h.said))
 	m.Text = []string{"你好", "{\"a\":1}", "x\r\n\ty", "😀 [Content unavailable]", " "}[s.A%5] + wordOf(len(h.said)+1)
-	a, err := h.Store.Accept(h.ctx, replicaA, h.key, m)
+	a, err := h.Store.Inbox.Accept(h.ctx, replicaA, h.key, m)
 	h.mustSucceed(err)
 	h.lease = a.Lease
-	v, err := h.Store.Begin(h.ctx, h.lease, 1)
+	v, err := h.Store.Turns.Begin(h.ctx, h.lease, 1)
 	h.mustSucceed(err)
 	t := newAnswer(v)
 	t.Reply = nil
@@ -168,7 +168,7 @@ func (h *history) addMessage(s historyStep, tool bool) {
 			{Role: sessions.RoleTool, ToolCallID: "c", ToolName: "query", Content: body, Tokens: 200},
 		}, t.Events...)
 	}
-	done, err := h.Store.Commit(h.ctx, h.lease, t)
+	done, err := h.Store.Turns.Commit(h.ctx, h.lease, t)
 	h.mustSucceed(err)
 	h.said = append(h.said, sessions.Event{Role: sessions.RoleUser, Content: m.Text, Tokens: 10})
 	for _, e := range t.Events {
@@ -224,9 +224,9 @@ func (h *history) eraseSome(seq int64) {
 	for _, sum := range h.Summaries(h.T, h.key) {
 		before[sum.ID] = sum
 	}
-	done, err := h.Store.Erase(h.ctx, h.key, []int64{seq})
+	done, err := h.Store.Erasure.Erase(h.ctx, h.key, []int64{seq})
 	h.mustSucceed(err)
-	h.lease, err = h.Store.Acquire(h.ctx, h.key, replicaA)
+	h.lease, err = h.Store.Leases.Acquire(h.ctx, h.key, replicaA)
 	h.mustSucceed(err)
 	h.said[seq-1].Content, h.said[seq-1].Tokens = sessions.ErasedText, sessions.ErasedTokens
 	h.before, h.marks, h.erased = nil, nil, true
@@ -264,7 +264,7 @@ func (h *history) eraseSome(seq int64) {
 func (h *history) compactSome(v sessions.View, c sessions.Compaction) {
 	h.t.Helper()
 	h.before, h.marks = append(h.before, h.checkView(v, len(h.said))), append(h.marks, len(h.said))
-	src, err := h.Store.OpenJob(h.ctx, h.lease, sessions.Job{Gen: c.Gen, From: c.From, Through: c.Through})
+	src, err := h.Store.Jobs.OpenJob(h.ctx, h.lease, sessions.Job{Gen: c.Gen, From: c.From, Through: c.Through})
 	h.mustSucceed(err)
 	for _, e := range src.Events {
 		if e.Content != h.said[e.Seq-1].Content || e.Blob != "" {
@@ -272,13 +272,13 @@ func (h *history) compactSome(v sessions.View, c sessions.Compaction) {
 		}
 	}
 	c.Source, c.Pinned = src.Hash, &sessions.Pinned{Text: fmt.Sprintf("pinned %d", len(h.before)%3)}
-	_, err = h.Store.Compact(h.ctx, h.lease, c)
+	_, err = h.Store.Compactions.Compact(h.ctx, h.lease, c)
 	h.mustSucceed(err)
 }
 
 func (h *history) undoSome(v sessions.View) {
 	h.t.Helper()
-	_, err := h.Store.Undo(h.ctx, h.lease, 0, 0)
+	_, err := h.Store.Compactions.Undo(h.ctx, h.lease, 0, 0)
 	if len(h.before) == 0 {
 		if err == nil && !h.erased {
 			h.t.Fatalf("an undo took back what there is not, from\n%s", checkShown(v))
@@ -307,7 +307,7 @@ func (h *history) checkRefused(v sessions.View, c sessions.Compaction, s history
 		c.Summaries = []sessions.NewSummary{{StartSeq: c.Through + 2, EndSeq: c.Through + 3, Text: "gap"}}
 	}
 	c.Shown = h.shortenView(v.Tail, c.Through, s, true)
-	if _, err := h.Store.Compact(h.ctx, h.lease, c); err == nil {
+	if _, err := h.Store.Compactions.Compact(h.ctx, h.lease, c); err == nil {
 		h.t.Fatalf("a compaction that must not be was done: %+v", c)
 	}
 	if now := h.readView(); checkShown(now) != checkShown(v) {
@@ -356,7 +356,7 @@ func (h *history) checkWhole(e sessions.Event, needed map[string]bool) {
 	switch {
 	case e.Blob != "":
 		needed[e.Blob] = true
-		body, err := h.Store.Blob(h.ctx, h.key, e.Blob)
+		body, err := h.Store.Compactions.Blob(h.ctx, h.key, e.Blob)
 		if err != nil || body != want.Content {
 			h.t.Fatalf("event %d, moved out of the view, reads %q (%v), want %q", e.Seq, body, err, want.Content)
 		}
@@ -403,16 +403,16 @@ func testQuoteAfterTakeover(b *suite) {
 	l := b.leaseWithMessages(1)
 	v := b.beginTurn(l, 1)
 	card := sessions.Card{Kind: sessions.ReplyCard, Track: "taken over", EventID: v.Pending[0].ID}
-	_, _, err := b.Store.OpenCard(b.ctx, l, card, 0)
+	_, _, err := b.Store.Cards.OpenCard(b.ctx, l, card, 0)
 	b.checkError(err)
-	b.checkError(b.Store.BeginFrame(b.ctx, l, card.Track, "key of the first process"))
-	b.checkError(b.Store.BeginFrame(b.ctx, l, card.Track, ""))
-	b.checkError(b.Store.EndFrame(b.ctx, l, card.Track))
+	b.checkError(b.Store.Cards.BeginFrame(b.ctx, l, card.Track, "key of the first process"))
+	b.checkError(b.Store.Cards.BeginFrame(b.ctx, l, card.Track, ""))
+	b.checkError(b.Store.Cards.EndFrame(b.ctx, l, card.Track))
 	turn := newAnswer(v)
 	turn.Reply.Target.Card = card.Track
 	done := b.commitTurn(l, turn)
-	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: done.Replies[0].ID, Sent: true, Via: "card", Card: sessions.CardFinished}))
-	quoted, err := b.Store.Quoted(b.ctx, key, sessions.Quote{FromBot: true, Card: "key of the first process"})
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: done.Replies[0].ID, Sent: true, Via: "card", Card: sessions.CardFinished}))
+	quoted, err := b.Store.Turns.Quoted(b.ctx, key, sessions.Quote{FromBot: true, Card: "key of the first process"})
 	if b.checkError(err); quoted.Content != turn.Events[0].Content {
 		b.Errorf("the quoted card is %+v, want the answer %q", quoted, turn.Events[0].Content)
 	}

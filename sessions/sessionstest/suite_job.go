@@ -12,7 +12,7 @@ import (
 func testJob(b *suite) {
 	l := b.leaseWithMessages(4)
 	b.runTurn(l, 4)
-	_, err := b.Store.Job(b.ctx, key)
+	_, err := b.Store.Jobs.Job(b.ctx, key)
 	b.wantError(err, sessions.ErrNotFound, "reading a job where there is none")
 	for name, bad := range map[string]sessions.Job{
 		"another generation": {Gen: 1, Through: 3},
@@ -20,12 +20,12 @@ func testJob(b *suite) {
 		"beyond the log":     {Through: 6},
 		"backwards":          {Through: -1},
 	} {
-		_, err := b.Store.OpenJob(b.ctx, l, bad)
+		_, err := b.Store.Jobs.OpenJob(b.ctx, l, bad)
 		b.wantError(err, sessions.ErrConflict, "opening a job of "+name)
 	}
 	job := sessions.Job{Through: 3, Version: "v1"}
-	b.wantError(b.Store.StageJob(b.ctx, l, job, []byte("s"), sessions.Spending{}), sessions.ErrConflict, "staging what was not opened")
-	src, err := b.Store.OpenJob(b.ctx, l, job)
+	b.wantError(b.Store.Jobs.StageJob(b.ctx, l, job, []byte("s"), sessions.Spending{}), sessions.ErrConflict, "staging what was not opened")
+	src, err := b.Store.Jobs.OpenJob(b.ctx, l, job)
 	b.checkError(err)
 	if eventContents(src.Events) != "1:user:问题 1 2:user:问题 2 3:user:问题 3 " || src.Hash == "" || src.Staged != nil {
 		b.Errorf("the job has %q, hash %q, staged %q", eventContents(src.Events), src.Hash, src.Staged)
@@ -36,10 +36,10 @@ func testJob(b *suite) {
 		"another generation":   {Gen: 1, Through: 3, Version: "v1"},
 		"another place before": {From: 1, Through: 3, Version: "v1"},
 	} {
-		b.wantError(b.Store.StageJob(b.ctx, l, other, []byte("s"), sessions.Spending{}), sessions.ErrConflict, "staging a job of "+name)
+		b.wantError(b.Store.Jobs.StageJob(b.ctx, l, other, []byte("s"), sessions.Spending{}), sessions.ErrConflict, "staging a job of "+name)
 	}
-	b.checkError(b.Store.StageJob(b.ctx, l, job, []byte("text\x00\xff"), sessions.Spending{}))
-	got, err := b.Other.Job(b.ctx, key)
+	b.checkError(b.Store.Jobs.StageJob(b.ctx, l, job, []byte("text\x00\xff"), sessions.Spending{}))
+	got, err := b.Other.Jobs.Job(b.ctx, key)
 	b.checkError(err)
 	if want := (sessions.Job{Through: 3, Version: "v1", Attempts: 1, Staged: true}); got != want {
 		b.Errorf("the job is %+v, want %+v", got, want)
@@ -47,7 +47,7 @@ func testJob(b *suite) {
 	c := newCompaction(0, 3)
 	c.Source = src.Hash
 	b.compactSession(l, c)
-	_, err = b.Store.Job(b.ctx, key)
+	_, err = b.Store.Jobs.Job(b.ctx, key)
 	b.wantError(err, sessions.ErrNotFound, "reading the job after its compaction")
 }
 
@@ -58,12 +58,12 @@ func testJobStaged(b *suite) {
 	job := sessions.Job{Through: 3, Version: "v1"}
 	open := func(j sessions.Job, attempts int, staged string) sessions.Source {
 		b.Helper()
-		src, err := b.Store.OpenJob(b.ctx, l, j)
+		src, err := b.Store.Jobs.OpenJob(b.ctx, l, j)
 		b.checkError(err)
 		if string(src.Staged) != staged {
 			b.Errorf("job %+v finds %q staged, want %q", j, src.Staged, staged)
 		}
-		row, err := b.Store.Job(b.ctx, key)
+		row, err := b.Store.Jobs.Job(b.ctx, key)
 		b.checkError(err)
 		if row.Attempts != attempts || row.Staged != (staged != "") || row.Through != j.Through || row.Version != j.Version {
 			b.Errorf("the row of job %+v is %+v, want attempt %d", j, row, attempts)
@@ -71,7 +71,7 @@ func testJobStaged(b *suite) {
 		return src
 	}
 	first := open(job, 1, "")
-	b.checkError(b.Store.StageJob(b.ctx, l, job, []byte("text"), sessions.Spending{}))
+	b.checkError(b.Store.Jobs.StageJob(b.ctx, l, job, []byte("text"), sessions.Spending{}))
 	b.Expire(b.T, replicaA)
 	b.sendBeat(replicaB)
 	l = b.acquireLease(replicaB)
@@ -80,7 +80,7 @@ func testJobStaged(b *suite) {
 	}
 	job.Version = "v2"
 	open(job, 3, "")
-	b.checkError(b.Store.StageJob(b.ctx, l, job, []byte("new text"), sessions.Spending{}))
+	b.checkError(b.Store.Jobs.StageJob(b.ctx, l, job, []byte("new text"), sessions.Spending{}))
 	open(sessions.Job{Through: 2, Version: "v2"}, 1, "")
 	open(job, 1, "")
 }
@@ -93,22 +93,22 @@ func testStagedCost(b *suite) {
 	paid := sessions.Spending{Kind: sessions.SpentSummary, Usage: sessions.Usage{Prompt: 30, Cached: 20, Completion: 4}, Cost: 0.5}
 	stage := func() string {
 		b.Helper()
-		src, err := b.Store.OpenJob(b.ctx, l, job)
+		src, err := b.Store.Jobs.OpenJob(b.ctx, l, job)
 		b.checkError(err)
-		b.checkError(b.Store.StageJob(b.ctx, l, job, []byte("text"), paid))
+		b.checkError(b.Store.Jobs.StageJob(b.ctx, l, job, []byte("text"), paid))
 		return src.Hash
 	}
 	stage()
-	b.wantError(b.Store.StageJob(b.ctx, l, sessions.Job{Through: 4}, []byte("text"), paid), sessions.ErrConflict, "staging what was not opened")
+	b.wantError(b.Store.Jobs.StageJob(b.ctx, l, sessions.Job{Through: 4}, []byte("text"), paid), sessions.ErrConflict, "staging what was not opened")
 	b.eraseEvent(1)
-	_, err := b.Store.Job(b.ctx, key)
+	_, err := b.Store.Jobs.Job(b.ctx, key)
 	b.wantError(err, sessions.ErrNotFound, "reading a job after an erasure")
 	l = b.acquireLease(replicaA)
 	c := newCompaction(0, 3)
 	c.Source, c.Log.Usage, c.Log.Cost = stage(), paid.Usage, paid.Cost
 	b.compactSession(l, c)
 	twice := sessions.Spending{Kind: paid.Kind, Usage: paid.Usage.Add(paid.Usage), Cost: 2 * paid.Cost}
-	spent, err := b.Store.Spent(b.ctx, key, time.Now())
+	spent, err := b.Store.Ledger.Spent(b.ctx, key, time.Now())
 	b.checkError(err)
 	if !slices.Equal(spent, []sessions.Spending{twice}) {
 		b.Errorf("spent today: %+v, want %+v", spent, twice)
@@ -116,7 +116,7 @@ func testStagedCost(b *suite) {
 	if s := b.beginTurn(l, 0).Session; s.SpentToday != 2*34 || s.Usage != twice.Usage {
 		b.Errorf("upkeep took %d tokens today and everything %+v, want %d and %+v", s.SpentToday, s.Usage, 2*34, twice.Usage)
 	}
-	log, err := b.Store.Compactions(b.ctx, key, 1)
+	log, err := b.Store.Compactions.Compactions(b.ctx, key, 1)
 	b.checkError(err)
 	if log[0].Usage != paid.Usage || log[0].Cost != paid.Cost {
 		b.Errorf("the log has %+v and %v, want the cost of the draft", log[0].Usage, log[0].Cost)
@@ -128,19 +128,19 @@ func testJobEdited(b *suite) {
 	l := b.leaseWithMessages(4)
 	b.runTurn(l, 4)
 	job := sessions.Job{Through: 3}
-	src, err := b.Store.OpenJob(b.ctx, l, job)
+	src, err := b.Store.Jobs.OpenJob(b.ctx, l, job)
 	b.checkError(err)
-	b.checkError(b.Store.StageJob(b.ctx, l, job, []byte("text"), sessions.Spending{}))
+	b.checkError(b.Store.Jobs.StageJob(b.ctx, l, job, []byte("text"), sessions.Spending{}))
 	b.Edit(b.T, key, 5, "edited behind the range")
 	b.Edit(b.T, key, 2, "[erased]")
 	c := newCompaction(0, 3)
 	c.Source = src.Hash
-	_, err = b.Store.Compact(b.ctx, l, c)
+	_, err = b.Store.Compactions.Compact(b.ctx, l, c)
 	b.wantError(err, sessions.ErrConflict, "compacting what was edited since")
 	if v := b.beginTurn(l, 0); v.Session.CompactedSeq != 0 || len(v.Summaries) != 0 || len(v.Tail) != 5 {
 		b.Errorf("the refused compaction left %+v", v.Session)
 	}
-	again, err := b.Store.OpenJob(b.ctx, l, job)
+	again, err := b.Store.Jobs.OpenJob(b.ctx, l, job)
 	b.checkError(err)
 	if again.Staged != nil || again.Hash == src.Hash || again.Events[1].Content != "[erased]" {
 		b.Errorf("after the edit the job finds %q staged and has %q", again.Staged, eventContents(again.Events))
@@ -154,7 +154,7 @@ func testJobEdited(b *suite) {
 func testCompactRivals(b *suite) {
 	l := b.leaseWithMessages(4)
 	b.runTurn(l, 4)
-	src, err := b.Store.OpenJob(b.ctx, l, sessions.Job{Through: 3})
+	src, err := b.Store.Jobs.OpenJob(b.ctx, l, sessions.Job{Through: 3})
 	b.checkError(err)
 	b.Expire(b.T, replicaA)
 	b.sendBeat(replicaB)
@@ -163,17 +163,17 @@ func testCompactRivals(b *suite) {
 	c.Source = src.Hash
 	other := c
 	other.Summaries = []sessions.NewSummary{{StartSeq: 1, EndSeq: 3, Text: "summary of B", Tokens: 1}}
-	_, err = b.Other.OpenJob(b.ctx, next, sessions.Job{Through: 3})
+	_, err = b.Other.Jobs.OpenJob(b.ctx, next, sessions.Job{Through: 3})
 	b.checkError(err)
 	var lost, won error
 	var wg sync.WaitGroup
-	wg.Go(func() { _, lost = b.Store.Compact(b.ctx, l, c) })
-	wg.Go(func() { _, won = b.Other.Compact(b.ctx, next, other) })
+	wg.Go(func() { _, lost = b.Store.Compactions.Compact(b.ctx, l, c) })
+	wg.Go(func() { _, won = b.Other.Compactions.Compact(b.ctx, next, other) })
 	wg.Wait()
 	b.wantError(lost, sessions.ErrLeaseLost, "compacting after the lease was lost")
 	b.checkError(won)
 	v := b.beginTurn(next, 0)
-	rows, err := b.Store.Compactions(b.ctx, key, 10)
+	rows, err := b.Store.Compactions.Compactions(b.ctx, key, 10)
 	b.checkError(err)
 	if len(v.Summaries) != 1 || v.Summaries[0].Text != "summary of B" || v.Session.CompactionCount != 1 || len(rows) != 1 {
 		b.Errorf("the view has %+v after %d compactions, %d in the log; want that of the new owner alone",
@@ -192,7 +192,7 @@ func testCompactRace(b *suite) {
 		if i%2 == 1 {
 			store = b.Other
 		}
-		wg.Go(func() { _, errs[i] = store.Compact(b.ctx, l, newCompaction(0, int64(1+i%4))) })
+		wg.Go(func() { _, errs[i] = store.Compactions.Compact(b.ctx, l, newCompaction(0, int64(1+i%4))) })
 	}
 	wg.Wait()
 	done := 0

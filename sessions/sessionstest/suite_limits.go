@@ -18,7 +18,7 @@ func askersOf(group sessions.ConversationID, people ...sessions.UserID) sessions
 // admit sorts the reached limits by person.
 func (b *suite) admit(limits sessions.Limits, a sessions.Askers) []sessions.Reached {
 	b.Helper()
-	reached, err := b.Store.Admit(b.ctx, limits, a)
+	reached, err := b.Store.Limits.Admit(b.ctx, limits, a)
 	b.checkError(err)
 	slices.SortFunc(reached, func(x, y sessions.Reached) int { return strings.Compare(string(x.Person), string(y.Person)) })
 	return reached
@@ -29,7 +29,7 @@ func testAdmit(b *suite) {
 	if r := b.admit(limits, askersOf("g1", "alice")); len(r) > 0 {
 		b.Errorf("the first turn met %+v", r)
 	}
-	reached, err := b.Other.Admit(b.ctx, limits, askersOf("g2", "alice", "bob"))
+	reached, err := b.Other.Limits.Admit(b.ctx, limits, askersOf("g2", "alice", "bob"))
 	b.checkError(err)
 	if len(reached) > 0 {
 		b.Errorf("the second turn, at another replica, met %+v", reached)
@@ -41,7 +41,7 @@ func testAdmit(b *suite) {
 	if left := time.Until(r[0].Until); left <= 0 || left > time.Minute {
 		b.Errorf("the window ends in %v, want at most a minute", left)
 	}
-	used, err := b.Other.Used(b.ctx, askersOf("g1", "bob"))
+	used, err := b.Other.Limits.Used(b.ctx, askersOf("g1", "bob"))
 	b.checkError(err)
 	if used.PersonTurns.Count != 2 || used.GroupTurns != (sessions.Use{}) {
 		b.Errorf("used are %+v, want 2 turns: the other person was admitted", used)
@@ -49,7 +49,7 @@ func testAdmit(b *suite) {
 	if left := time.Until(used.PersonTurns.Until); left <= 0 || left > time.Minute {
 		b.Errorf("the window that is read ends in %v, want at most a minute", left)
 	}
-	own, err := b.Store.Used(b.ctx, askersOf("g1", "alice"))
+	own, err := b.Store.Limits.Used(b.ctx, askersOf("g1", "alice"))
 	b.checkError(err)
 	if !own.PersonTurns.Until.Equal(r[0].Until) {
 		b.Errorf("the window that is read ends at %v, want %v as with the refused turn", own.PersonTurns.Until, r[0].Until)
@@ -80,7 +80,7 @@ func testAdmitGroup(b *suite) {
 	for range 2 {
 		b.admit(sessions.Limits{PersonTurns: 2, GroupTurns: 5}, askersOf("g2", "alice"))
 	}
-	used, err := b.Store.Used(b.ctx, askersOf("g2", "alice"))
+	used, err := b.Store.Limits.Used(b.ctx, askersOf("g2", "alice"))
 	b.checkError(err)
 	if used.GroupTurns.Count != 0 {
 		b.Errorf("the group used %d turns, want 0: its only asker was over their limit", used.GroupTurns.Count)
@@ -105,7 +105,7 @@ func testAdmitUnidentified(b *suite) {
 			b.Errorf("the window ends in %s, want an hour after the first turn", left)
 		}
 	}
-	used, err := b.Store.Used(b.ctx, askersOf("g1", "peer"))
+	used, err := b.Store.Limits.Used(b.ctx, askersOf("g1", "peer"))
 	b.checkError(err)
 	if used.UnidentifiedTurns.Count != 2 {
 		b.Errorf("%d turns are counted, want 2: refused ones count nowhere", used.UnidentifiedTurns.Count)
@@ -122,7 +122,7 @@ func testAdmitAtOnce(b *suite) {
 			store = b.Other
 		}
 		wg.Go(func() {
-			reached, err := store.Admit(b.ctx, sessions.Limits{PersonTurns: bound}, askersOf("g1", "alice"))
+			reached, err := store.Limits.Admit(b.ctx, sessions.Limits{PersonTurns: bound}, askersOf("g1", "alice"))
 			switch {
 			case err != nil:
 				b.Errorf("admitting a turn: %v", err)
@@ -144,7 +144,7 @@ func testAdmitKeeps(b *suite) {
 	} {
 		k := sessions.Key("robot/" + name)
 		send := func(id string, by sessions.UserID) int64 {
-			a, err := b.Store.Accept(b.ctx, replicaA, k, sessions.Message{RobotCode: "robot", ID: sessions.MessageID(id), SenderID: by, Text: "hi"})
+			a, err := b.Store.Inbox.Accept(b.ctx, replicaA, k, sessions.Message{RobotCode: "robot", ID: sessions.MessageID(id), SenderID: by, Text: "hi"})
 			b.checkError(err)
 			return a.EventID
 		}
@@ -155,9 +155,9 @@ func testAdmitKeeps(b *suite) {
 			b.admit(limits, askersOf("", bob))
 		}
 		if limits.PersonTokens > 0 {
-			b.checkError(b.Store.SpendTokens(b.ctx, "robot", map[sessions.UserID]int{bob: 100}))
+			b.checkError(b.Store.Limits.SpendTokens(b.ctx, "robot", map[sessions.UserID]int{bob: 100}))
 		}
-		l, err := b.Store.Acquire(b.ctx, k, replicaA)
+		l, err := b.Store.Leases.Acquire(b.ctx, k, replicaA)
 		b.checkError(err)
 		b.beginTurn(l, 10)
 		a := askersOf(sessions.ConversationID(name), alice)
@@ -166,13 +166,13 @@ func testAdmitKeeps(b *suite) {
 			a.People, a.Asked = append(a.People, bob), append(a.Asked, sessions.AskedMessage{Event: refused, By: bob})
 		}
 		b.admit(limits, a)
-		b.checkError(b.Store.Abandon(b.ctx, l, nil))
+		b.checkError(b.Store.Turns.Abandon(b.ctx, l, nil))
 		b.beginTurn(l, 10)
 		b.Expire(b.T, replicaA)
 		b.sendBeat(replicaB)
-		l, err = b.Store.Acquire(b.ctx, k, replicaB)
+		l, err = b.Store.Leases.Acquire(b.ctx, k, replicaB)
 		b.checkError(err)
-		pending, err := b.Store.Pending(b.ctx, k, 10)
+		pending, err := b.Store.Inbox.Pending(b.ctx, k, 10)
 		b.checkError(err)
 		for _, e := range append(b.beginTurn(l, 10).Pending, pending...) {
 			if e.Admitted != (e.ID == kept) {
@@ -208,7 +208,7 @@ func testGroupShare(b *suite) {
 		asks("shared", "eve")
 	}
 	asks("shared", "eve", sessions.GroupShare)
-	used, err := b.Other.Used(b.ctx, askersOf("shared", "eve"))
+	used, err := b.Other.Limits.Used(b.ctx, askersOf("shared", "eve"))
 	b.checkError(err)
 	if used.GroupPart.Count != 8 || used.GroupOthers != 1 || !used.GroupPart.Until.Equal(used.GroupTurns.Until) {
 		b.Errorf("used are %+v, want 8 beside 1", used)
@@ -258,7 +258,7 @@ func testTokensShare(b *suite) {
 		turn := sessions.Turn{Usage: sessions.Usage{Prompt: tokens}, TakenTokens: []int{1}, Askers: []sessions.UserID{person}}
 		turn.Taken = []int64{t.Pending[0].ID}
 		b.commitTurn(l, turn)
-		b.checkError(b.Store.SpendTokens(b.ctx, "robot", map[sessions.UserID]int{person: tokens}))
+		b.checkError(b.Store.Limits.SpendTokens(b.ctx, "robot", map[sessions.UserID]int{person: tokens}))
 	}
 	admitted := func(person sessions.UserID, want ...sessions.Limit) {
 		b.Helper()
@@ -277,7 +277,7 @@ func testTokensShare(b *suite) {
 	spend(1, "alice")
 	admitted("eve", sessions.TokensShare)
 	admitted("alice")
-	others, err := b.Other.OthersTokens(b.ctx, "robot", "eve")
+	others, err := b.Other.Limits.OthersTokens(b.ctx, "robot", "eve")
 	b.checkError(err)
 	if others != 1 {
 		b.Errorf("the others used %d tokens, want 1", others)
@@ -318,7 +318,7 @@ func testWorkOfADay(b *suite) {
 	}
 	of := askersOf("g", "eve")
 	of.Key = "robot/k"
-	used, err := b.Other.Used(b.ctx, of)
+	used, err := b.Other.Limits.Used(b.ctx, of)
 	b.checkError(err)
 	if used.ScheduledTurns.Count != 2 || used.Compactions.Count != 2 || used.Compactions.Until.UTC().Hour() != 0 {
 		b.Errorf("used are %+v, want 2 scheduled turns and 2 compactions until midnight", used)
@@ -332,11 +332,11 @@ func testWorkOfADay(b *suite) {
 
 func testSpendTokens(b *suite) {
 	people := []sessions.UserID{"alice", "bob", "carol"}
-	b.checkError(b.Store.SpendTokens(b.ctx, "robot", map[sessions.UserID]int{"alice": 34, "bob": 33, "carol": 33}))
-	b.checkError(b.Other.SpendTokens(b.ctx, "robot", map[sessions.UserID]int{"alice": 10}))
+	b.checkError(b.Store.Limits.SpendTokens(b.ctx, "robot", map[sessions.UserID]int{"alice": 34, "bob": 33, "carol": 33}))
+	b.checkError(b.Other.Limits.SpendTokens(b.ctx, "robot", map[sessions.UserID]int{"alice": 10}))
 	total := 0
 	for i, want := range []int{44, 33, 33} {
-		used, err := b.Other.Used(b.ctx, askersOf("", people[i]))
+		used, err := b.Other.Limits.Used(b.ctx, askersOf("", people[i]))
 		b.checkError(err)
 		if used.PersonTokens.Count != want {
 			b.Errorf("%s used %d tokens, want %d", people[i], used.PersonTokens.Count, want)
@@ -355,7 +355,7 @@ func testSpendTokens(b *suite) {
 	}
 
 	l := b.leaseWithMessages(1)
-	b.checkError(b.Store.Charge(b.ctx, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: sessions.Usage{Prompt: 70, Cached: 50, Completion: 30}}))
+	b.checkError(b.Store.Ledger.Charge(b.ctx, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: sessions.Usage{Prompt: 70, Cached: 50, Completion: 30}}))
 	if r := b.admit(sessions.Limits{Tokens: 101}, askersOf("g1", "dave")); len(r) > 0 {
 		b.Errorf("below the installation's limit the turn met %+v", r)
 	}
@@ -363,7 +363,7 @@ func testSpendTokens(b *suite) {
 	if len(r) != 1 || r[0].Limit != sessions.AllTokens || r[0].Person != "" || !r[0].Until.After(time.Now()) {
 		b.Errorf("the turn met %+v, want the limit of the installation alone", r)
 	}
-	used, err := b.Other.Used(b.ctx, askersOf("g1", "alice"))
+	used, err := b.Other.Limits.Used(b.ctx, askersOf("g1", "alice"))
 	b.checkError(err)
 	if used.Tokens.Count != 100 || !used.Tokens.Until.Equal(r[0].Until) {
 		b.Errorf("the installation used %+v, want 100 tokens until %v", used.Tokens, r[0].Until)
@@ -376,7 +376,7 @@ func testSpendTokens(b *suite) {
 func testNotify(b *suite) {
 	due := func(n sessions.Notice, want bool, what string) {
 		b.Helper()
-		got, err := b.Store.Notify(b.ctx, n)
+		got, err := b.Store.Limits.Notify(b.ctx, n)
 		b.checkError(err)
 		if got != want {
 			b.Errorf("%s: due is %v, want %v", what, got, want)
@@ -384,7 +384,7 @@ func testNotify(b *suite) {
 	}
 	hour := sessions.Notice{Kind: "person", Robot: "robot", Subject: "alice", Lasts: time.Hour}
 	due(hour, true, "the first notice")
-	if again, err := b.Other.Notify(b.ctx, hour); err != nil || again {
+	if again, err := b.Other.Limits.Notify(b.ctx, hour); err != nil || again {
 		b.Errorf("a second one at another replica is due (%v)", err)
 	}
 	other := hour

@@ -9,7 +9,7 @@ import (
 // reviveSession returns the sessions that are left to their turns.
 func (b *suite) reviveSession(under ...sessions.Lease) []sessions.Key {
 	b.Helper()
-	turns, err := b.Store.Revive(b.ctx, under)
+	turns, err := b.Store.Inbox.Revive(b.ctx, under)
 	b.checkError(err)
 	return turns
 }
@@ -27,7 +27,7 @@ func (b *suite) checkPlaces(n int64) {
 	if len(places) != int(n) || len(places) > 0 && (places[0] != 1 || places[n-1] != n) || len(slices.Compact(places)) != int(n) {
 		b.Errorf("the places of the log are %v, want 1 to %d", places, n)
 	}
-	if s, err := b.Store.Session(b.ctx, key); err != nil || s.LastSeq != n {
+	if s, err := b.Store.Sessions.Session(b.ctx, key); err != nil || s.LastSeq != n {
 		b.Errorf("the last place of the session is %d (%v), want %d", s.LastSeq, err, n)
 	}
 }
@@ -44,7 +44,7 @@ func testLostRow(b *suite) {
 	}
 	for round := range int64(2) { // with and without replies of the new row
 		b.DeleteRow(b.T, key)
-		_, err := b.Store.Begin(b.ctx, old, 1)
+		_, err := b.Store.Turns.Begin(b.ctx, old, 1)
 		b.wantError(err, sessions.ErrLeaseLost, "going on without a row")
 		a := b.acceptMessage(replicaB, 3+int(round))
 		if !a.New || a.Lease.Owner != replicaB || a.Lease == old {
@@ -55,7 +55,7 @@ func testLostRow(b *suite) {
 			s.CompactedSeq != s.LastSeq || s.BaseSeq != s.LastSeq || s.TotalTokens != 0 || s.CompactionCount != 0 || !s.PinnedDue {
 			b.Errorf("after the deletion the session is %+v with %d pending messages and the view\n%s", s, len(v.Pending), checkShown(v))
 		}
-		_, err = b.Store.Undo(b.ctx, a.Lease, 0, 0)
+		_, err = b.Store.Compactions.Undo(b.ctx, a.Lease, 0, 0)
 		b.wantError(err, sessions.ErrNotFound, "undoing a compaction of before the deletion")
 		b.commitTurn(a.Lease, newAnswer(v))
 		b.checkPlaces(6 + 2*round)
@@ -75,7 +75,7 @@ func testLostRowOfTurn(b *suite) {
 			if turns := b.reviveSession(); !slices.Equal(turns, []sessions.Key{key}) {
 				b.Errorf("left to their turns are %v, want the session", turns)
 			}
-			_, err := b.Other.Acquire(b.ctx, key, replicaB)
+			_, err := b.Other.Leases.Acquire(b.ctx, key, replicaB)
 			b.wantError(err, sessions.ErrNotFound, "taking the session from its turn")
 		},
 		"a look of its own replica": func() {
@@ -95,10 +95,10 @@ func testLostRowOfTurn(b *suite) {
 			}
 		},
 		"a call of a tool": func() {
-			b.checkError(b.Store.RecordRun(b.ctx, l, sessions.ToolRun{EventID: b.Log(b.T, key)[0].ID, Call: sessions.ToolCall{ID: "c", Name: "n"}}))
+			b.checkError(b.Store.Turns.RecordRun(b.ctx, l, sessions.ToolRun{EventID: b.Log(b.T, key)[0].ID, Call: sessions.ToolCall{ID: "c", Name: "n"}}))
 		},
 	} {
-		before, err := b.Store.Session(b.ctx, key)
+		before, err := b.Store.Sessions.Session(b.ctx, key)
 		b.checkError(err)
 		if n := len(b.beginTurn(l, 10).Pending); n == 0 {
 			b.acceptMessage(replicaA, 10+int(before.LastSeq))
@@ -108,16 +108,16 @@ func testLostRowOfTurn(b *suite) {
 		b.DeleteRow(b.T, key)
 		meanwhile()
 		c := b.commitTurn(l, t)
-		s, err := b.Store.Session(b.ctx, key)
+		s, err := b.Store.Sessions.Session(b.ctx, key)
 		b.checkError(err)
 		if s.Lease != l || c.LastSeq != last || s.BaseSeq != before.LastSeq || s.TotalTokens != t.Appended || len(c.Replies) != 1 {
 			b.Errorf("with %s between deletion and commit the session is %+v, committed %+v", what, s, c)
 		}
 		b.checkPlaces(last)
-		_, err = b.Store.Commit(b.ctx, l, t)
+		_, err = b.Store.Turns.Commit(b.ctx, l, t)
 		b.wantError(err, sessions.ErrConflict, "committing it again after "+what)
 		b.DeleteRow(b.T, key)
-		_, err = b.Store.Commit(b.ctx, l, t)
+		_, err = b.Store.Turns.Commit(b.ctx, l, t)
 		b.wantError(err, sessions.ErrLeaseLost, "committing it again without a row after "+what)
 		l = b.acceptMessage(replicaA, 50+int(before.LastSeq)).Lease
 	}
@@ -133,15 +133,15 @@ func testLostRowOfTwoTurns(b *suite) {
 	}
 	second := b.acquireLease(replicaB)
 	v := b.beginTurn(second, 10)
-	_, err := b.Store.Commit(b.ctx, first, late)
+	_, err := b.Store.Turns.Commit(b.ctx, first, late)
 	b.wantError(err, sessions.ErrLeaseLost, "committing under another owner's lease")
 	b.DeleteRow(b.T, key)
-	_, err = b.Store.Commit(b.ctx, first, late)
+	_, err = b.Store.Turns.Commit(b.ctx, first, late)
 	b.wantError(err, sessions.ErrLeaseLost, "committing after another turn began, without a row")
 	b.commitTurn(second, newAnswer(v))
 	b.checkPlaces(2)
 	b.DeleteRow(b.T, key)
-	_, err = b.Store.Commit(b.ctx, first, late)
+	_, err = b.Store.Turns.Commit(b.ctx, first, late)
 	b.wantError(err, sessions.ErrLeaseLost, "committing after another turn, without a row")
 	b.acceptMessage(replicaA, 2)
 	b.checkPlaces(2)
@@ -155,7 +155,7 @@ func testLostRowOfErasedTurn(b *suite) {
 	read := newAnswer(b.beginTurn(l, 10))
 	b.eraseEvent(1)
 	b.DeleteRow(b.T, key)
-	_, err := b.Store.Commit(b.ctx, l, read)
+	_, err := b.Store.Turns.Commit(b.ctx, l, read)
 	b.wantError(err, sessions.ErrLeaseLost, "committing what was read before an erasure")
 	if turns := b.reviveSession(l); len(turns) != 0 {
 		b.Errorf("left to their turns are %v, though an erasure ended that one", turns)
@@ -174,7 +174,7 @@ func testLostRowOfReply(b *suite) {
 	}
 	b.sendBeat(replicaB)
 	l = b.acquireLease(replicaB)
-	outs, err := b.Other.Unsent(b.ctx, l)
+	outs, err := b.Other.Outbox.Unsent(b.ctx, l)
 	b.checkError(err)
 	if len(outs) != 1 || !outs[0].Took {
 		b.Errorf("unsent are %+v, want the reply of the turn before the deletion", outs)
@@ -187,17 +187,17 @@ func testLostRowIsErased(b *suite) {
 	b.runTurn(l, 1)
 	b.endTries()
 	b.DeleteRow(b.T, key)
-	done, err := b.Store.Erase(b.ctx, key, []int64{1})
+	done, err := b.Store.Erasure.Erase(b.ctx, key, []int64{1})
 	b.checkError(err)
 	if done.Events != 1 {
 		b.Errorf("the erasure gave %+v, want one event", done)
 	}
 	b.DeleteRow(b.T, key)
-	gone, err := b.Store.Delete(b.ctx, key)
+	gone, err := b.Store.Erasure.Delete(b.ctx, key)
 	b.checkError(err)
 	if gone.Events != 2 || len(b.Log(b.T, key)) != 0 {
 		b.Errorf("the deletion gave %+v and left %d events", gone, len(b.Log(b.T, key)))
 	}
-	_, err = b.Store.Delete(b.ctx, key)
+	_, err = b.Store.Erasure.Delete(b.ctx, key)
 	b.wantError(err, sessions.ErrNotFound, "deleting it again")
 }

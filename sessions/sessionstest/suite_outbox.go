@@ -10,14 +10,14 @@ import (
 
 func (b *suite) unsentReplies(l sessions.Lease) []sessions.Outgoing {
 	b.Helper()
-	list, err := b.Store.Unsent(b.ctx, l)
+	list, err := b.Store.Outbox.Unsent(b.ctx, l)
 	b.checkError(err)
 	return list
 }
 
 func (b *suite) claimReply(l sessions.Lease, joint string, ids ...int64) []sessions.Outgoing {
 	b.Helper()
-	list, err := b.Store.Claim(b.ctx, l, sessions.Try{IDs: ids, Joint: joint})
+	list, err := b.Store.Outbox.Claim(b.ctx, l, sessions.Try{IDs: ids, Joint: joint})
 	b.checkError(err)
 	return list
 }
@@ -33,13 +33,13 @@ func testOutbox(b *suite) {
 		b.Errorf("the list has %+v, want the place and the key, and no words", r)
 	}
 	next := time.Now().Add(time.Hour).Truncate(time.Microsecond)
-	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, Attempt: 1, Part: 2, Via: "openapi", Error: "no calls", NextAt: next}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, Attempt: 1, Part: 2, Via: "openapi", Error: "no calls", NextAt: next}))
 	list = b.unsentReplies(l)
 	if len(list) != 1 || list[0].Part != 2 || list[0].Via != "openapi" || !list[0].NextAt.Equal(next) {
 		b.Errorf("after a failed try unsent are %+v, want two parts, next at %v, for lack of calls", list, next)
 	}
 	due := []bool{list[0].Due}
-	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, Attempt: 1, Part: 2, Error: "busy", NextAt: time.Now().Add(-time.Second)}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, Attempt: 1, Part: 2, Error: "busy", NextAt: time.Now().Add(-time.Second)}))
 	for range 2 { // the first answer may get lost
 		due = append(due, b.unsentReplies(l)[0].Due)
 	}
@@ -47,17 +47,17 @@ func testOutbox(b *suite) {
 	if due = append(due, b.unsentReplies(l)[0].Due); !slices.Equal(due, []bool{false, true, true, false}) {
 		b.Errorf("the pause is over: %v, want that from its end to the next try", due)
 	}
-	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, Sent: true, Via: "webhook"}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, Sent: true, Via: "webhook"}))
 	if list = b.unsentReplies(l); len(list) != 0 {
 		b.Errorf("after it was sent unsent are %+v", list)
 	}
-	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, Attempt: 2, NextAt: next}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, Attempt: 2, NextAt: next}))
 	if list = b.unsentReplies(l); len(list) != 0 {
 		b.Errorf("a late word brought a sent reply back: %+v", list)
 	}
-	b.wantError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID + 1000}), sessions.ErrNotFound, "settling what is not there")
+	b.wantError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID + 1000}), sessions.ErrNotFound, "settling what is not there")
 	b.acceptMessage(replicaA, 2)
-	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: b.runTurn(l, 1).Replies[0].ID, Failed: true, Error: "gone"}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: b.runTurn(l, 1).Replies[0].ID, Failed: true, Error: "gone"}))
 	if list = b.unsentReplies(l); len(list) != 0 {
 		b.Errorf("a reply given up is still listed: %+v", list)
 	}
@@ -69,7 +69,7 @@ func testOutboxNotify(b *suite) {
 	notice := sessions.Reply{Target: sessions.Target{ConversationID: "cidGroup=="}, Text: "busy", Nonce: "notice"}
 	notify := func(l sessions.Lease) []sessions.Outgoing {
 		b.Helper()
-		outs, err := b.Store.Announce(b.ctx, l, notice)
+		outs, err := b.Store.Outbox.Announce(b.ctx, l, notice)
 		b.checkError(err)
 		return outs
 	}
@@ -84,7 +84,7 @@ func testOutboxNotify(b *suite) {
 	if claimed := b.claimReply(l, "", open[0].ID); len(claimed) != 1 || claimed[0].Reply.Text != "busy" || claimed[0].Attempts != 1 {
 		b.Errorf("claimed is %+v", claimed)
 	}
-	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: outs[0].ID, Attempt: 1, Sent: true}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: outs[0].ID, Attempt: 1, Sent: true}))
 	if again := notify(l); len(again) != 0 {
 		b.Errorf("the same notice was stored again: %+v", again)
 	}
@@ -97,7 +97,7 @@ func testOutboxClaim(b *suite) {
 	for range 3 {
 		ids = append(ids, b.runTurn(l, 1).Replies[0].ID)
 	}
-	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[1], Sent: true}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[1], Sent: true}))
 	for try := 2; try <= 3; try++ {
 		list := b.claimReply(l, "together", ids...)
 		if len(list) != 2 || list[0].ID != ids[0] || list[1].ID != ids[2] {
@@ -113,9 +113,9 @@ func testOutboxClaim(b *suite) {
 		}
 	}
 	soon := time.Now().Add(time.Hour).Truncate(time.Microsecond)
-	b.wantError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[0], Attempt: 2, NextAt: soon}), sessions.ErrNotFound, "a late mark")
-	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[0], Attempt: 3, Maybe: true, NextAt: soon}))
-	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[2], Attempt: 3, Refused: true, NextAt: soon}))
+	b.wantError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[0], Attempt: 2, NextAt: soon}), sessions.ErrNotFound, "a late mark")
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[0], Attempt: 3, Maybe: true, NextAt: soon}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[2], Attempt: 3, Refused: true, NextAt: soon}))
 	list := b.unsentReplies(l)
 	if len(list) != 2 || !list[0].Maybe || list[0].Joint != "together" || list[0].Refusals != 0 {
 		b.Errorf("unsent are %+v, want the first in doubt, as a part of its message", list)
@@ -141,7 +141,7 @@ func testOutboxParts(b *suite) {
 		nonce string
 		want  int
 	}{{2, reply.Reply.Nonce, 2}, {0, reply.Reply.Nonce, 2}, {3, reply.Reply.Nonce, 3}, {4, "another", 3}} {
-		list, err := b.Store.Claim(b.ctx, l, sessions.Try{IDs: []int64{reply.ID}, Part: c.known, Nonce: c.nonce})
+		list, err := b.Store.Outbox.Claim(b.ctx, l, sessions.Try{IDs: []int64{reply.ID}, Part: c.known, Nonce: c.nonce})
 		b.checkError(err)
 		if len(list) != 1 || list[0].Part != c.want {
 			b.Errorf("claimed with %d parts is %+v, want %d", c.known, list, c.want)
@@ -157,9 +157,9 @@ func testOutboxParts(b *suite) {
 func testOutboxResumed(b *suite) {
 	l := b.leaseWithMessages(4)
 	first, second := b.runTurn(l, 1).Replies[0], b.runTurn(l, 1).Replies[0]
-	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: second.ID, Attempt: 1, NextAt: time.Now().Add(time.Hour)}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: second.ID, Attempt: 1, NextAt: time.Now().Add(time.Hour)}))
 	third := b.runTurn(l, 1).Replies[0]
-	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: third.ID, Attempt: 1, NextAt: time.Now().Add(time.Hour)}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: third.ID, Attempt: 1, NextAt: time.Now().Add(time.Hour)}))
 	b.claimReply(l, "", third.ID)
 	behind := b.commitTurn(l, sessions.Turn{
 		Taken: []int64{b.beginTurn(l, 1).Pending[0].ID}, TakenTokens: []int{1}, ReplyWaits: true,
@@ -206,12 +206,12 @@ func testOutboxPutDown(b *suite) {
 	for i := range 4 {
 		ids = append(ids, b.runTurn(l, 1).Replies[0].ID)
 		if i < 3 { // the fourth was not tried
-			b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[i], Attempt: 1, Maybe: i == 1, NextAt: past}))
+			b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[i], Attempt: 1, Maybe: i == 1, NextAt: past}))
 		}
 	}
-	b.checkError(b.Store.PutDown(b.ctx, replicaB))
-	b.checkError(b.Store.PutDown(b.ctx, replicaA))
-	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[2], Sent: true}))
+	b.checkError(b.Store.Outbox.PutDown(b.ctx, replicaB))
+	b.checkError(b.Store.Outbox.PutDown(b.ctx, replicaA))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[2], Sent: true}))
 	b.Expire(b.T, replicaA)
 	b.sendBeat(replicaB)
 	var got []bool
@@ -229,7 +229,7 @@ func testOutboxPutDown(b *suite) {
 // abandoned lists the tracks of abandoned cards, which come back at once.
 func (b *suite) abandoned() []string {
 	b.Helper()
-	list, err := b.Store.AbandonedCards(b.ctx, sessions.ReplyCard, 0, 10)
+	list, err := b.Store.Cards.AbandonedCards(b.ctx, sessions.ReplyCard, 0, 10)
 	b.checkError(err)
 	var tracks []string
 	for _, c := range list {
@@ -246,7 +246,7 @@ func testCards(b *suite) {
 	v := b.beginTurn(l, 1)
 	card := sessions.Card{Kind: sessions.ReplyCard, Track: "track-1", EventID: v.Pending[0].ID}
 	for i, want := range []bool{false, true} {
-		state, known, err := b.Store.OpenCard(b.ctx, l, card, 0)
+		state, known, err := b.Store.Cards.OpenCard(b.ctx, l, card, 0)
 		if b.checkError(err); state != sessions.CardOpen || known != want {
 			b.Errorf("opened %d times the card is %s, known %t", i+1, state, known)
 		}
@@ -254,12 +254,12 @@ func testCards(b *suite) {
 	if got := b.abandoned(); len(got) != 0 {
 		b.Errorf("abandoned beside a waiting message: %v", got)
 	}
-	if c, err := b.Store.OpenCardOf(b.ctx, key, []string{"another", card.Track}, nil); err != nil || c.Track != card.Track || c.EventID != card.EventID || !c.Prepaid {
+	if c, err := b.Store.Cards.OpenCardOf(b.ctx, key, []string{"another", card.Track}, nil); err != nil || c.Track != card.Track || c.EventID != card.EventID || !c.Prepaid {
 		b.Errorf("the open card is %+v, %v", c, err)
 	}
 	stale := l
 	stale.Term--
-	_, _, err := b.Store.OpenCard(b.ctx, stale, card, 0)
+	_, _, err := b.Store.Cards.OpenCard(b.ctx, stale, card, 0)
 	b.wantError(err, sessions.ErrLeaseLost, "a card under a former lease")
 
 	turn := newAnswer(v)
@@ -271,11 +271,11 @@ func testCards(b *suite) {
 	if list := b.unsentReplies(l); len(list) != 1 || list[0].Reply.Target.Card != card.Track {
 		b.Errorf("unsent are %+v, want the reply with its card", list)
 	}
-	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: done.Replies[0].ID, Sent: true, Via: "webhook"}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: done.Replies[0].ID, Sent: true, Via: "webhook"}))
 	if got := b.abandoned(); len(got) != 1 || got[0] != card.Track {
 		b.Errorf("abandoned after the reply took another way: %v", got)
 	}
-	list, err := b.Store.AbandonedCards(b.ctx, sessions.ReplyCard, time.Hour, 10)
+	list, err := b.Store.Cards.AbandonedCards(b.ctx, sessions.ReplyCard, time.Hour, 10)
 	if b.checkError(err); len(list) != 1 || list[0].EventID != card.EventID || list[0].CreatedAt.IsZero() || !list[0].Prepaid {
 		b.Errorf("claimed is %+v, want the card with its prepaid end", list)
 	}
@@ -283,16 +283,16 @@ func testCards(b *suite) {
 		b.Errorf("claimed twice: %v", got)
 	}
 	for i, want := range []bool{true, false} {
-		if first, err := b.Store.RateCard(b.ctx, key, card.Track, []sessions.Rating{sessions.Good, sessions.Bad}[i]); first != want || err != nil {
+		if first, err := b.Store.Cards.RateCard(b.ctx, key, card.Track, []sessions.Rating{sessions.Good, sessions.Bad}[i]); first != want || err != nil {
 			b.Errorf("rating %d is the first: %t, %v", i+1, first, err)
 		}
 	}
-	b.checkError(b.Store.SettleCard(b.ctx, key, card.Track, sessions.CardFailed))
-	state, known, err := b.Store.OpenCard(b.ctx, l, card, 0)
+	b.checkError(b.Store.Cards.SettleCard(b.ctx, key, card.Track, sessions.CardFailed))
+	state, known, err := b.Store.Cards.OpenCard(b.ctx, l, card, 0)
 	if b.checkError(err); state != sessions.CardFailed || !known {
 		b.Errorf("a settled card is %s, known %t", state, known)
 	}
-	_, err = b.Store.OpenCardOf(b.ctx, key, []string{card.Track}, nil)
+	_, err = b.Store.Cards.OpenCardOf(b.ctx, key, []string{card.Track}, nil)
 	b.wantError(err, sessions.ErrNotFound, "a settled card that is open")
 }
 
@@ -304,14 +304,14 @@ func testCardsOfReplies(b *suite) {
 		turn, track := newAnswer(v), "unstreamed-"+string(want)
 		turn.Reply.Target.Card = track
 		done := b.commitTurn(l, turn)
-		b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: done.Replies[0].ID, Sent: i == 0, Failed: i == 1, Via: "card", Card: want, Carrier: "key of " + track}))
-		quoted, err := b.Store.Quoted(b.ctx, key, sessions.Quote{FromBot: true, Card: "key of " + track})
+		b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: done.Replies[0].ID, Sent: i == 0, Failed: i == 1, Via: "card", Card: want, Carrier: "key of " + track}))
+		quoted, err := b.Store.Turns.Quoted(b.ctx, key, sessions.Quote{FromBot: true, Card: "key of " + track})
 		if b.checkError(err); quoted.Role != sessions.RoleAssistant || quoted.Content != turn.Events[0].Content {
 			b.Errorf("the quoted card is %+v, want the answer %q", quoted, turn.Events[0].Content)
 		}
-		_, err = b.Store.Quoted(b.ctx, key, sessions.Quote{FromBot: true, Card: "key of another card"})
+		_, err = b.Store.Turns.Quoted(b.ctx, key, sessions.Quote{FromBot: true, Card: "key of another card"})
 		b.wantError(err, sessions.ErrNotFound, "a card with another key")
-		state, known, err := b.Store.OpenCard(b.ctx, l, sessions.Card{Kind: sessions.ReplyCard, Track: track, EventID: v.Pending[0].ID}, 0)
+		state, known, err := b.Store.Cards.OpenCard(b.ctx, l, sessions.Card{Kind: sessions.ReplyCard, Track: track, EventID: v.Pending[0].ID}, 0)
 		if b.checkError(err); state != want || !known {
 			b.Errorf("the card of a settled reply is %s, known %t, want %s", state, known, want)
 		}
@@ -331,7 +331,7 @@ func testClickedCards(b *suite) {
 		if n < 6 { // the later ones are those of an older release: the robot's organization is that of the others
 			m.Organization = "corp"
 		}
-		_, err := b.Store.Accept(b.ctx, replicaA, key, m)
+		_, err := b.Store.Inbox.Accept(b.ctx, replicaA, key, m)
 		b.checkError(err)
 	}
 	others := []sessions.UserID{"stranger", "person 1", "person 4"}
@@ -343,11 +343,11 @@ func testClickedCards(b *suite) {
 	v := b.beginTurn(l, 2)
 	asked := v.Pending[0].SenderID
 	card := sessions.Card{Kind: sessions.ReplyCard, Track: "clicked", EventID: v.Pending[1].ID}
-	_, _, err := b.Store.OpenCard(b.ctx, l, card, 0)
+	_, _, err := b.Store.Cards.OpenCard(b.ctx, l, card, 0)
 	b.checkError(err)
 	look := func(by sessions.UserID) sessions.Clicked {
 		b.Helper()
-		c, err := b.Store.ClickedCard(b.ctx, card.Track, by)
+		c, err := b.Store.Cards.ClickedCard(b.ctx, card.Track, by)
 		b.checkError(err)
 		return c
 	}
@@ -372,7 +372,7 @@ func testClickedCards(b *suite) {
 			b.Errorf("a click of %s, after the commit: %+v", other, c)
 		}
 	}
-	_, err = b.Store.ClickedCard(b.ctx, "none", asked)
+	_, err = b.Store.Cards.ClickedCard(b.ctx, "none", asked)
 	b.wantError(err, sessions.ErrNotFound, "a click on an unknown card")
 
 	accept(5)
@@ -382,7 +382,7 @@ func testClickedCards(b *suite) {
 	accept(6)
 	v = b.beginTurn(l, 1)
 	card = sessions.Card{Kind: sessions.ReplyCard, Track: "clicked alone", EventID: v.Pending[0].ID}
-	_, _, err = b.Store.OpenCard(b.ctx, l, card, 0)
+	_, _, err = b.Store.Cards.OpenCard(b.ctx, l, card, 0)
 	b.checkError(err)
 	if c := look("person 6"); !c.Asked || c.Shared || c.Message.Organization != "corp" {
 		b.Errorf("a click of the only one who asked: %+v", c)
@@ -405,19 +405,19 @@ func testLeftCards(b *suite) {
 	turn.Reply.Target.Card = "left"
 	first := b.commitTurn(l, turn).Replies[0]
 	second := b.claimReply(l, "", first.ID)[0]
-	b.wantError(b.Store.LeaveCard(b.ctx, first), sessions.ErrConflict, "leaving a card after a later claim")
+	b.wantError(b.Store.Cards.LeaveCard(b.ctx, first), sessions.ErrConflict, "leaving a card after a later claim")
 	if got := b.abandoned(); len(got) != 0 {
 		b.Errorf("the card of an unsent reply is abandoned: %v", got)
 	}
-	b.checkError(b.Store.LeaveCard(b.ctx, second))
+	b.checkError(b.Store.Cards.LeaveCard(b.ctx, second))
 	if got := b.abandoned(); !slices.Equal(got, []string{"left"}) {
 		b.Errorf("abandoned are %v", got)
 	}
 	if third := b.claimReply(l, "", first.ID)[0]; third.Reply.Target.Card != "" {
 		b.Errorf("the reply is on card %s again", third.Reply.Target.Card)
 	}
-	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: first.ID, Sent: true, Via: "webhook"}))
-	b.wantError(b.Store.LeaveCard(b.ctx, second), sessions.ErrConflict, "leaving the card of a sent reply")
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: first.ID, Sent: true, Via: "webhook"}))
+	b.wantError(b.Store.Cards.LeaveCard(b.ctx, second), sessions.ErrConflict, "leaving the card of a sent reply")
 }
 
 // The end of a card is prepaid from its opening, through the commit and each claim, until a call that ends it failed.
@@ -425,25 +425,25 @@ func testPrepaidCards(b *suite) {
 	l := b.leaseWithMessages(2)
 	v := b.beginTurn(l, 1)
 	card := sessions.Card{Kind: sessions.ReplyCard, Track: "prepaid", EventID: v.Pending[0].ID}
-	_, _, err := b.Store.OpenCard(b.ctx, l, card, 0)
+	_, _, err := b.Store.Cards.OpenCard(b.ctx, l, card, 0)
 	b.checkError(err)
 	turn := newAnswer(v)
 	turn.Reply.Target.Card = card.Track
 	done := b.commitTurn(l, turn)
 	check := func(track, when string, want bool) {
 		b.Helper()
-		c, err := b.Store.ClickedCard(b.ctx, track, "")
+		c, err := b.Store.Cards.ClickedCard(b.ctx, track, "")
 		if b.checkError(err); c.Prepaid != want || c.Kind != sessions.ReplyCard {
 			b.Errorf("%s card %s is %+v, want a prepaid end: %t", when, track, c.Card, want)
 		}
 	}
 	check("prepaid", "after the commit", true)
-	b.checkError(b.Store.LeaveCard(b.ctx, done.Replies[0]))
+	b.checkError(b.Store.Cards.LeaveCard(b.ctx, done.Replies[0]))
 	for i, want := range []bool{true, true, false} {
 		if i == 2 {
-			b.checkError(b.Store.SetPrepaid(b.ctx, sessions.Card{Key: key, Track: card.Track}))
+			b.checkError(b.Store.Cards.SetPrepaid(b.ctx, sessions.Card{Key: key, Track: card.Track}))
 		}
-		list, err := b.Store.AbandonedCards(b.ctx, sessions.ReplyCard, 0, 10)
+		list, err := b.Store.Cards.AbandonedCards(b.ctx, sessions.ReplyCard, 0, 10)
 		if b.checkError(err); len(list) != 1 || list[0].Prepaid != want {
 			b.Errorf("claim %d has %+v, want a prepaid call: %t", i+1, list, want)
 		}
@@ -452,7 +452,7 @@ func testPrepaidCards(b *suite) {
 	turn.Reply.Target.Card = "unstreamed"
 	b.commitTurn(l, turn)
 	check("unstreamed", "after the commit", false)
-	b.checkError(b.Store.SetPrepaid(b.ctx, sessions.Card{Key: key, Track: "unstreamed", Prepaid: true}))
+	b.checkError(b.Store.Cards.SetPrepaid(b.ctx, sessions.Card{Key: key, Track: "unstreamed", Prepaid: true}))
 	check("unstreamed", "before the delivery", true)
 }
 
@@ -462,11 +462,11 @@ func testReactions(b *suite) {
 	l := b.leaseWithMessages(1)
 	v := b.beginTurn(l, 1)
 	reaction := sessions.Card{Kind: sessions.ReactionCard, Track: "m1", EventID: v.Pending[0].ID}
-	_, _, err := b.Store.OpenCard(b.ctx, l, reaction, time.Hour)
+	_, _, err := b.Store.Cards.OpenCard(b.ctx, l, reaction, time.Hour)
 	b.checkError(err)
 	claimed := func() []sessions.Card {
 		b.Helper()
-		list, err := b.Store.AbandonedCards(b.ctx, sessions.ReactionCard, time.Hour, 10)
+		list, err := b.Store.Cards.AbandonedCards(b.ctx, sessions.ReactionCard, time.Hour, 10)
 		b.checkError(err)
 		return list
 	}
@@ -474,16 +474,16 @@ func testReactions(b *suite) {
 	if list := claimed(); len(list) != 0 {
 		b.Errorf("claimed within the hold: %+v", list)
 	}
-	b.checkError(b.Store.SettleCard(b.ctx, key, reaction.Track, sessions.CardOpen))
+	b.checkError(b.Store.Cards.SettleCard(b.ctx, key, reaction.Track, sessions.CardOpen))
 	if tracks := b.abandoned(); len(tracks) != 0 {
 		b.Errorf("claimed as cards of replies: %v", tracks)
 	}
 	if list := claimed(); len(list) != 1 || list[0].Track != "m1" || list[0].Kind != sessions.ReactionCard || list[0].EventID != reaction.EventID || !list[0].Prepaid {
 		b.Errorf("claimed are %+v, want the reaction", list)
 	}
-	b.checkError(b.Store.SettleCard(b.ctx, key, reaction.Track, sessions.CardFinished))
-	b.checkError(b.Store.SettleCard(b.ctx, key, reaction.Track, sessions.CardOpen))
-	if state, known, err := b.Store.OpenCard(b.ctx, l, reaction, 0); err != nil || state != sessions.CardFinished || !known {
+	b.checkError(b.Store.Cards.SettleCard(b.ctx, key, reaction.Track, sessions.CardFinished))
+	b.checkError(b.Store.Cards.SettleCard(b.ctx, key, reaction.Track, sessions.CardOpen))
+	if state, known, err := b.Store.Cards.OpenCard(b.ctx, l, reaction, 0); err != nil || state != sessions.CardFinished || !known {
 		b.Errorf("a removed reaction is %s, known %t, %v", state, known, err)
 	}
 }

@@ -18,7 +18,7 @@ func withStaff(n int, staff sessions.UserID) sessions.Message {
 func (b *suite) wantStaff(robot sessions.RobotCode, id sessions.UserID, why string, want ...sessions.UserID) {
 	b.Helper()
 	for _, store := range []Storage{b.Store, b.Other} {
-		got, err := store.LinkedIDs(b.ctx, robot, id)
+		got, err := store.Inbox.LinkedIDs(b.ctx, robot, id)
 		b.checkError(err)
 		if !slices.Equal(got, want) {
 			b.Errorf("sender id %s of robot %s has the staff ids %q, want %q: %s", id, robot, got, want, why)
@@ -28,7 +28,7 @@ func (b *suite) wantStaff(robot sessions.RobotCode, id sessions.UserID, why stri
 
 func (b *suite) acceptAs(m sessions.Message) sessions.Accepted {
 	b.Helper()
-	a, err := b.Store.Accept(b.ctx, replicaA, sessions.NewKey(m.RobotCode, m.ConversationID, ""), m)
+	a, err := b.Store.Inbox.Accept(b.ctx, replicaA, sessions.NewKey(m.RobotCode, m.ConversationID, ""), m)
 	b.checkError(err)
 	return a
 }
@@ -49,7 +49,7 @@ func testStaffIDs(b *suite) {
 	var wg sync.WaitGroup
 	for n, store := range []Storage{b.Store, b.Other} { // at once, on two replicas
 		wg.Go(func() {
-			if a, err := store.Accept(b.ctx, replicaA, key, withStaff(10+n, "staff-1")); err != nil || a.Clash {
+			if a, err := store.Inbox.Accept(b.ctx, replicaA, key, withStaff(10+n, "staff-1")); err != nil || a.Clash {
 				b.Errorf("accepting a message with both ids: %+v, %v", a, err)
 			}
 		})
@@ -72,7 +72,7 @@ func testLearnIDs(b *suite) {
 	linked := func(robot sessions.RobotCode, id sessions.UserID, want ...sessions.UserID) {
 		b.Helper()
 		for _, store := range []Storage{b.Store, b.Other} {
-			got, err := store.LinkedIDs(b.ctx, robot, id)
+			got, err := store.Inbox.LinkedIDs(b.ctx, robot, id)
 			b.checkError(err)
 			if !slices.Equal(got, want) {
 				b.Errorf("id %s of robot %s has the other ids %q, want %q", id, robot, got, want)
@@ -81,10 +81,10 @@ func testLearnIDs(b *suite) {
 	}
 	one := withStaff(1, "staff-1")
 	one.EncryptedID = ""
-	b.checkError(b.Store.LearnIDs(b.ctx, one))
+	b.checkError(b.Store.Inbox.LearnIDs(b.ctx, one))
 	linked("robot", "staff-1")
 	for range 2 { // a second time changes nothing
-		b.checkError(b.Store.LearnIDs(b.ctx, withStaff(2, "staff-1")))
+		b.checkError(b.Store.Inbox.LearnIDs(b.ctx, withStaff(2, "staff-1")))
 	}
 	b.wantStaff("robot", encrypted, "a refused frame had both ids", "staff-1")
 	linked("robot", "staff-1", encrypted)
@@ -127,16 +127,16 @@ func testKnownUnderOtherID(b *suite) {
 	accept := func(robot sessions.RobotCode, conversation sessions.ConversationID, sender sessions.UserID) sessions.Accepted {
 		b.Helper()
 		m.RobotCode, m.ConversationID, m.SenderID = robot, conversation, sender
-		a, err := b.Store.Accept(b.ctx, replicaA, sessions.NewKey(robot, conversation, sender), m)
+		a, err := b.Store.Inbox.Accept(b.ctx, replicaA, sessions.NewKey(robot, conversation, sender), m)
 		b.checkError(err)
 		return a
 	}
 	first := accept("robot", "cid/1", "staff-1")
-	_, err := b.Store.Delete(b.ctx, first.Lease.Key)
+	_, err := b.Store.Erasure.Delete(b.ctx, first.Lease.Key)
 	b.checkError(err)
 	for _, sender := range []sessions.UserID{"staff-1", encrypted, "staff-2", ""} {
 		other := sessions.NewKey("robot", "cid/1", sender)
-		known, err := b.Other.PlaceOf(b.ctx, sessions.PlaceQuery{Keys: []sessions.Key{other}, ID: m.ID})
+		known, err := b.Other.Scopes.PlaceOf(b.ctx, sessions.PlaceQuery{Keys: []sessions.Key{other}, ID: m.ID})
 		b.checkError(err)
 		if a := accept("robot", "cid/1", sender); a.New || a.EventID != 0 || known.Earlier != other {
 			b.Errorf("the deleted message under id %q was accepted as %+v, known under %q", sender, a, known.Earlier)
@@ -153,7 +153,7 @@ func (b *suite) checkEarlier() {
 		return sessions.NewKey("robot", conversation, sender)
 	}
 	m := withStaff(1, "staff-1")
-	_, err := b.Store.Accept(b.ctx, replicaA, of("cid", "staff-1"), m)
+	_, err := b.Store.Inbox.Accept(b.ctx, replicaA, of("cid", "staff-1"), m)
 	b.checkError(err)
 	for _, c := range []struct {
 		id   sessions.MessageID
@@ -167,7 +167,7 @@ func (b *suite) checkEarlier() {
 		{m.ID, nil, ""},
 	} {
 		for _, store := range []Storage{b.Store, b.Other} {
-			got, err := store.PlaceOf(b.ctx, sessions.PlaceQuery{Keys: c.keys, ID: c.id})
+			got, err := store.Scopes.PlaceOf(b.ctx, sessions.PlaceQuery{Keys: c.keys, ID: c.id})
 			b.checkError(err)
 			if got.Earlier != c.want {
 				b.Errorf("among %q message %s was accepted under %q, want %q", c.keys, c.id, got.Earlier, c.want)
@@ -178,9 +178,9 @@ func (b *suite) checkEarlier() {
 
 func (b *suite) placeOf(q sessions.PlaceQuery) sessions.Place {
 	b.Helper()
-	place, err := b.Store.PlaceOf(b.ctx, q)
+	place, err := b.Store.Scopes.PlaceOf(b.ctx, q)
 	b.checkError(err)
-	other, err := b.Other.PlaceOf(b.ctx, q)
+	other, err := b.Other.Scopes.PlaceOf(b.ctx, q)
 	b.checkError(err)
 	if place != other {
 		b.Errorf("replicas place a message as %+v and %+v", place, other)
@@ -192,10 +192,10 @@ func (b *suite) placeOf(q sessions.PlaceQuery) sessions.Place {
 func testScopes(b *suite) {
 	l := b.leaseWithMessages(1)
 	member := sessions.NewKey("robot", "cidGroup==", "staff-1")
-	_, err := b.Store.Accept(b.ctx, replicaB, member, newMessage(2))
+	_, err := b.Store.Inbox.Accept(b.ctx, replicaB, member, newMessage(2))
 	b.checkError(err)
 	b.sendBeat(replicaB)
-	ofMember, err := b.Other.Acquire(b.ctx, member, replicaB)
+	ofMember, err := b.Other.Leases.Acquire(b.ctx, member, replicaB)
 	b.checkError(err)
 	wantScope := func(group sessions.Key, want sessions.Scope) {
 		b.Helper()
@@ -204,11 +204,11 @@ func testScopes(b *suite) {
 		}
 	}
 	wantScope(key, "")
-	b.checkError(b.Store.ChooseScope(b.ctx, l, sessions.ScopeMember))
+	b.checkError(b.Store.Scopes.ChooseScope(b.ctx, l, sessions.ScopeMember))
 	wantScope(key, sessions.ScopeMember)
 	wantScope(sessions.NewKey("robot", "cidgroup==", ""), "")
 	wantScope(sessions.NewKey("robot-2", "cidGroup==", ""), "")
-	b.checkError(b.Other.ChooseScope(b.ctx, ofMember, sessions.ScopeGroup))
+	b.checkError(b.Other.Scopes.ChooseScope(b.ctx, ofMember, sessions.ScopeGroup))
 	wantScope(key, sessions.ScopeGroup)
 
 	var wg sync.WaitGroup // the same change at once, by two replicas
@@ -217,7 +217,7 @@ func testScopes(b *suite) {
 		lease sessions.Lease
 	}{{b.Store, l}, {b.Other, ofMember}} {
 		wg.Go(func() {
-			if err := one.store.ChooseScope(b.ctx, one.lease, sessions.ScopeMember); err != nil {
+			if err := one.store.Scopes.ChooseScope(b.ctx, one.lease, sessions.ScopeMember); err != nil {
 				b.Errorf("choosing a scope at the same moment: %v", err)
 			}
 		})
@@ -226,11 +226,11 @@ func testScopes(b *suite) {
 	wantScope(key, sessions.ScopeMember)
 	stale := l
 	stale.Term--
-	b.wantError(b.Store.ChooseScope(b.ctx, stale, sessions.ScopeGroup), sessions.ErrLeaseLost, "a choice at an old term")
+	b.wantError(b.Store.Scopes.ChooseScope(b.ctx, stale, sessions.ScopeGroup), sessions.ErrLeaseLost, "a choice at an old term")
 	wantScope(key, sessions.ScopeMember)
-	b.checkError(b.Store.ChooseScope(b.ctx, l, ""))
+	b.checkError(b.Store.Scopes.ChooseScope(b.ctx, l, ""))
 	wantScope(key, "")
-	b.checkError(b.Store.ChooseScope(b.ctx, l, ""))
+	b.checkError(b.Store.Scopes.ChooseScope(b.ctx, l, ""))
 }
 
 // A sender's newest unanswered message is found in its session.
@@ -247,7 +247,7 @@ func testWaitingPlace(b *suite) {
 	if got := query("staff-2", ""); got != "" {
 		b.Errorf("another person waits in %q", got)
 	}
-	_, err := b.Store.Accept(b.ctx, replicaA, member, newMessage(2))
+	_, err := b.Store.Inbox.Accept(b.ctx, replicaA, member, newMessage(2))
 	b.checkError(err)
 	if got := query("staff-2", "staff-1"); got != member {
 		b.Errorf("the sender's newest message waits in %q, want %q", got, member)
@@ -270,11 +270,11 @@ func testAcceptHere(b *suite) {
 		b.Helper()
 		group, member := sessions.NewKey("robot", conversation, ""), sessions.NewKey("robot", conversation, "staff-1")
 		m.ConversationID = conversation
-		a, err := b.Other.AcceptHere(b.ctx, replicaA, group, m, sessions.PlaceQuery{
+		a, err := b.Other.Inbox.AcceptHere(b.ctx, replicaA, group, m, sessions.PlaceQuery{
 			Group: group, Keys: []sessions.Key{group, member}, Senders: []sessions.UserID{"staff-1"}, ID: m.ID,
 		})
 		b.checkError(err)
-		events, err := b.Store.Pending(b.ctx, group, 100)
+		events, err := b.Store.Inbox.Pending(b.ctx, group, 100)
 		b.checkError(err)
 		isStored := slices.ContainsFunc(events, func(e sessions.Event) bool { return e.MsgID == m.ID })
 		if a.Elsewhere == isStored || a.Elsewhere && a.New {
@@ -285,7 +285,7 @@ func testAcceptHere(b *suite) {
 	fresh := func() sessions.Message { next++; return newMessage(next) }
 	store := func(k sessions.Key, m sessions.Message) sessions.Accepted {
 		b.Helper()
-		a, err := b.Store.Accept(b.ctx, replicaA, k, m)
+		a, err := b.Store.Inbox.Accept(b.ctx, replicaA, k, m)
 		b.checkError(err)
 		return a
 	}
@@ -312,8 +312,8 @@ func testAcceptHere(b *suite) {
 	wantElsewhere("c2", fresh(), false, "a message after the answered one")
 
 	group := store(sessions.NewKey("robot", "c3", ""), fresh()).Lease
-	b.checkError(b.Store.ChooseScope(b.ctx, group, sessions.ScopeMember))
+	b.checkError(b.Store.Scopes.ChooseScope(b.ctx, group, sessions.ScopeMember))
 	wantElsewhere("c3", fresh(), true, "a message in a group with a session for each member")
-	b.checkError(b.Store.ChooseScope(b.ctx, group, sessions.ScopeGroup))
+	b.checkError(b.Store.Scopes.ChooseScope(b.ctx, group, sessions.ScopeGroup))
 	wantElsewhere("c3", fresh(), false, "a message in a group that chose one session for all")
 }

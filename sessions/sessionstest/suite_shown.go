@@ -83,7 +83,7 @@ func testOffload(b *suite) {
 		s.TotalTokens != before.Session.TotalTokens-300 {
 		b.Errorf("nothing was summarized, but the session is %+v", s)
 	}
-	body, err := b.Other.Blob(b.ctx, key, e.Blob)
+	body, err := b.Other.Compactions.Blob(b.ctx, key, e.Blob)
 	b.checkError(err)
 	if body != bigBody {
 		b.Errorf("the result reads %q", body)
@@ -91,16 +91,16 @@ func testOffload(b *suite) {
 	if log := b.Log(b.T, key); log[2].Content != bigBody || log[2].Blob != "" || log[2].Tokens != 200 {
 		b.Errorf("the log has the result as %+v, want it as it was said", log[2])
 	}
-	src, err := b.Store.OpenJob(b.ctx, l, sessions.Job{Through: 5})
+	src, err := b.Store.Jobs.OpenJob(b.ctx, l, sessions.Job{Through: 5})
 	b.checkError(err)
 	if !reflect.DeepEqual(src.Events, before.Tail) {
 		b.Errorf("the job has\n%+v\nwant\n%+v", src.Events, before.Tail)
 	}
 	for _, unknown := range []string{"", "no such", sessions.BlobOf("never said"), strings.ToUpper(e.Blob), "\x00"} {
-		_, err := b.Store.Blob(b.ctx, key, unknown)
+		_, err := b.Store.Compactions.Blob(b.ctx, key, unknown)
 		b.wantError(err, sessions.ErrNotFound, fmt.Sprintf("reading the result %q", unknown))
 	}
-	_, err = b.Store.Blob(b.ctx, sessions.NewKey("robot", "another", ""), e.Blob)
+	_, err = b.Store.Compactions.Blob(b.ctx, sessions.NewKey("robot", "another", ""), e.Blob)
 	b.wantError(err, sessions.ErrNotFound, "reading another session's result")
 }
 
@@ -115,13 +115,13 @@ func testBlobLogged(b *suite) {
 	reads := func(when string) {
 		b.Helper()
 		for blob, want := range map[string]string{gone: bigBody, spoilt: otherBody} {
-			if body, err := b.Other.Blob(b.ctx, key, blob); err != nil || body != want {
+			if body, err := b.Other.Compactions.Blob(b.ctx, key, blob); err != nil || body != want {
 				b.Errorf("%s the result reads %q (%v), want %q", when, body, err, want)
 			}
 		}
 	}
 	reads("while the view refers to it")
-	src, err := b.Store.OpenJob(b.ctx, l, sessions.Job{Through: 5})
+	src, err := b.Store.Jobs.OpenJob(b.ctx, l, sessions.Job{Through: 5})
 	b.checkError(err)
 	if !reflect.DeepEqual(src.Events, before.Tail) {
 		b.Errorf("the job has\n%+v\nwant\n%+v", src.Events, before.Tail)
@@ -129,10 +129,10 @@ func testBlobLogged(b *suite) {
 	b.compactSession(l, newCompaction(0, 5))
 	b.keptBlobs()
 	reads("after its summary")
-	_, err = b.Store.Blob(b.ctx, sessions.NewKey("robot", "another", ""), gone)
+	_, err = b.Store.Compactions.Blob(b.ctx, sessions.NewKey("robot", "another", ""), gone)
 	b.wantError(err, sessions.ErrNotFound, "reading another session's result")
 	b.eraseEvent(3)
-	_, err = b.Store.Blob(b.ctx, key, gone)
+	_, err = b.Store.Compactions.Blob(b.ctx, key, gone)
 	b.wantError(err, sessions.ErrNotFound, "reading a result that was erased")
 }
 
@@ -145,7 +145,7 @@ func testBlobFaults(b *suite) {
 	b.SpoilBlob(b.T, key, spoilt, otherBody+"!")
 	b.Edit(b.T, key, 3, bigBody+"?")
 	b.Edit(b.T, key, 4, otherBody+"?")
-	src, err := b.Store.OpenJob(b.ctx, l, sessions.Job{Through: 5})
+	src, err := b.Store.Jobs.OpenJob(b.ctx, l, sessions.Job{Through: 5})
 	b.checkError(err)
 	if got, want := src.Events[2], "[Content unavailable: "+sessions.BlobPath(gone)+"]"; got.Content != want || got.Blob != gone {
 		b.Errorf("the job has the missing result as %q, want %q", got.Content, want)
@@ -157,7 +157,7 @@ func testBlobFaults(b *suite) {
 		b.Errorf("the job has the rest as %q", eventContents(src.Events))
 	}
 	for _, blob := range []string{gone, spoilt} {
-		_, err := b.Store.Blob(b.ctx, key, blob)
+		_, err := b.Store.Compactions.Blob(b.ctx, key, blob)
 		b.wantError(err, sessions.ErrNotFound, "reading a result that is gone or another one")
 	}
 	c := newCompaction(0, 5)
@@ -178,7 +178,7 @@ func testBlobsCounted(b *suite) {
 		b.Errorf("the compaction deleted %d bodies, want that of summarized events alone", done.BlobsDeleted)
 	}
 	b.keptBlobs(bigBody)
-	rows, err := b.Store.Compactions(b.ctx, key, 1)
+	rows, err := b.Store.Compactions.Compactions(b.ctx, key, 1)
 	b.checkError(err)
 	var audit struct {
 		Recall  int      `json:"recall"`
@@ -189,7 +189,7 @@ func testBlobsCounted(b *suite) {
 	if err != nil || audit.Recall != 1 || audit.Deleted != 1 || !slices.Equal(audit.Files, []string{sessions.BlobPath(sessions.BlobOf(otherBody))}) {
 		b.Errorf("the log says of it %s (%v)", rows[0].Audit, err)
 	}
-	if body, err := b.Store.Blob(b.ctx, key, sessions.BlobOf(bigBody)); err != nil || body != bigBody {
+	if body, err := b.Store.Compactions.Blob(b.ctx, key, sessions.BlobOf(bigBody)); err != nil || body != bigBody {
 		b.Errorf("the result that the view refers to reads %q (%v)", body, err)
 	}
 	whole := sessions.Compaction{From: 5, Through: 5, Shown: []sessions.Shown{{Seq: 8, Text: "cleared", Tokens: 1}}}
@@ -214,7 +214,7 @@ func testShownRefused(b *suite) {
 		"with a gap":            gap,
 		"in another generation": {Gen: 1, Shown: []sessions.Shown{blobReference(tail[2])}},
 	} {
-		_, err := b.Store.Compact(b.ctx, l, bad)
+		_, err := b.Store.Compactions.Compact(b.ctx, l, bad)
 		b.wantError(err, sessions.ErrConflict, "moving a result out "+name)
 	}
 	b.keptBlobs()

@@ -49,7 +49,7 @@ func testBeginSent(b *suite) {
 	} {
 		msg := newMessage(i + 1)
 		msg.SentAt, msg.ReceivedAt = m.sent, m.received
-		_, err := b.Store.Accept(b.ctx, replicaA, key, msg)
+		_, err := b.Store.Inbox.Accept(b.ctx, replicaA, key, msg)
 		b.checkError(err)
 	}
 	l := b.acquireLease(replicaA)
@@ -60,7 +60,7 @@ func testBeginSent(b *suite) {
 	// A late message sent before those stands behind them: they are in a turn.
 	late := newMessage(8)
 	late.SentAt = now.Add(-time.Minute)
-	_, err := b.Store.Accept(b.ctx, replicaA, key, late)
+	_, err := b.Store.Inbox.Accept(b.ctx, replicaA, key, late)
 	b.checkError(err)
 	if again := b.beginTurn(l, 6); eventContents(again.Pending) != eventContents(v.Pending) {
 		b.Errorf("the turn that is begun again sees %q", eventContents(again.Pending))
@@ -135,20 +135,20 @@ func testCommitStops(b *suite) {
 	for n := 1; n <= 4; n++ {
 		m := newMessage(n)
 		m.SenderID = sessions.UserID(fmt.Sprint("person ", n))
-		_, err := b.Store.Accept(b.ctx, replicaA, key, m)
+		_, err := b.Store.Inbox.Accept(b.ctx, replicaA, key, m)
 		b.checkError(err)
 	}
 	l := b.leaseWithMessages(0)
 	v := b.beginTurn(l, 2)
 	card := sessions.Card{Kind: sessions.ReplyCard, Track: "shared", EventID: v.Pending[0].ID}
-	_, _, err := b.Store.OpenCard(b.ctx, l, card, 0)
+	_, _, err := b.Store.Cards.OpenCard(b.ctx, l, card, 0)
 	b.checkError(err)
-	waiting, err := b.Store.Pending(b.ctx, key, 10)
+	waiting, err := b.Store.Inbox.Pending(b.ctx, key, 10)
 	b.checkError(err)
 	t := newPartialAnswer(v)
 	t.CardTo, t.Stops = t.Left[0], []sessions.Event{{ID: waiting[1].ID, Tokens: 2}, {ID: waiting[0].ID, Tokens: 3}}
 	b.commitTurn(l, t)
-	_, err = b.Store.Commit(b.ctx, l, sessions.Turn{Stops: t.Stops[:1]})
+	_, err = b.Store.Turns.Commit(b.ctx, l, sessions.Turn{Stops: t.Stops[:1]})
 	b.wantError(err, sessions.ErrConflict, "a turn that was stopped by a command without a place")
 
 	again := b.beginTurn(l, 10)
@@ -165,17 +165,17 @@ func testCommitStops(b *suite) {
 	if len(again.Pending) != 1 || again.Pending[0].ID != t.Left[0] || again.Pending[0].Attempts != 0 {
 		b.Errorf("waiting are %+v, want the other's message", again.Pending)
 	}
-	found, err := b.Store.OpenCardOf(b.ctx, key, []string{"another"}, []int64{t.Left[0]})
+	found, err := b.Store.Cards.OpenCardOf(b.ctx, key, []string{"another"}, []int64{t.Left[0]})
 	if err != nil || found.Track != card.Track || found.EventID != t.Left[0] {
 		b.Errorf("the other's card is %+v, %v", found, err)
 	}
 	for n, asked := range map[int]bool{1: false, 2: true, 3: false} {
-		c, err := b.Store.ClickedCard(b.ctx, card.Track, sessions.UserID(fmt.Sprint("person ", n)))
+		c, err := b.Store.Cards.ClickedCard(b.ctx, card.Track, sessions.UserID(fmt.Sprint("person ", n)))
 		if err != nil || c.Asked != asked || !c.Running || asked && c.Shared {
 			b.Errorf("a click of person %d: %+v, %v", n, c, err)
 		}
 	}
-	list, err := b.Store.AbandonedCards(b.ctx, sessions.ReplyCard, 0, 10)
+	list, err := b.Store.Cards.AbandonedCards(b.ctx, sessions.ReplyCard, 0, 10)
 	if err != nil || len(list) != 0 {
 		b.Errorf("abandoned are %+v, %v", list, err)
 	}
@@ -187,20 +187,20 @@ func testCommitWhole(b *suite) {
 	t := newAnswer(v)
 	b.commitTurn(l, t)
 	before := eventContents(b.Log(b.T, key))
-	_, err := b.Store.Commit(b.ctx, l, t)
+	_, err := b.Store.Turns.Commit(b.ctx, l, t)
 	b.wantError(err, sessions.ErrConflict, "committing a turn twice")
 	b.acceptMessage(replicaA, 3)
 	mixed := newAnswer(b.beginTurn(l, 10))
 	mixed.Taken, mixed.TakenTokens = append(mixed.Taken, t.Taken[0]), append(mixed.TakenTokens, 1)
-	_, err = b.Store.Commit(b.ctx, l, mixed)
+	_, err = b.Store.Turns.Commit(b.ctx, l, mixed)
 	b.wantError(err, sessions.ErrConflict, "taking a message that is answered")
 	dead := sessions.Turn{Dead: t.Taken[:1], Reply: t.Reply}
-	_, err = b.Store.Commit(b.ctx, l, dead)
+	_, err = b.Store.Turns.Commit(b.ctx, l, dead)
 	b.wantError(err, sessions.ErrConflict, "setting an answered message aside")
 	if got := eventContents(b.Log(b.T, key)); got != before+"0:user:问题 3 " {
 		b.Errorf("refused commits changed the log from %q to %q", before, got)
 	}
-	unsent, err := b.Store.Unsent(b.ctx, l)
+	unsent, err := b.Store.Outbox.Unsent(b.ctx, l)
 	b.checkError(err)
 	if len(unsent) != 1 {
 		b.Errorf("there are %d replies, want that of the commit that worked", len(unsent))
@@ -266,7 +266,7 @@ func testSpent(b *suite) {
 	u := sessions.Usage{Prompt: 30, Cached: 20, Completion: 4}
 	want := func(upkeep int, usage sessions.Usage, want ...sessions.Spending) {
 		b.Helper()
-		got, err := b.Store.Spent(b.ctx, l.Key, time.Now())
+		got, err := b.Store.Ledger.Spent(b.ctx, l.Key, time.Now())
 		b.checkError(err)
 		if !slices.Equal(got, want) {
 			b.Errorf("spent today: %+v, want %+v", got, want)
@@ -279,12 +279,12 @@ func testSpent(b *suite) {
 	t := newAnswer(b.beginTurn(l, 1))
 	t.Usage, t.Cost = u, 0.5
 	b.commitTurn(l, t)
-	if _, err := b.Store.Commit(b.ctx, l, t); !errors.Is(err, sessions.ErrConflict) {
+	if _, err := b.Store.Turns.Commit(b.ctx, l, t); !errors.Is(err, sessions.ErrConflict) {
 		b.Errorf("to commit a turn twice gives %v", err)
 	}
 	stale := l
 	stale.Term--
-	if _, err := b.Store.Commit(b.ctx, stale, withBlob(b.beginTurn(l, 1), t)); !errors.Is(err, sessions.ErrLeaseLost) {
+	if _, err := b.Store.Turns.Commit(b.ctx, stale, withBlob(b.beginTurn(l, 1), t)); !errors.Is(err, sessions.ErrLeaseLost) {
 		b.Errorf("a commit without the lease gives %v", err)
 	}
 	turn := sessions.Spending{Kind: sessions.SpentTurn, Usage: u, Cost: 0.5}
@@ -293,22 +293,22 @@ func testSpent(b *suite) {
 	t.Usage, t.Cost = sessions.Usage{}, 0 // no model was asked
 	b.commitTurn(l, t)
 	want(0, u, turn)
-	b.checkError(b.Store.Charge(b.ctx, l.Key, turn))
-	b.checkError(b.Store.Charge(b.ctx, l.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: u, Cost: 0.25}))
-	b.checkError(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", Usage: u, Cost: 2}))
-	b.checkError(b.Store.Charge(b.ctx, "r/missing", turn))
+	b.checkError(b.Store.Ledger.Charge(b.ctx, l.Key, turn))
+	b.checkError(b.Store.Ledger.Charge(b.ctx, l.Key, sessions.Spending{Kind: sessions.SpentDigest, Usage: u, Cost: 0.25}))
+	b.checkError(b.Store.Compactions.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", Usage: u, Cost: 2}))
+	b.checkError(b.Store.Ledger.Charge(b.ctx, "r/missing", turn))
 	probe := sessions.Spending{Kind: sessions.SpentProbe, Usage: u, Cost: 0.125}
-	b.checkError(b.Store.Charge(b.ctx, l.Key, probe))
+	b.checkError(b.Store.Ledger.Charge(b.ctx, l.Key, probe))
 	turn.Usage, turn.Cost = u.Add(u), 1
 	want(68, u.Add(u).Add(u).Add(u).Add(u), sessions.Spending{Kind: sessions.SpentDigest, Usage: u, Cost: 0.25}, probe,
 		sessions.Spending{Kind: sessions.SpentSummary, Usage: u, Cost: 2}, turn)
-	if got, err := b.Store.Spent(b.ctx, l.Key, time.Now().AddDate(0, 0, -31)); err != nil || len(got) != 4 {
+	if got, err := b.Store.Ledger.Spent(b.ctx, l.Key, time.Now().AddDate(0, 0, -31)); err != nil || len(got) != 4 {
 		b.Errorf("since a month: %+v, %v", got, err)
 	}
-	if got, err := b.Store.Spent(b.ctx, l.Key, time.Now().AddDate(0, 0, 1)); err != nil || len(got) != 0 {
+	if got, err := b.Store.Ledger.Spent(b.ctx, l.Key, time.Now().AddDate(0, 0, 1)); err != nil || len(got) != 0 {
 		b.Errorf("since tomorrow: %+v, %v", got, err)
 	}
-	if got, err := b.Store.Spent(b.ctx, "r/missing", time.Now()); err != nil || len(got) != 0 {
+	if got, err := b.Store.Ledger.Spent(b.ctx, "r/missing", time.Now()); err != nil || len(got) != 0 {
 		b.Errorf("a session that does not exist spent %+v, %v", got, err)
 	}
 }
@@ -334,7 +334,7 @@ func testAbsurdFigures(b *suite) {
 		Log:   sessions.LogEntry{TokensBefore: absurd, TokensAfter: -absurd, Usage: t.Usage, Cost: math.NaN()},
 	})
 	b.commitTurn(l, t) // adds to what the compaction left
-	b.checkError(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", TokensBefore: absurd, Failures: absurd, Rearm: absurd, Usage: t.Usage}))
+	b.checkError(b.Store.Compactions.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", TokensBefore: absurd, Failures: absurd, Rearm: absurd, Usage: t.Usage}))
 	t = withBlob(b.beginTurn(l, 1), t)
 	t.TotalTokens, t.ObservedTokens, t.Calibration, t.ViewVersion = -5, -5, math.NaN(), 1
 	t.TakenTokens[0], t.Events[0].Tokens, t.Usage = -5, -5, sessions.Usage{Prompt: -5}
@@ -353,11 +353,11 @@ func testToolRuns(b *suite) {
 	l := b.leaseWithMessages(2)
 	first := b.beginTurn(l, 1).Pending[0].ID
 	run := sessions.ToolRun{EventID: first, Call: sessions.ToolCall{ID: "c1", Name: "pay", Arguments: `{"amount":5}`}}
-	b.checkError(b.Store.RecordRun(b.ctx, l, run))
+	b.checkError(b.Store.Turns.RecordRun(b.ctx, l, run))
 	done := sessions.ToolRun{EventID: first, Call: sessions.ToolCall{ID: "c2", Name: "look", Arguments: `{}`}}
-	b.checkError(b.Store.RecordRun(b.ctx, l, done))
+	b.checkError(b.Store.Turns.RecordRun(b.ctx, l, done))
 	done.Finished, done.Result = true, "seen"
-	b.checkError(b.Store.RecordRun(b.ctx, l, done))
+	b.checkError(b.Store.Turns.RecordRun(b.ctx, l, done))
 
 	b.Expire(b.T, replicaA) // it died
 	b.sendBeat(replicaB)
@@ -385,31 +385,31 @@ func testFencing(b *suite) {
 		"no owner":        {Key: key, Term: l.Term},
 		"another session": {Key: "robot/elsewhere", Owner: replicaA, Term: l.Term},
 	} {
-		_, err := b.Store.Begin(b.ctx, stale, 10)
+		_, err := b.Store.Turns.Begin(b.ctx, stale, 10)
 		b.wantError(err, sessions.ErrLeaseLost, "beginning with "+name)
-		_, err = b.Store.BeginAlone(b.ctx, stale, 10, sessions.Alone{})
+		_, err = b.Store.Turns.BeginAlone(b.ctx, stale, 10, sessions.Alone{})
 		b.wantError(err, sessions.ErrLeaseLost, "beginning a suspect with "+name)
-		_, err = b.Store.Commit(b.ctx, stale, sessions.Turn{Taken: []int64{pending}, TakenTokens: []int{1}, Reply: t.Reply})
+		_, err = b.Store.Turns.Commit(b.ctx, stale, sessions.Turn{Taken: []int64{pending}, TakenTokens: []int{1}, Reply: t.Reply})
 		b.wantError(err, sessions.ErrLeaseLost, "committing with "+name)
-		_, err = b.Store.Commit(b.ctx, stale, sessions.Turn{})
+		_, err = b.Store.Turns.Commit(b.ctx, stale, sessions.Turn{})
 		b.wantError(err, sessions.ErrLeaseLost, "committing nothing with "+name)
-		b.wantError(b.Store.RecordRun(b.ctx, stale, sessions.ToolRun{EventID: pending, Call: sessions.ToolCall{ID: "x"}}),
+		b.wantError(b.Store.Turns.RecordRun(b.ctx, stale, sessions.ToolRun{EventID: pending, Call: sessions.ToolCall{ID: "x"}}),
 			sessions.ErrLeaseLost, "recording a run with "+name)
-		_, err = b.Store.Compact(b.ctx, stale, newCompaction(0, 2))
+		_, err = b.Store.Compactions.Compact(b.ctx, stale, newCompaction(0, 2))
 		b.wantError(err, sessions.ErrLeaseLost, "compacting with "+name)
-		_, err = b.Store.OpenJob(b.ctx, stale, sessions.Job{Through: 2})
+		_, err = b.Store.Jobs.OpenJob(b.ctx, stale, sessions.Job{Through: 2})
 		b.wantError(err, sessions.ErrLeaseLost, "opening a job with "+name)
-		b.wantError(b.Store.StageJob(b.ctx, stale, sessions.Job{Through: 2}, []byte("s"), sessions.Spending{}), sessions.ErrLeaseLost, "staging a job with "+name)
-		b.wantError(b.Store.MarkUpkeep(b.ctx, stale, time.Minute), sessions.ErrLeaseLost, "marking upkeep with "+name)
-		_, err = b.Store.Undo(b.ctx, stale, 0, 0)
+		b.wantError(b.Store.Jobs.StageJob(b.ctx, stale, sessions.Job{Through: 2}, []byte("s"), sessions.Spending{}), sessions.ErrLeaseLost, "staging a job with "+name)
+		b.wantError(b.Store.Jobs.MarkUpkeep(b.ctx, stale, time.Minute), sessions.ErrLeaseLost, "marking upkeep with "+name)
+		_, err = b.Store.Compactions.Undo(b.ctx, stale, 0, 0)
 		b.wantError(err, sessions.ErrLeaseLost, "undoing with "+name)
-		b.wantError(b.Store.Renew(b.ctx, stale), sessions.ErrLeaseLost, "renewing with "+name)
-		b.wantError(b.Store.Configure(b.ctx, stale, `{"policy":"turns"}`), sessions.ErrLeaseLost, "configuring with "+name)
-		b.wantError(b.Store.Log(b.ctx, stale, sessions.LogEntry{Outcome: "failed", Failures: 9}),
+		b.wantError(b.Store.Sessions.Renew(b.ctx, stale), sessions.ErrLeaseLost, "renewing with "+name)
+		b.wantError(b.Store.Sessions.Configure(b.ctx, stale, `{"policy":"turns"}`), sessions.ErrLeaseLost, "configuring with "+name)
+		b.wantError(b.Store.Compactions.Log(b.ctx, stale, sessions.LogEntry{Outcome: "failed", Failures: 9}),
 			sessions.ErrLeaseLost, "logging with "+name)
-		_, err = b.Store.Claim(b.ctx, stale, sessions.Try{IDs: []int64{reply.ID}})
+		_, err = b.Store.Outbox.Claim(b.ctx, stale, sessions.Try{IDs: []int64{reply.ID}})
 		b.wantError(err, sessions.ErrLeaseLost, "claiming a reply with "+name)
-		_, err = b.Store.Unsent(b.ctx, stale)
+		_, err = b.Store.Outbox.Unsent(b.ctx, stale)
 		b.wantError(err, sessions.ErrLeaseLost, "listing replies with "+name)
 	}
 	if got := eventContents(b.Log(b.T, key)); got != before {
@@ -419,17 +419,17 @@ func testFencing(b *suite) {
 	if len(v.Pending) != 1 || v.Pending[0].Attempts != 0 || len(v.Runs) != 0 || v.Session.CompactFailures != 0 {
 		b.Errorf("fenced writes left %d pending, %+v", len(v.Pending), v.Session)
 	}
-	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: reply.ID, Sent: true})) // true for any holder of the lease
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: reply.ID, Sent: true})) // true for any holder of the lease
 }
 
 func testQuoted(b *suite) {
 	l := b.leaseWithMessages(1)
 	missing := func(why string, q sessions.Quote) {
 		b.Helper()
-		_, err := b.Store.Quoted(b.ctx, key, q)
+		_, err := b.Store.Turns.Quoted(b.ctx, key, q)
 		b.wantError(err, sessions.ErrNotFound, why)
 	}
-	e, err := b.Store.Quoted(b.ctx, key, sessions.Quote{ID: "msg-1"})
+	e, err := b.Store.Turns.Quoted(b.ctx, key, sessions.Quote{ID: "msg-1"})
 	b.checkError(err)
 	if e.Content != "问题 1" || e.SenderID != "staff-1" || e.SenderNick != "张三" || e.Message == nil {
 		b.Errorf("a message by its id: %+v", e)
@@ -441,7 +441,7 @@ func testQuoted(b *suite) {
 	first := b.runTurn(l, 1).Replies[0]
 	bot := func(why string, at time.Time, want string) {
 		b.Helper()
-		e, err := b.Store.Quoted(b.ctx, key, sessions.Quote{FromBot: true, SentAt: at})
+		e, err := b.Store.Turns.Quoted(b.ctx, key, sessions.Quote{FromBot: true, SentAt: at})
 		b.checkError(err)
 		if e.Content != want || e.Role != sessions.RoleAssistant {
 			b.Errorf("%s: %+v", why, e)
@@ -451,20 +451,20 @@ func testQuoted(b *suite) {
 	bot("the same, sent late", time.Now().Add(time.Hour), "答复")
 	missing("the bot's, without a time", sessions.Quote{FromBot: true})
 	missing("the bot's, of another time", sessions.Quote{FromBot: true, SentAt: time.Now().Add(-time.Hour)})
-	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: first.ID, Sent: true}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: first.ID, Sent: true}))
 	bot("the answer whose reply was sent", time.Now(), "答复")
 	missing("the bot's, sent after that", sessions.Quote{FromBot: true, SentAt: time.Now().Add(time.Hour)})
 
 	m := newMessage(2)
 	m.Quote = &sessions.Quote{ID: "msg-1"}
-	a, err := b.Store.Accept(b.ctx, replicaA, key, m)
+	a, err := b.Store.Inbox.Accept(b.ctx, replicaA, key, m)
 	b.checkError(err)
 	quote := sessions.Quote{ID: "msg-1", SenderID: "staff-1", Who: "张三(staff-1)", Shown: "问题 1"}
 	content := quote.Lead("") + m.Text
 	other := l
 	other.Term--
-	b.wantError(b.Store.Requote(b.ctx, other, a.EventID, "x", quote), sessions.ErrLeaseLost, "quoting under another lease")
-	b.checkError(b.Store.Requote(b.ctx, l, a.EventID, content, quote))
+	b.wantError(b.Store.Turns.Requote(b.ctx, other, a.EventID, "x", quote), sessions.ErrLeaseLost, "quoting under another lease")
+	b.checkError(b.Store.Turns.Requote(b.ctx, l, a.EventID, content, quote))
 	v := b.beginTurn(l, 5)
 	if len(v.Pending) != 1 || v.Pending[0].Content != "[引用 张三(staff-1): 问题 1]\n问题 2" || !reflect.DeepEqual(*v.Pending[0].Message.Quote, quote) {
 		b.Fatalf("what waits: %+v", v.Pending)
@@ -473,9 +473,9 @@ func testQuoted(b *suite) {
 	waits.ReplyWaits = true
 	second := b.commitTurn(l, waits).Replies[0]
 	bot("not the answer whose reply waits behind it", time.Now(), "答复")
-	b.wantError(b.Store.Requote(b.ctx, l, a.EventID, "x", quote), sessions.ErrLeaseLost, "quoting in a message that was taken")
+	b.wantError(b.Store.Turns.Requote(b.ctx, l, a.EventID, "x", quote), sessions.ErrLeaseLost, "quoting in a message that was taken")
 
 	// Either of two replies may be meant.
-	b.checkError(b.Store.Settle(b.ctx, sessions.Settled{Key: key, ID: second.ID, Sent: true}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: second.ID, Sent: true}))
 	missing("either of two answers", sessions.Quote{FromBot: true, SentAt: time.Now()})
 }

@@ -22,17 +22,17 @@ func checkShown(v sessions.View) string {
 
 func (b *suite) undoCompaction(l sessions.Lease, rest int) sessions.LogEntry {
 	b.Helper()
-	e, err := b.Store.Undo(b.ctx, l, 0, rest)
+	e, err := b.Store.Compactions.Undo(b.ctx, l, 0, rest)
 	b.checkError(err)
 	return e
 }
 
 func testUndo(b *suite) {
 	l := b.runTools(1, bigBody, otherBody)
-	_, err := b.Store.Undo(b.ctx, l, 0, 10)
+	_, err := b.Store.Compactions.Undo(b.ctx, l, 0, 10)
 	b.wantError(err, sessions.ErrNotFound, "undoing nothing")
-	b.checkError(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed"}))
-	_, err = b.Store.Undo(b.ctx, l, 0, 10)
+	b.checkError(b.Store.Compactions.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed"}))
+	_, err = b.Store.Compactions.Undo(b.ctx, l, 0, 10)
 	b.wantError(err, sessions.ErrNotFound, "undoing what failed")
 	first := b.beginTurn(l, 0)
 	b.offloadResults(l, 3, 4)
@@ -43,7 +43,7 @@ func testUndo(b *suite) {
 	c.Freed, c.Log = 40, sessions.LogEntry{Trigger: "manual", Policy: "token_budget", Mode: "summary_only", TokensBefore: 100, TokensAfter: 60}
 	b.compactSession(l, c)
 	b.keptBlobs(otherBody)
-	_, err = b.Store.OpenJob(b.ctx, l, sessions.Job{From: 3, Through: 4})
+	_, err = b.Store.Jobs.OpenJob(b.ctx, l, sessions.Job{From: 3, Through: 4})
 	b.checkError(err)
 
 	size := b.beginTurn(l, 0).Session.TotalTokens
@@ -60,9 +60,9 @@ func testUndo(b *suite) {
 		entry.StartSeq != 1 || entry.EndSeq != 3 || entry.Policy != "token_budget" || entry.CreatedAt.IsZero() || entry.Key != key {
 		b.Errorf("the undo is logged as %+v", entry)
 	}
-	_, err = b.Store.Job(b.ctx, key)
+	_, err = b.Store.Jobs.Job(b.ctx, key)
 	b.wantError(err, sessions.ErrNotFound, "reading the job of a view that was left")
-	rows, err := b.Store.Compactions(b.ctx, key, 10)
+	rows, err := b.Store.Compactions.Compactions(b.ctx, key, 10)
 	b.checkError(err)
 	if len(rows) != 5 || rows[0].ID != entry.ID || rows[1].Undone.IsZero() || !rows[2].Undone.IsZero() {
 		b.Errorf("the log is %+v, want the undo, what it took back and, before that, what stands", rows)
@@ -82,7 +82,7 @@ func testUndo(b *suite) {
 		b.Errorf("after all undos the view is\n%s\nwant\n%s", checkShown(v), checkShown(first))
 	}
 	b.keptBlobs()
-	_, err = b.Store.Undo(b.ctx, l, 0, 0)
+	_, err = b.Store.Compactions.Undo(b.ctx, l, 0, 0)
 	b.wantError(err, sessions.ErrNotFound, "undoing once more")
 	b.compactSession(l, newCompaction(0, 3)) // an undone range can be compacted again
 	b.checkSummaries(l, "1-3:3:0 ")
@@ -110,7 +110,7 @@ func testUndoErased(b *suite) {
 	b.runTurn(l, 1) // 6 and 7
 	size := b.beginTurn(l, 0).Session.TotalTokens
 	b.endTries()
-	_, err := b.Store.Erase(b.ctx, key, []int64{3})
+	_, err := b.Store.Erasure.Erase(b.ctx, key, []int64{3})
 	b.checkError(err)
 	l = b.acquireLease(replicaA)
 	entry := b.undoCompaction(l, 60)
@@ -133,7 +133,7 @@ func testUndoOnce(b *suite) {
 	asked := b.beginTurn(l, 1).Pending[0].ID
 	undo := func(store Storage, event int64, want string) sessions.LogEntry {
 		b.Helper()
-		e, err := store.Undo(b.ctx, l, event, 10)
+		e, err := store.Compactions.Undo(b.ctx, l, event, 10)
 		b.checkError(err)
 		b.checkSummaries(l, want)
 		return e
@@ -162,7 +162,7 @@ func testUndoOnce(b *suite) {
 	undo(b.Store, 0, "1-1:1:0 ")
 	undo(b.Store, 0, "") // without a message's id each undo is a new one
 	undo(b.Store, asked, "")
-	_, err := b.Store.Undo(b.ctx, l, asked+2, 10)
+	_, err := b.Store.Compactions.Undo(b.ctx, l, asked+2, 10)
 	b.wantError(err, sessions.ErrNotFound, "undoing what there is not")
 	b.compactSession(l, newCompaction(0, 1))
 	undo(b.Store, asked+2, "") // it had undone nothing
@@ -170,7 +170,7 @@ func testUndoOnce(b *suite) {
 
 func (b *suite) logRows(n int) []sessions.LogEntry {
 	b.Helper()
-	rows, err := b.Store.Compactions(b.ctx, key, 100)
+	rows, err := b.Store.Compactions.Compactions(b.ctx, key, 100)
 	b.checkError(err)
 	if len(rows) != n {
 		b.Errorf("the log has %d rows, want %d: %+v", len(rows), n, rows)
@@ -211,14 +211,14 @@ func testRenew(b *suite) {
 	c := newCompaction(0, 3)
 	c.Pinned, c.RearmTokens = &sessions.Pinned{Text: "pinned"}, 500
 	b.compactSession(l, c)
-	b.checkError(b.Store.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", Error: "busy", Failures: 2, Rearm: 900}))
+	b.checkError(b.Store.Compactions.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", Error: "busy", Failures: 2, Rearm: 900}))
 	b.FailFlush(b.T, l, 2)
-	late, err := b.Store.OpenJob(b.ctx, l, sessions.Job{From: 3, Through: 5})
+	late, err := b.Store.Jobs.OpenJob(b.ctx, l, sessions.Job{From: 3, Through: 5})
 	b.checkError(err)
 	log := eventContents(b.Log(b.T, key))
 	b.acceptMessage(replicaA, 2) // waits
 
-	b.checkError(b.Store.Renew(b.ctx, l))
+	b.checkError(b.Store.Sessions.Renew(b.ctx, l))
 	v := b.beginTurn(l, 10)
 	if len(v.Summaries) != 0 || len(v.Tail) != 0 || len(v.Pending) != 1 {
 		b.Errorf("the new view is %s, %d waiting; want it empty but for the message that waits", checkShown(v), len(v.Pending))
@@ -234,16 +234,16 @@ func testRenew(b *suite) {
 		b.Errorf("the log is %q, want all of %q", got, log)
 	}
 	b.keptBlobs()
-	_, err = b.Store.Job(b.ctx, key)
+	_, err = b.Store.Jobs.Job(b.ctx, key)
 	b.wantError(err, sessions.ErrNotFound, "reading the job of the old generation")
-	_, err = b.Store.Undo(b.ctx, l, 0, 0)
+	_, err = b.Store.Compactions.Undo(b.ctx, l, 0, 0)
 	b.wantError(err, sessions.ErrNotFound, "undoing across generations")
 	stale := newCompaction(3, 5)
 	stale.Source = late.Hash
-	_, err = b.Store.Compact(b.ctx, l, stale)
+	_, err = b.Store.Compactions.Compact(b.ctx, l, stale)
 	b.wantError(err, sessions.ErrConflict, "committing a compaction of the old generation")
 	stale.From, stale.Through = 5, 5
-	_, err = b.Store.Compact(b.ctx, l, stale)
+	_, err = b.Store.Compactions.Compact(b.ctx, l, stale)
 	b.wantError(err, sessions.ErrConflict, "committing an old generation's summary at the new cursor")
 
 	b.commitTurn(l, newAnswer(v)) // 6 and 7
@@ -255,7 +255,7 @@ func testRenew(b *suite) {
 	if v = b.beginTurn(l, 0); eventContents(v.Tail) != "6:user:问题 2 7:assistant:答复 " || v.Session.CompactedSeq != 5 {
 		b.Errorf("after an undo the new generation's view is %s", checkShown(v))
 	}
-	_, err = b.Store.Undo(b.ctx, l, 0, 0)
+	_, err = b.Store.Compactions.Undo(b.ctx, l, 0, 0)
 	b.wantError(err, sessions.ErrNotFound, "undoing across generations")
 }
 
@@ -266,14 +266,14 @@ func testConfigure(b *suite) {
 	if s := b.beginTurn(l, 0).Session; s.Settings != "" {
 		b.Errorf("a new session has the settings %q", s.Settings)
 	}
-	b.checkError(b.Store.Configure(b.ctx, l, `{"tail_turns": 4}`))
-	b.checkError(b.Store.Configure(b.ctx, l, `{"policy": "turns"}`))
+	b.checkError(b.Store.Sessions.Configure(b.ctx, l, `{"tail_turns": 4}`))
+	b.checkError(b.Store.Sessions.Configure(b.ctx, l, `{"policy": "turns"}`))
 	b.compactSession(l, newCompaction(0, 2))
-	b.checkError(b.Store.Renew(b.ctx, l))
+	b.checkError(b.Store.Sessions.Renew(b.ctx, l))
 	if s := b.beginTurn(l, 0).Session; s.Settings != `{"policy": "turns"}` {
 		b.Errorf("the settings are %q, want the newest", s.Settings)
 	}
-	b.checkError(b.Store.Configure(b.ctx, l, ""))
+	b.checkError(b.Store.Sessions.Configure(b.ctx, l, ""))
 	if s := b.beginTurn(l, 0).Session; s.Settings != "" {
 		b.Errorf("settings that were taken back are %q", s.Settings)
 	}

@@ -49,18 +49,18 @@ func TestDeathAtEveryStatement(t *testing.T) {
 		do   func(context.Context) error
 	}{
 		{"moving a result out", func(ctx context.Context) error {
-			_, err := s.Compact(ctx, c.Lease, sessions.Compaction{Shown: []sessions.Shown{{Seq: 4, Text: "moved", Tokens: 1, Blob: blob}}})
+			_, err := s.Compactions.Compact(ctx, c.Lease, sessions.Compaction{Shown: []sessions.Shown{{Seq: 4, Text: "moved", Tokens: 1, Blob: blob}}})
 			return err
 		}},
 		{"opening a job", func(ctx context.Context) (err error) {
-			source, err = s.OpenJob(ctx, c.Lease, job)
+			source, err = s.Jobs.OpenJob(ctx, c.Lease, job)
 			return err
 		}},
 		{"staging a job", func(ctx context.Context) error {
-			return s.StageJob(ctx, c.Lease, job, []byte("text"), sessions.Spending{})
+			return s.Jobs.StageJob(ctx, c.Lease, job, []byte("text"), sessions.Spending{})
 		}},
 		{"flushing", func(ctx context.Context) error {
-			_, err := s.Flush(ctx, c.Lease, memory.Flush{
+			_, err := s.Flushes.Flush(ctx, c.Lease, memory.Flush{
 				Through: 3, Last: true, Usage: sessions.Usage{Prompt: 5, Completion: 2},
 				Drafts: []memory.Draft{{Scope: memory.ScopeGroup, ScopeID: "g", Kind: "fact", Content: "x"}},
 			})
@@ -70,21 +70,21 @@ func TestDeathAtEveryStatement(t *testing.T) {
 			first := storetest.SummaryOf(0, 3, "one to three")
 			first.Source, first.Shown = source.Hash, []sessions.Shown{{Seq: 7, Text: "cut", Tokens: 1}}
 			first.Log.Usage = sessions.Usage{Prompt: 7}
-			_, err := s.Compact(ctx, c.Lease, first)
+			_, err := s.Compactions.Compact(ctx, c.Lease, first)
 			return err
 		}},
 		{"rolling up", func(ctx context.Context) error {
 			rolled := storetest.SummaryOf(3, 5, "four and five")
 			rolled.Summaries = append(rolled.Summaries, sessions.NewSummary{StartSeq: 1, EndSeq: 5, Text: "all", Level: 1})
-			_, err := s.Compact(ctx, c.Lease, rolled)
+			_, err := s.Compactions.Compact(ctx, c.Lease, rolled)
 			return err
 		}},
 		{"logging a failure", func(ctx context.Context) error {
-			return s.Log(ctx, c.Lease, sessions.LogEntry{Outcome: "failed", Error: "busy", Usage: sessions.Usage{Prompt: 1}})
+			return s.Compactions.Log(ctx, c.Lease, sessions.LogEntry{Outcome: "failed", Error: "busy", Usage: sessions.Usage{Prompt: 1}})
 		}},
-		{"undoing", func(ctx context.Context) error { _, err := s.Undo(ctx, c.Lease, 0, 5); return err }},
-		{"beginning anew", func(ctx context.Context) error { return s.Renew(ctx, c.Lease) }},
-		{"erasing", func(ctx context.Context) error { _, err := s.Erase(ctx, c.Lease.Key, []int64{4}); return err }},
+		{"undoing", func(ctx context.Context) error { _, err := s.Compactions.Undo(ctx, c.Lease, 0, 5); return err }},
+		{"beginning anew", func(ctx context.Context) error { return s.Sessions.Renew(ctx, c.Lease) }},
+		{"erasing", func(ctx context.Context) error { _, err := s.Erasure.Erase(ctx, c.Lease.Key, []int64{4}); return err }},
 	} {
 		dies(k, t, step.name, step.do)
 	}

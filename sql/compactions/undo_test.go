@@ -16,7 +16,7 @@ import (
 // viewOf is the view of a turn as text: cursor, pinned memory, summaries and tail.
 func viewOf(t *testing.T, c *storetest.Chat) string {
 	t.Helper()
-	v := storetest.Must[sessions.View](t)(c.Store.Begin(t.Context(), c.Lease, 1))
+	v := storetest.Must[sessions.View](t)(c.Store.Turns.Begin(t.Context(), c.Lease, 1))
 	out := fmt.Sprintln(v.Session.CompactedSeq, v.Session.Pinned)
 	for _, s := range v.Summaries {
 		out += fmt.Sprintln(s.StartSeq, s.EndSeq, s.Level, s.Text, s.Tokens)
@@ -41,7 +41,7 @@ func TestUndosLeadBackThroughAllViews(t *testing.T) {
 		}
 		var before []string
 		for range rapid.IntRange(1, 5).Draw(rt, "compactions") {
-			v := storetest.Must[sessions.View](t)(s.Begin(t.Context(), c.Lease, 1))
+			v := storetest.Must[sessions.View](t)(s.Turns.Begin(t.Context(), c.Lease, 1))
 			from, last := v.Session.CompactedSeq, v.Session.LastSeq
 			done := storetest.SummaryOf(from, rapid.Int64Range(from, last).Draw(rt, "through"), fmt.Sprint("so far ", len(before)))
 			if done.Through == from { // events of the tail are moved out
@@ -61,17 +61,17 @@ func TestUndosLeadBackThroughAllViews(t *testing.T) {
 				continue
 			}
 			before = append(before, viewOf(t, c))
-			storetest.Must[sessions.Compacted](t)(s.Compact(t.Context(), c.Lease, done))
+			storetest.Must[sessions.Compacted](t)(s.Compactions.Compact(t.Context(), c.Lease, done))
 		}
 		for i, want := range slices.Backward(before) {
-			if _, err := s.Undo(t.Context(), c.Lease, 0, 0); err != nil {
+			if _, err := s.Compactions.Undo(t.Context(), c.Lease, 0, 0); err != nil {
 				rt.Fatalf("undo of compaction %d: %v", i, err)
 			}
 			if got := viewOf(t, c); got != want {
 				rt.Fatalf("after the undo of compaction %d the view is\n%s\nwant\n%s", i, got, want)
 			}
 		}
-		if _, err := s.Undo(t.Context(), c.Lease, 0, 0); !errors.Is(err, sessions.ErrNotFound) {
+		if _, err := s.Compactions.Undo(t.Context(), c.Lease, 0, 0); !errors.Is(err, sessions.ErrNotFound) {
 			rt.Fatalf("one undo more gave %v", err)
 		}
 	})
@@ -82,19 +82,19 @@ func TestUndoByAnAdministrator(t *testing.T) {
 	t.Parallel()
 	s, _, c := storetest.OpenChat(t)
 	undo := func(id int64) (sessions.LogEntry, error) {
-		return s.UndoCompaction(t.Context(), c.Reader.Key, id, "cli:root", 5)
+		return s.Compactions.UndoCompaction(t.Context(), c.Reader.Key, id, "cli:root", 5)
 	}
 	if _, err := undo(0); !errors.Is(err, sessions.ErrNotFound) {
 		t.Errorf("an undo of nothing gave %v", err)
 	}
-	if _, err := s.UndoCompaction(t.Context(), "r/missing", 0, "cli:root", 5); !errors.Is(err, sessions.ErrNotFound) {
+	if _, err := s.Compactions.UndoCompaction(t.Context(), "r/missing", 0, "cli:root", 5); !errors.Is(err, sessions.ErrNotFound) {
 		t.Errorf("an undo in no session gave %v", err)
 	}
 	before := viewOf(t, c)
 	compact := func(c *storetest.Chat, from, through int64) (id int64) {
 		t.Helper()
-		storetest.Must[sessions.Compacted](t)(s.Compact(t.Context(), c.Lease, storetest.SummaryOf(from, through, "so far")))
-		return storetest.Must[[]sessions.LogEntry](t)(s.Compactions(t.Context(), c.Reader.Key, 1))[0].ID
+		storetest.Must[sessions.Compacted](t)(s.Compactions.Compact(t.Context(), c.Lease, storetest.SummaryOf(from, through, "so far")))
+		return storetest.Must[[]sessions.LogEntry](t)(s.Compactions.Compactions(t.Context(), c.Reader.Key, 1))[0].ID
 	}
 	first := compact(c, 0, 1)
 	between := viewOf(t, c)
@@ -114,7 +114,7 @@ func TestUndoByAnAdministrator(t *testing.T) {
 			t.Errorf("the view is\n%s\nwant\n%s", got, step.want)
 		}
 	}
-	if _, err := s.Commit(t.Context(), c.Lease, sessions.Turn{Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "x"}}}); err != nil {
+	if _, err := s.Turns.Commit(t.Context(), c.Lease, sessions.Turn{Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "x"}}}); err != nil {
 		t.Errorf("the turn in progress: %v", err)
 	}
 }

@@ -36,7 +36,7 @@ type Sources struct {
 	Flushes     *facts.Flushes
 	Facts       *facts.Store
 	Rights      *facts.Rights
-	Costs       *spend.Store
+	Ledger      *spend.Store
 	Lists       *admin.Store
 }
 

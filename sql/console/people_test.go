@@ -22,7 +22,7 @@ func TestPersonOfWhomMemoriesAreLeft(t *testing.T) {
 	d.SaidBy = storetest.ZhangID
 	c.Save(d)
 	find := func(robot sessions.RobotCode, name string) []memory.Person {
-		return storetest.Must[[]memory.Person](t)(s.People(t.Context(), robot, "", name))
+		return storetest.Must[[]memory.Person](t)(s.Rights.People(t.Context(), robot, "", name))
 	}
 	if got := find(storetest.Robot, string(storetest.ZhangID)); len(got) != 1 || got[0].Nick == "" {
 		t.Errorf("a person who spoke is found as %+v", got)
@@ -39,7 +39,7 @@ func TestPersonOfWhomMemoriesAreLeft(t *testing.T) {
 			t.Errorf("%q is found at robot %q: %+v", name, in, got)
 		}
 	}
-	storetest.Must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), memory.Forget{Robot: storetest.Robot, Person: storetest.ZhangID}))
+	storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetPerson(t.Context(), memory.Forget{Robot: storetest.Robot, Person: storetest.ZhangID}))
 	if got := find(storetest.Robot, string(storetest.ZhangID)); len(got) != 0 {
 		t.Errorf("after the erasure the person is found as %+v", got)
 	}

@@ -180,7 +180,7 @@ func (s *Store) Work(ctx context.Context, key sessions.Key) (pages.Work, error) 
 
 // Costs implements pages.Lists.
 func (s *Store) Costs(ctx context.Context, only []sessions.Key, since time.Time, bySession bool) ([]pages.Cost, error) {
-	rows, err := s.from.Costs.Costs(ctx, only, since, spend.CostsBy{Session: bySession, Day: !bySession})
+	rows, err := s.from.Ledger.Costs(ctx, only, since, spend.CostsBy{Session: bySession, Day: !bySession})
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func TestDeathWhileAccepting(t *testing.T) {
 			other, pool := storetest.Open(t, url)
 			k := &storetest.Killer{Pool: pool}
 			s := storetest.OpenTraced(t, url, 1, k)
-			storetest.Must[time.Time](t)(other.Beat(t.Context(), "a"))
+			storetest.Must[time.Time](t)(other.Leases.Beat(t.Context(), "a"))
 			key := sessions.NewKey(storetest.Robot, "cid", "")
 			m := sessions.Message{
 				RobotCode: storetest.Robot, ConversationID: "cid", ConversationType: sessions.Group, ConversationTitle: "Team",
@@ -45,7 +45,7 @@ func TestDeathWhileAccepting(t *testing.T) {
 				if name != "a new session" {
 					before := m
 					before.ID = "first"
-					storetest.Must[sessions.Accepted](t)(other.Accept(t.Context(), "a", key, before))
+					storetest.Must[sessions.Accepted](t)(other.Inbox.Accept(t.Context(), "a", key, before))
 					answerAll(t, other, key)
 					storetest.Execute(t, pool, "DELETE FROM sender_ids")
 				}
@@ -55,7 +55,7 @@ func TestDeathWhileAccepting(t *testing.T) {
 			for n := 1; ; n++ {
 				fresh()
 				k.Left, k.Seen = n, nil
-				_, err := s.Accept(t.Context(), "a", key, m)
+				_, err := s.Inbox.Accept(t.Context(), "a", key, m)
 				if k.Err != nil {
 					t.Fatal(k.Err)
 				}
@@ -74,15 +74,15 @@ func TestDeathWhileAccepting(t *testing.T) {
 					t.Errorf("the server dead under step %d, the message is in %d rows", n, stored)
 				}
 				if stored > 0 { // no delivery comes again
-					storetest.Must[[]sessions.Key](t)(other.Revive(t.Context(), nil))
-					if waiting := storetest.Must[[]sessions.Key](t)(other.Waiting(t.Context(), "a", 10)); !slices.Equal(waiting, []sessions.Key{key}) {
+					storetest.Must[[]sessions.Key](t)(other.Inbox.Revive(t.Context(), nil))
+					if waiting := storetest.Must[[]sessions.Key](t)(other.Inbox.Waiting(t.Context(), "a", 10)); !slices.Equal(waiting, []sessions.Key{key}) {
 						t.Errorf("waiting are %v", waiting)
 					}
 					if n := answerAll(t, other, key); n != 1 {
 						t.Errorf("%d messages were answered, want the one that was stored", n)
 					}
 				}
-				a := storetest.Must[sessions.Accepted](t)(other.Accept(t.Context(), "a", key, m))
+				a := storetest.Must[sessions.Accepted](t)(other.Inbox.Accept(t.Context(), "a", key, m))
 				if a.New == (stored > 0) || a.EventID == 0 {
 					t.Errorf("after %d rows the next delivery gave %+v", stored, a)
 				}
@@ -93,7 +93,7 @@ func TestDeathWhileAccepting(t *testing.T) {
 				fresh() // with patience
 				k.Left = n
 				ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-				a = storetest.Must[sessions.Accepted](t)(s.Accept(ctx, "a", key, m))
+				a = storetest.Must[sessions.Accepted](t)(s.Inbox.Accept(ctx, "a", key, m))
 				stop()
 				if !a.New || a.Lease.Owner != "a" || a.Lease.Term == 0 {
 					t.Errorf("accepting through the death at step %d gave %+v", n, a)
@@ -112,13 +112,13 @@ func TestDeathWhileAccepting(t *testing.T) {
 // answerAll answers what waits in a session, as replica a, and counts it.
 func answerAll(t *testing.T, s *sql.Store, key sessions.Key) int {
 	t.Helper()
-	l := storetest.Must[sessions.Lease](t)(s.Acquire(t.Context(), key, "a"))
-	v := storetest.Must[sessions.View](t)(s.Begin(t.Context(), l, 10))
+	l := storetest.Must[sessions.Lease](t)(s.Leases.Acquire(t.Context(), key, "a"))
+	v := storetest.Must[sessions.View](t)(s.Turns.Begin(t.Context(), l, 10))
 	turn := sessions.Turn{ViewVersion: v.Session.ViewVersion, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "hello", Tokens: 1}}}
 	for _, e := range v.Pending {
 		turn.Taken, turn.TakenTokens = append(turn.Taken, e.ID), append(turn.TakenTokens, 1)
 	}
-	storetest.Must[sessions.Committed](t)(s.Commit(t.Context(), l, turn))
+	storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), l, turn))
 	return len(v.Pending)
 }
 
@@ -129,21 +129,21 @@ func TestPlainMessageIsOnePipeline(t *testing.T) {
 	_, pool := storetest.Open(t, url)
 	k := &storetest.Killer{Pool: pool}
 	s := storetest.OpenTraced(t, url, 1, k)
-	storetest.Must[time.Time](t)(s.Beat(t.Context(), "a"))
+	storetest.Must[time.Time](t)(s.Leases.Beat(t.Context(), "a"))
 	key := sessions.NewKey(storetest.Robot, "cid", "")
 	m := sessions.Message{
 		RobotCode: storetest.Robot, ConversationID: "cid", ConversationType: sessions.Group, ConversationTitle: "Team",
 		SenderID: "u", StaffID: "u", EncryptedID: "$:u", ID: "first", Text: "hi",
 	}
 	q := sessions.PlaceQuery{Group: key, Keys: []sessions.Key{key, key + "/u", key + "/$:u"}, Senders: []sessions.UserID{"u", "$:u"}}
-	storetest.Must[sessions.Accepted](t)(s.AcceptHere(t.Context(), "a", key, m, q))
+	storetest.Must[sessions.Accepted](t)(s.Inbox.AcceptHere(t.Context(), "a", key, m, q))
 	tx := storetest.Must[pgx.Tx](t)(pool.Begin(t.Context()))
 	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
 	if _, err := tx.Exec(t.Context(), "SELECT FROM dingtalk_sessions FOR UPDATE"); err != nil {
 		t.Fatal(err)
 	}
 	k.Seen, m.ID = nil, "second"
-	a := storetest.Must[sessions.Accepted](t)(s.AcceptHere(t.Context(), "a", key, m, q))
+	a := storetest.Must[sessions.Accepted](t)(s.Inbox.AcceptHere(t.Context(), "a", key, m, q))
 	if len(k.Seen) != 1 || !a.New || a.Lease.Owner != "a" {
 		t.Errorf("accepting gave %+v, and sent %q", a, k.Seen)
 	}
@@ -155,7 +155,7 @@ func TestRedeliveredDuringADeletion(t *testing.T) {
 	s, pool := storetest.Open(t, sqltest.URL(t))
 	key := sessions.NewKey(storetest.Robot, "cid", "")
 	m := sessions.Message{RobotCode: storetest.Robot, ConversationID: "cid", ConversationType: sessions.Group, SenderID: "u", ID: "m", Text: "hi"}
-	storetest.Must[sessions.Accepted](t)(s.Accept(t.Context(), "a", key, m))
+	storetest.Must[sessions.Accepted](t)(s.Inbox.Accept(t.Context(), "a", key, m))
 	tx := storetest.Must[pgx.Tx](t)(pool.Begin(t.Context()))
 	for statement, args := range map[string][]any{
 		"DELETE FROM dingtalk_session_events":                nil,
@@ -167,7 +167,7 @@ func TestRedeliveredDuringADeletion(t *testing.T) {
 	}
 	done := make(chan sessions.Accepted, 1)
 	go func() {
-		a, err := s.Accept(t.Context(), "a", key, m)
+		a, err := s.Inbox.Accept(t.Context(), "a", key, m)
 		if err != nil {
 			t.Error(err)
 		}
@@ -196,7 +196,7 @@ func TestRestLeavesLockedSessions(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), "SELECT FROM dingtalk_sessions WHERE session_key = $1 FOR UPDATE", one.Reader.Key); err != nil {
 		t.Fatal(err)
 	}
-	if gone := storetest.Must[[]sessions.Key](t)(s.Rest(t.Context(), "a", keys, 0, 0)); !slices.Equal(gone, keys[1:]) {
+	if gone := storetest.Must[[]sessions.Key](t)(s.Leases.Rest(t.Context(), "a", keys, 0, 0)); !slices.Equal(gone, keys[1:]) {
 		t.Errorf("%v rest, want the session that is not locked", gone)
 	}
 }
@@ -205,9 +205,9 @@ func TestRestLeavesLockedSessions(t *testing.T) {
 func TestHeartbeatsOfTheDeadExpire(t *testing.T) {
 	t.Parallel()
 	s, pool := storetest.Open(t, sqltest.URL(t))
-	storetest.Must[time.Time](t)(s.Beat(t.Context(), "a"))
+	storetest.Must[time.Time](t)(s.Leases.Beat(t.Context(), "a"))
 	storetest.Execute(t, pool, "INSERT INTO replicas (id, heartbeat_at) VALUES ('old', now() - interval '25 hours'), ('dead', now() - interval '23 hours')")
-	storetest.Must[int](t)(s.DeleteExpired(t.Context()))
+	storetest.Must[int](t)(s.FactUpkeep.DeleteExpired(t.Context()))
 	if left := storetest.Collect(t, pool, "SELECT id FROM replicas ORDER BY id", pgx.RowTo[string]); !slices.Equal(left, []string{"a", "dead"}) {
 		t.Errorf("heartbeats of %v are left", left)
 	}

@@ -23,21 +23,21 @@ func TestAttemptsOfFailedBegins(t *testing.T) {
 	t.Parallel()
 	s, pool := storetest.Open(t, sqltest.URL(t))
 	c := storetest.NewChat(t, s, "cid", "u", false)
-	a, err := s.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{ID: "m", Text: "hi"})
+	a, err := s.Inbox.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{ID: "m", Text: "hi"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	storetest.Execute(t, pool, `UPDATE dingtalk_session_events SET tool_calls = '"x"'::jsonb WHERE msg_id IS NULL`)
-	if _, err := s.Begin(t.Context(), a.Lease, 10); err == nil {
+	if _, err := s.Turns.Begin(t.Context(), a.Lease, 10); err == nil {
 		t.Fatal("an unreadable view was read")
 	}
 	for range 4 {
-		if _, err := s.Begin(t.Context(), a.Lease, 10); err == nil {
+		if _, err := s.Turns.Begin(t.Context(), a.Lease, 10); err == nil {
 			t.Fatal("an unreadable view was read")
 		}
 	}
 	storetest.Execute(t, pool, `UPDATE dingtalk_session_events SET tool_calls = NULL WHERE msg_id IS NULL`)
-	v, err := s.Begin(t.Context(), a.Lease, 10)
+	v, err := s.Turns.Begin(t.Context(), a.Lease, 10)
 	if err != nil || len(v.Pending) != 1 || v.Pending[0].Attempts != 0 {
 		t.Errorf("the turn begins with %+v (%v), want the message at its first attempt", v.Pending, err)
 	}
@@ -58,7 +58,7 @@ func TestAcceptAnswerLost(t *testing.T) {
 		t.Helper()
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
-		a, err := s.Accept(ctx, "a", key, sessions.Message{ID: sessions.MessageID(id), RobotCode: "robot", ConversationID: "cid", Text: "hi"})
+		a, err := s.Inbox.Accept(ctx, "a", key, sessions.Message{ID: sessions.MessageID(id), RobotCode: "robot", ConversationID: "cid", Text: "hi"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,20 +87,20 @@ func TestBeginAnswerLost(t *testing.T) {
 	}
 	t.Cleanup(s.Close)
 	c := storetest.NewChat(t, direct, "cid", "u", false)
-	a, err := direct.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{ID: "m", Text: "hi"})
+	a, err := direct.Inbox.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{ID: "m", Text: "hi"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	storetest.Must[sessions.View](t)(direct.Begin(t.Context(), a.Lease, 10))
+	storetest.Must[sessions.View](t)(direct.Turns.Begin(t.Context(), a.Lease, 10))
 	storetest.Execute(t, pool, "UPDATE replicas SET heartbeat_at = now() - interval '1 hour' WHERE id = 'a'") // its process died in the turn
-	storetest.Must[time.Time](t)(direct.Beat(t.Context(), "b"))
-	next := storetest.Must[sessions.Lease](t)(direct.Acquire(t.Context(), c.Reader.Key, "b"))
+	storetest.Must[time.Time](t)(direct.Leases.Beat(t.Context(), "b"))
+	next := storetest.Must[sessions.Lease](t)(direct.Leases.Acquire(t.Context(), c.Reader.Key, "b"))
 	for what, begin := range map[string]func(context.Context, sessions.Lease, int) (sessions.View, error){
-		"a turn": s.Begin, "its turn alone": func(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
-			return s.BeginAlone(ctx, l, limit, sessions.Alone{})
+		"a turn": s.Turns.Begin, "its turn alone": func(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
+			return s.Turns.BeginAlone(ctx, l, limit, sessions.Alone{})
 		},
 	} {
-		storetest.Must[sessions.Session](t)(s.Session(t.Context(), c.Reader.Key)) // connects
+		storetest.Must[sessions.Session](t)(s.Sessions.Session(t.Context(), c.Reader.Key)) // connects
 		l.lose.Store(true)
 		if _, err := begin(t.Context(), next, 10); err == nil || l.lose.Load() {
 			t.Fatalf("%s: the answer was not lost: %v", what, err)

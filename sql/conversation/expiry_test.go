@@ -13,7 +13,7 @@ func TestMarksOfDeletedMessagesExpire(t *testing.T) {
 	t.Parallel()
 	s, pool := storetest.Open(t, sqltest.URL(t))
 	storetest.Execute(t, pool, `INSERT INTO deleted_messages (message, deleted_at) VALUES ('new', now() - interval '23 hours'), ('old', now() - interval '25 hours')`)
-	if _, err := s.DeleteExpired(t.Context()); err != nil {
+	if _, err := s.FactUpkeep.DeleteExpired(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var left string
@@ -29,8 +29,8 @@ func TestMarkOfAnEarlierRelease(t *testing.T) {
 	key := sessions.NewKey(storetest.Robot, "cid", storetest.ZhangID)
 	storetest.Execute(t, pool, `INSERT INTO deleted_messages (message) VALUES (sha256(convert_to($1::text || ' m1', 'UTF8')))`, string(key))
 	m := sessions.Message{RobotCode: storetest.Robot, ConversationID: "cid", ConversationType: sessions.Group, ID: "m1", SenderID: storetest.ZhangID, Kind: "text", Text: "好"}
-	known := storetest.Must[sessions.Place](t)(s.PlaceOf(t.Context(), sessions.PlaceQuery{Keys: []sessions.Key{key}, ID: m.ID})).Earlier
-	if a := storetest.Must[sessions.Accepted](t)(s.Accept(t.Context(), "a", key, m)); a.New || known != key {
+	known := storetest.Must[sessions.Place](t)(s.Scopes.PlaceOf(t.Context(), sessions.PlaceQuery{Keys: []sessions.Key{key}, ID: m.ID})).Earlier
+	if a := storetest.Must[sessions.Accepted](t)(s.Inbox.Accept(t.Context(), "a", key, m)); a.New || known != key {
 		t.Errorf("the deleted message was accepted as %+v, known under %q", a, known)
 	}
 }

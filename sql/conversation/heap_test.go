@@ -19,7 +19,7 @@ func TestHeapOfTurns(t *testing.T) {
 	key := sessions.NewKey("robot", "cid", "")
 	var l sessions.Lease
 	for i := range waiting {
-		l = storetest.Must[sessions.Accepted](t)(s.Accept(t.Context(), "a", key, sessions.Message{
+		l = storetest.Must[sessions.Accepted](t)(s.Inbox.Accept(t.Context(), "a", key, sessions.Message{
 			ID: sessions.MessageID(fmt.Sprint("m", i)), RobotCode: "robot", ConversationID: "cid", Text: strings.Repeat("x", bytes),
 		})).Lease
 	}
@@ -33,7 +33,7 @@ func TestHeapOfTurns(t *testing.T) {
 	before := live()
 	views := make([]sessions.View, turns)
 	for i := range views {
-		views[i] = storetest.Must[sessions.View](t)(s.Begin(t.Context(), l, waiting))
+		views[i] = storetest.Must[sessions.View](t)(s.Turns.Begin(t.Context(), l, waiting))
 	}
 	took := live() - before
 	t.Logf("%d turns hold %.1f MB", turns, float64(took)/1e6)

@@ -14,14 +14,14 @@ func TestOneReplicaLeads(t *testing.T) {
 	leads := func(want map[sessions.ReplicaID]bool) {
 		t.Helper()
 		for id, w := range want {
-			if got, err := s.IsLeader(t.Context(), id); err != nil || got != w {
+			if got, err := s.Replicas.IsLeader(t.Context(), id); err != nil || got != w {
 				t.Errorf("replica %s leads: %v (%v), want %v", id, got, err, w)
 			}
 		}
 	}
 	leads(map[sessions.ReplicaID]bool{"a": false})
 	for _, id := range []sessions.ReplicaID{"b", "a", "c"} {
-		if _, err := s.Beat(t.Context(), id); err != nil {
+		if _, err := s.Leases.Beat(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,7 +15,7 @@ func TestQuotedAnswerIsTheOneSentThen(t *testing.T) {
 	s, pool, c := storetest.OpenChat(t)
 	answered := func(id, text string, ago time.Duration) int64 {
 		asked := c.Speak(id, storetest.LiID, "李娜", "会议", nil)
-		done := storetest.Must[sessions.Committed](t)(s.Commit(t.Context(), asked.Lease, sessions.Turn{
+		done := storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), asked.Lease, sessions.Turn{
 			Taken: []int64{asked.EventID}, TakenTokens: []int{1}, ReplyWaits: true,
 			Events: []sessions.Event{
 				{Role: sessions.RoleAssistant, Content: "我查一下", ToolCalls: []sessions.ToolCall{{ID: "c", Name: "n", Arguments: "{}"}}},
@@ -30,13 +30,13 @@ func TestQuotedAnswerIsTheOneSentThen(t *testing.T) {
 		return done.Replies[0].ID
 	}
 	sent := func(reply int64, ago time.Duration) {
-		if err := s.Settle(t.Context(), sessions.Settled{Key: c.Reader.Key, ID: reply, Sent: true}); err != nil {
+		if err := s.Outbox.Settle(t.Context(), sessions.Settled{Key: c.Reader.Key, ID: reply, Sent: true}); err != nil {
 			t.Fatal(err)
 		}
 		storetest.Execute(t, pool, "UPDATE outbox SET settled_at = now() - $2::interval WHERE id = $1", reply, ago)
 	}
 	at := func(ago time.Duration) (sessions.Event, error) {
-		return s.Quoted(t.Context(), c.Reader.Key, sessions.Quote{FromBot: true, SentAt: time.Now().Add(-ago)})
+		return s.Turns.Quoted(t.Context(), c.Reader.Key, sessions.Quote{FromBot: true, SentAt: time.Now().Add(-ago)})
 	}
 
 	delayed := answered("l1", "会议在周三", 6*time.Minute)

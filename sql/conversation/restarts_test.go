@@ -22,10 +22,10 @@ import (
 func opened(t *testing.T, s *sql.Store, db *pgxpool.Pool, owners ...sessions.ReplicaID) {
 	t.Helper()
 	for _, o := range owners {
-		if err := s.OpenRestart(t.Context(), o); err != nil {
+		if err := s.Restarts.OpenRestart(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Beat(t.Context(), o); err != nil {
+		if _, err := s.Leases.Beat(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -40,14 +40,14 @@ func die(t *testing.T, db *pgxpool.Pool, owner string) {
 
 func keepAccount(t *testing.T, s *sql.Store, owner sessions.ReplicaID, ending sessions.Ending, f sessions.RestartFigures) {
 	t.Helper()
-	if err := s.KeepRestart(t.Context(), owner, ending, f); err != nil {
+	if err := s.Restarts.KeepRestart(t.Context(), owner, ending, f); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func ended(ctx context.Context, t *testing.T, s *sql.Store) []string {
 	t.Helper()
-	list, err := s.EndedRestarts(ctx)
+	list, err := s.Restarts.EndedRestarts(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestRestartIsReportedOnce(t *testing.T) {
 	f := sessions.RestartFigures{Answered: 7, Drained: 1, Flushed: 2, Debt: 3, Resumed: 4, Redelivered: 5, Doubled: 6}
 	keepAccount(t, s, "killed", sessions.Running, f)
 	keepAccount(t, s, "stopped", sessions.Clean, sessions.RestartFigures{Answered: 9})
-	if _, err := s.Resign(t.Context(), "stopped"); err != nil {
+	if _, err := s.Leases.Resign(t.Context(), "stopped"); err != nil {
 		t.Fatal(err)
 	}
 	die(t, db, "killed")
@@ -112,7 +112,7 @@ func TestRestartOfAFrozenProcess(t *testing.T) {
 	if got := ended(t.Context(), t, s); !slices.Equal(got, []string{"frozen killed 0"}) {
 		t.Fatalf("reported were %q", got)
 	}
-	if _, err := s.Beat(t.Context(), "frozen"); err != nil {
+	if _, err := s.Leases.Beat(t.Context(), "frozen"); err != nil {
 		t.Fatal(err)
 	}
 	keepAccount(t, s, "frozen", sessions.Running, sessions.RestartFigures{Answered: 1})
@@ -133,7 +133,7 @@ func TestRestartBegins(t *testing.T) {
 	t.Parallel()
 	s, db := storetest.Open(t, sqltest.URL(t))
 	for range 2 {
-		if err := s.OpenRestart(t.Context(), "new"); err != nil {
+		if err := s.Restarts.OpenRestart(t.Context(), "new"); err != nil {
 			t.Fatal(err)
 		}
 		keepAccount(t, s, "new", sessions.Running, sessions.RestartFigures{Answered: 3})
@@ -145,7 +145,7 @@ func TestRestartBegins(t *testing.T) {
 		t.Errorf("its account is %+v, %v", list, err)
 	}
 	storetest.Execute(t, db, "UPDATE restarts SET started_at = now() - interval '91 days'")
-	if err := s.OpenRestart(t.Context(), "next"); err != nil {
+	if err := s.Restarts.OpenRestart(t.Context(), "next"); err != nil {
 		t.Fatal(err)
 	}
 	if list, err := restartsOf(t, s); err != nil || len(list) != 1 || list[0].Replica != "next" {
@@ -172,7 +172,7 @@ func TestGone(t *testing.T) {
 	}
 	gone := func() int64 {
 		t.Helper()
-		n, err := s.Gone(t.Context(), stored)
+		n, err := s.Restarts.Gone(t.Context(), stored)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +182,7 @@ func TestGone(t *testing.T) {
 		t.Errorf("%d are gone, and all are there", n)
 	}
 	for _, name := range []string{"deleted", "anew"} {
-		if _, err := s.Delete(t.Context(), chats[name].Reader.Key); err != nil {
+		if _, err := s.Erasure.Delete(t.Context(), chats[name].Reader.Key); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -194,7 +194,7 @@ func TestGone(t *testing.T) {
 	if n := gone(); n != 1 {
 		t.Errorf("%d are gone, want the one that vanished", n)
 	}
-	if n, err := s.Gone(t.Context(), nil); n != 0 || err != nil {
+	if n, err := s.Restarts.Gone(t.Context(), nil); n != 0 || err != nil {
 		t.Errorf("of none %d are gone, %v", n, err)
 	}
 }
@@ -209,32 +209,32 @@ func TestOweRest(t *testing.T) {
 	left, old, waits := storetest.NewChat(t, s, "left", "u", false), storetest.NewChat(t, s, "old", "u", false), storetest.NewChat(t, s, "waits", "u", false)
 	storetest.Execute(t, db, "UPDATE dingtalk_sessions SET flushed_seq = last_seq WHERE session_key = $1", flushed.Reader.Key)
 	storetest.Execute(t, db, "UPDATE dingtalk_sessions SET lease_owner = 'b' WHERE session_key = $1", other.Reader.Key)
-	if _, err := s.Beat(t.Context(), "b"); err != nil {
+	if _, err := s.Leases.Beat(t.Context(), "b"); err != nil {
 		t.Fatal(err)
 	}
-	storetest.Must[sessions.Accepted](t)(s.Accept(t.Context(), "a", waits.Reader.Key, sessions.Message{RobotCode: storetest.Robot, ConversationID: "waits", ConversationType: sessions.Group, ID: "m", SenderID: "u", Text: "hello"}))
+	storetest.Must[sessions.Accepted](t)(s.Inbox.Accept(t.Context(), "a", waits.Reader.Key, sessions.Message{RobotCode: storetest.Robot, ConversationID: "waits", ConversationType: sessions.Group, ID: "m", SenderID: "u", Text: "hello"}))
 	storetest.Execute(t, db, "UPDATE dingtalk_sessions SET lease_owner = NULL WHERE session_key = ANY($1)", []string{string(left.Reader.Key), string(old.Reader.Key), string(waits.Reader.Key)})
 	storetest.Execute(t, db, "UPDATE dingtalk_sessions SET last_active_at = now() - interval '1 hour' WHERE session_key = $1", old.Reader.Key)
 	storetest.Execute(t, db, `INSERT INTO flush_debts (session_key, from_seq, through_seq, failures, reason) VALUES ($1, 0, 1, 2, 'busy')`, failed.Reader.Key)
-	if n, err := s.OweUnflushed(t.Context(), "a", other.Reader.Key); n != 0 || err != nil {
+	if n, err := s.Flushes.OweUnflushed(t.Context(), "a", other.Reader.Key); n != 0 || err != nil {
 		t.Errorf("%d sessions owe, %v; another replica has it", n, err)
 	}
-	if n, err := s.OweUnflushed(t.Context(), "a", owes.Reader.Key); n != 1 || err != nil {
+	if n, err := s.Flushes.OweUnflushed(t.Context(), "a", owes.Reader.Key); n != 1 || err != nil {
 		t.Errorf("%d sessions owe, %v; want the one", n, err)
 	}
-	listed := storetest.Must[[]memory.UnflushedSession](t)(s.Unflushed(t.Context(), "a"))
+	listed := storetest.Must[[]memory.UnflushedSession](t)(s.Flushes.Unflushed(t.Context(), "a"))
 	if len(listed) != 3 || !slices.ContainsFunc(listed, func(u memory.UnflushedSession) bool { return u.Key == left.Reader.Key }) {
 		t.Errorf("unflushed are %+v, want two leased sessions and the recent one without an owner", listed)
 	}
-	if n, err := s.OweUnflushed(t.Context(), "a", ""); n != 3 || err != nil {
+	if n, err := s.Flushes.OweUnflushed(t.Context(), "a", ""); n != 3 || err != nil {
 		t.Fatalf("%d sessions owe, %v; want 3", n, err)
 	}
 	storetest.Execute(t, db, "DELETE FROM flush_debts WHERE session_key = $1", left.Reader.Key)
-	rows, err := s.DebtsDue(t.Context(), "a", memory.FlushCandidate{}, 10)
+	rows, err := s.Flushes.DebtsDue(t.Context(), "a", memory.FlushCandidate{}, 10)
 	if err != nil || len(rows) != 1 || rows[0].Key != owes.Reader.Key || rows[0].Through != 2 || rows[0].Failures != 0 {
 		t.Errorf("due are %+v, %v; want what was cut off alone", rows, err)
 	}
-	d, err := s.Owed(t.Context(), failed.Reader.Key)
+	d, err := s.Flushes.Owed(t.Context(), failed.Reader.Key)
 	if err != nil || d.Through != 2 || d.Failures != 2 || d.Reason != "busy" {
 		t.Errorf("the debt that rests is %+v, %v", d, err)
 	}

@@ -15,7 +15,7 @@ import (
 var deletions = map[string]func(*testing.T, *sql.Store, *storetest.Chat){
 	"by an operator": func(t *testing.T, s *sql.Store, c *storetest.Chat) {
 		t.Helper()
-		storetest.Must[sessions.Deleted](t)(s.Delete(t.Context(), c.Reader.Key))
+		storetest.Must[sessions.Deleted](t)(s.Erasure.Delete(t.Context(), c.Reader.Key))
 	},
 	"by the person": func(t *testing.T, s *sql.Store, _ *storetest.Chat) {
 		t.Helper()
@@ -55,15 +55,15 @@ func TestAcceptedWhileDeleted(t *testing.T) {
 				if n := storetest.Collect(t, pool, "SELECT count(*) FROM dingtalk_session_events", pgx.RowTo[int64]); n[0] != 1 {
 					t.Fatalf("%d events are left, want the one that came meanwhile", n[0])
 				}
-				if turns := storetest.Must[[]sessions.Key](t)(s.Revive(t.Context(), nil)); len(turns) != 0 {
+				if turns := storetest.Must[[]sessions.Key](t)(s.Inbox.Revive(t.Context(), nil)); len(turns) != 0 {
 					t.Errorf("%v are in a turn, want none", turns)
 				}
-				waiting := storetest.Must[[]sessions.Key](t)(s.Waiting(t.Context(), "a", 10))
+				waiting := storetest.Must[[]sessions.Key](t)(s.Inbox.Waiting(t.Context(), "a", 10))
 				if len(waiting) != 1 || waiting[0] != dm.Reader.Key {
 					t.Fatalf("waiting are %v, want the private chat", waiting)
 				}
-				l := storetest.Must[sessions.Lease](t)(s.Acquire(t.Context(), dm.Reader.Key, "a"))
-				v := storetest.Must[sessions.View](t)(s.Begin(t.Context(), l, 5))
+				l := storetest.Must[sessions.Lease](t)(s.Leases.Acquire(t.Context(), dm.Reader.Key, "a"))
+				v := storetest.Must[sessions.View](t)(s.Turns.Begin(t.Context(), l, 5))
 				if len(v.Pending) != 1 || v.Session.ConversationType != sessions.Private || l.Term <= dm.Lease.Term {
 					t.Errorf("the session is %+v with %d pending messages at term %d", v.Session, len(v.Pending), l.Term)
 				}

@@ -76,19 +76,19 @@ func TestErasureOverALongSummary(t *testing.T) {
 	t.Parallel()
 	erase := map[string]func(context.Context, *sql.Store, *storetest.Chat, sessions.Accepted, int64) error{
 		"events": func(ctx context.Context, s *sql.Store, c *storetest.Chat, _ sessions.Accepted, _ int64) error {
-			_, err := s.Erase(ctx, c.Reader.Key, []int64{3, 4})
+			_, err := s.Erasure.Erase(ctx, c.Reader.Key, []int64{3, 4})
 			return err
 		},
 		"a message": func(ctx context.Context, s *sql.Store, _ *storetest.Chat, said sessions.Accepted, _ int64) error {
-			_, err := s.ForgetMessage(ctx, said.EventID, memory.Asking{Lease: sessions.Lease{Key: said.Lease.Key}})
+			_, err := s.Erasure.ForgetMessage(ctx, said.EventID, memory.Asking{Lease: sessions.Lease{Key: said.Lease.Key}})
 			return err
 		},
 		"a fact": func(ctx context.Context, s *sql.Store, _ *storetest.Chat, _ sessions.Accepted, fact int64) error {
-			_, err := s.ForgetMemory(ctx, fact, memory.Asking{})
+			_, err := s.Erasure.ForgetMemory(ctx, fact, memory.Asking{})
 			return err
 		},
 		"a person": func(ctx context.Context, s *sql.Store, _ *storetest.Chat, _ sessions.Accepted, _ int64) error {
-			_, err := s.ForgetPerson(ctx, memory.Forget{Robot: storetest.Robot, Person: storetest.ZhangID})
+			_, err := s.Erasure.ForgetPerson(ctx, memory.Forget{Robot: storetest.Robot, Person: storetest.ZhangID})
 			return err
 		},
 	}
@@ -116,7 +116,7 @@ func TestErasureOverALongSummary(t *testing.T) {
 			for under := true; under && n < 200; n++ {
 				began := time.Now()
 				a := c.Speak(fmt.Sprint("busy", n), storetest.LiID, "Li", fmt.Sprint("收到 ", n), nil)
-				if _, err := s.Commit(t.Context(), a.Lease, sessions.Turn{
+				if _, err := s.Turns.Commit(t.Context(), a.Lease, sessions.Turn{
 					Taken: []int64{a.EventID}, TakenTokens: []int{3}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "好的", Tokens: 1}},
 				}); err != nil && !errors.Is(err, sessions.ErrLeaseLost) { // the erasure takes the lease
 					t.Error(err)

@@ -24,7 +24,7 @@ func TestWaitingRepliesLoseErasedWords(t *testing.T) {
 	fact := c.Save(storetest.SaidBy(c, "张伟伟住在静安寺旁边", storetest.ZhangID, 5)).Saved[0]
 	reply := func(id, text string) {
 		asked := c.Speak(id, storetest.LiID, "李娜", "/status", nil)
-		storetest.Must[sessions.Committed](t)(s.Commit(t.Context(), asked.Lease, sessions.Turn{
+		storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), asked.Lease, sessions.Turn{
 			Taken: []int64{asked.EventID}, TakenTokens: []int{1}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "-", Tokens: 1}},
 			Reply: &sessions.Reply{Text: text, Nonce: id}, ReplyWaits: true,
 		}))
@@ -33,7 +33,7 @@ func TestWaitingRepliesLoseErasedWords(t *testing.T) {
 	reply("l2", "收到「我的储物柜是 KZ-88213」\n发布在周五")
 	reply("l3", "与此无关")
 	forget(c, fact, storetest.ZhangID, true)
-	storetest.Must[memory.Forgotten](t)(s.ForgetMessage(t.Context(), said.EventID, memory.Asking{Lease: sessions.Lease{Key: c.Reader.Key}}))
+	storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetMessage(t.Context(), said.EventID, memory.Asking{Lease: sessions.Lease{Key: c.Reader.Key}}))
 	open := strings.Join(storetest.Collect(t, pool, "SELECT body FROM outbox WHERE state IN ('sending', 'waiting') ORDER BY id", pgx.RowTo[string]), "|")
 	for _, word := range []string{"静安寺", "88213"} {
 		if strings.Contains(open, word) {
@@ -63,7 +63,7 @@ func TestWaitingRepliesOfOtherConversations(t *testing.T) {
 		id := here.Save(fact).Saved[0]
 		for _, c := range []*storetest.Chat{here, there} {
 			asked := c.Speak("asked", storetest.LiID, "李娜", "/status", nil)
-			storetest.Must[sessions.Committed](t)(s.Commit(t.Context(), asked.Lease, sessions.Turn{
+			storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), asked.Lease, sessions.Turn{
 				Taken: []int64{asked.EventID}, TakenTokens: []int{1}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "-", Tokens: 1}},
 				Reply: &sessions.Reply{Text: words + "，会议在周三", Nonce: "asked-" + string(c.Reader.Key)}, ReplyWaits: true,
 			}))
@@ -86,7 +86,7 @@ func TestWaitingRepliesKeepOthersWords(t *testing.T) {
 	var replies []int64
 	reply := func(id, text string) {
 		asked := c.Speak(id, storetest.LiID, "李娜", "/status", nil)
-		done := storetest.Must[sessions.Committed](t)(s.Commit(t.Context(), asked.Lease, sessions.Turn{
+		done := storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), asked.Lease, sessions.Turn{
 			Taken: []int64{asked.EventID}, TakenTokens: []int{1}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "-", Tokens: 1}},
 			Reply: &sessions.Reply{Text: text, Nonce: id}, ReplyWaits: true,
 		}))
@@ -103,7 +103,7 @@ func TestWaitingRepliesKeepOthersWords(t *testing.T) {
 	reply("l3", "新版本发布在周五下午。")
 	reply("l4", "储物柜是 KZ-88213，勿外传。")
 	for text, m := range said {
-		if _, err := s.ForgetMessage(t.Context(), m.EventID, memory.Asking{Lease: sessions.Lease{Key: c.Reader.Key}}); err != nil {
+		if _, err := s.Erasure.ForgetMessage(t.Context(), m.EventID, memory.Asking{Lease: sessions.Lease{Key: c.Reader.Key}}); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
 	}
@@ -125,13 +125,13 @@ func TestTrimmedReplyIsSentWhole(t *testing.T) {
 	c.Exchange(storetest.ZhangID, "我住在静安寺旁边", "好的") // 3 and 4
 	fact := c.Save(storetest.SaidBy(c, "张伟伟住在静安寺旁边", storetest.ZhangID, 3)).Saved[0]
 	asked := c.Speak("l1", storetest.LiID, "李娜", "会议", nil)
-	committed := storetest.Must[sessions.Committed](t)(s.Commit(t.Context(), asked.Lease, sessions.Turn{
+	committed := storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), asked.Lease, sessions.Turn{
 		Taken: []int64{asked.EventID}, TakenTokens: []int{1}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "-", Tokens: 1}},
 		Reply: &sessions.Reply{Text: "张伟伟住在静安寺旁边\n会议在周三", Nonce: "ebb-l1"},
 	}))
 	reply, lease := committed.Replies[0], asked.Lease
 	claim := func(part int) sessions.Outgoing {
-		list := storetest.Must[[]sessions.Outgoing](t)(s.Claim(t.Context(), lease, sessions.Try{IDs: []int64{reply.ID}, Part: part, Nonce: "ebb-l1"}))
+		list := storetest.Must[[]sessions.Outgoing](t)(s.Outbox.Claim(t.Context(), lease, sessions.Try{IDs: []int64{reply.ID}, Part: part, Nonce: "ebb-l1"}))
 		if len(list) != 1 {
 			t.Fatalf("claimed are %+v", list)
 		}
@@ -140,8 +140,8 @@ func TestTrimmedReplyIsSentWhole(t *testing.T) {
 	before := claim(1)
 	storetest.Execute(t, pool, "UPDATE outbox SET next_at = next_at - interval '1 second' * $1::float8", sessions.SendTime.Seconds()) // the erasure does not wait for it
 	forget(c, fact, storetest.ZhangID, true)
-	lease = storetest.Must[sessions.Lease](t)(s.Acquire(t.Context(), lease.Key, lease.Owner))
-	err := s.Settle(t.Context(), sessions.Settled{Key: lease.Key, ID: reply.ID, Attempt: before.Attempts, Part: 2})
+	lease = storetest.Must[sessions.Lease](t)(s.Leases.Acquire(t.Context(), lease.Key, lease.Owner))
+	err := s.Outbox.Settle(t.Context(), sessions.Settled{Key: lease.Key, ID: reply.ID, Attempt: before.Attempts, Part: 2})
 	if !errors.Is(err, sessions.ErrNotFound) {
 		t.Errorf("the outcome of the former text is kept: %v", err)
 	}
@@ -157,8 +157,8 @@ func TestFoldedFocusIsErased(t *testing.T) {
 	c.Exchange(storetest.ZhangID, "/compact 储物柜   KZ-88213\n在三楼", "好的") // 3 and 4
 	compacted := storetest.SummaryOf(0, 2, "早上好")
 	compacted.Log.Focus = "储物柜 KZ-88213 在三楼"
-	storetest.Must[sessions.Compacted](t)(s.Compact(t.Context(), c.Lease, compacted))
-	storetest.Must[sessions.Erased](t)(s.Erase(t.Context(), c.Reader.Key, []int64{3}))
+	storetest.Must[sessions.Compacted](t)(s.Compactions.Compact(t.Context(), c.Lease, compacted))
+	storetest.Must[sessions.Erased](t)(s.Erasure.Erase(t.Context(), c.Reader.Key, []int64{3}))
 	storetest.WantGone(t, pool, "KZ-88213")
 }
 
@@ -179,7 +179,7 @@ func TestQuotesUnderABorrowedNick(t *testing.T) {
 	c.Turn(storetest.ZhangID, "李娜", "好的", borrowed)
 	quote("q1", "李娜", "发布窗口定在周五晚上")
 	quote("q2", "李娜", "我的储物柜是 KZ-88213")
-	storetest.Must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), memory.Forget{Robot: storetest.Robot, Person: storetest.ZhangID}))
+	storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetPerson(t.Context(), memory.Forget{Robot: storetest.Robot, Person: storetest.ZhangID}))
 	storetest.WantGone(t, pool, "KZ-88213")
 	const quoted = "SELECT message #>> '{quote,text}' FROM dingtalk_session_events WHERE msg_id = 'q1'"
 	if got := storetest.Collect(t, pool, quoted, pgx.RowTo[string]); len(got) != 1 || got[0] != "发布窗口定在周五晚上" {
@@ -192,6 +192,6 @@ func TestErasedLetterKeepsNoWebhook(t *testing.T) {
 	t.Parallel()
 	s, pool, c := storetest.OpenChat(t)
 	waiting := c.Speak("z1", storetest.ZhangID, storetest.ZhangNick, "我的储物柜是 KZ-88213", nil)
-	storetest.Must[sessions.Erased](t)(s.EraseEvents(t.Context(), c.Reader.Key, nil, []int64{waiting.EventID}))
+	storetest.Must[sessions.Erased](t)(s.Erasure.EraseEvents(t.Context(), c.Reader.Key, nil, []int64{waiting.EventID}))
 	storetest.WantGone(t, pool, "KZ-88213", "sendBySession")
 }

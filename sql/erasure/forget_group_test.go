@@ -39,7 +39,7 @@ func TestForgetWithinAGroup(t *testing.T) {
 		return rows
 	}
 	before := append(kept("other"), kept("dm")...)
-	done := storetest.Must[memory.Forgotten](t)(s.ForgetMemory(t.Context(), own, memory.Asking{GroupOnly: true}))
+	done := storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetMemory(t.Context(), own, memory.Asking{GroupOnly: true}))
 	if done.Memories != 1 || done.Messages != 4 || done.Sessions != 1 {
 		t.Errorf("forgetting gave %+v, want the fact and its two turns of one session", done)
 	}
@@ -52,13 +52,13 @@ func TestForgetWithinAGroup(t *testing.T) {
 
 	// A memory that the team has is not the group's alone: nothing changes.
 	c.Exchange(storetest.ZhangID, "发布在周五 "+storetest.Secret+"2", "好")
-	saved := storetest.Must[memory.Receipt](t)(s.Flush(t.Context(), c.Lease, memory.Flush{
+	saved := storetest.Must[memory.Receipt](t)(s.Flushes.Flush(t.Context(), c.Lease, memory.Flush{
 		From: 6, Through: 8, Last: true, Drafts: []memory.Draft{storetest.SaidBy(c, "发布在周五 "+storetest.Secret+"2", storetest.ZhangID, 7)},
 	})).Saved[0]
-	shared := storetest.Must[memory.Memory](t)(s.Promote(t.Context(), saved, storetest.LiID))
+	shared := storetest.Must[memory.Memory](t)(s.Rights.Promote(t.Context(), saved, storetest.LiID))
 	whole := storetest.Dump(t, pool)
 	for _, id := range []int64{shared.ID, saved} {
-		if _, err := s.ForgetMemory(t.Context(), id, memory.Asking{GroupOnly: true}); !errors.Is(err, memory.ErrOthersKnow) {
+		if _, err := s.Erasure.ForgetMemory(t.Context(), id, memory.Asking{GroupOnly: true}); !errors.Is(err, memory.ErrOthersKnow) {
 			t.Errorf("the erasure of memory %d gave %v", id, err)
 		}
 	}

@@ -21,7 +21,7 @@ func TestForgettingAFactHealsSummaries(t *testing.T) {
 		t.Helper()
 		prompts = append(prompts, lines...)
 		one := sessions.NewSummary{StartSeq: 1, EndSeq: through, Text: "## 用户与身份\n- " + strings.Join(prompts, "\n- "), Tokens: 20 * len(prompts)}
-		storetest.Must[sessions.Compacted](t)(s.Compact(t.Context(), c.Lease, sessions.Compaction{From: at, Through: through, Summaries: []sessions.NewSummary{one}}))
+		storetest.Must[sessions.Compacted](t)(s.Compactions.Compact(t.Context(), c.Lease, sessions.Compaction{From: at, Through: through, Summaries: []sessions.NewSummary{one}}))
 		at = through
 	}
 	c.Exchange(storetest.ZhangID, "我女儿叫豆豆，在三小上二年级", "好的，豆豆，记住了") // 3 and 4
@@ -32,7 +32,7 @@ func TestForgettingAFactHealsSummaries(t *testing.T) {
 	compact(8, "支付联调的文档：wiki-4471")
 	c.Exchange(storetest.LiID, "发布窗口定在周五", "好的") // 9 and 10
 	compact(10, "发布窗口定在周五")
-	before := storetest.Must[sessions.Session](t)(s.Session(t.Context(), c.Reader.Key))
+	before := storetest.Must[sessions.Session](t)(s.Sessions.Session(t.Context(), c.Reader.Key))
 	done := forget(c, id, storetest.ZhangID, true)
 	if done.Healed != 1 || done.Summaries != 0 || done.Memories != 1 {
 		t.Errorf("forgetting gave %+v, want one healed summary", done)
@@ -42,11 +42,11 @@ func TestForgettingAFactHealsSummaries(t *testing.T) {
 	if got := storetest.Collect(t, pool, "SELECT summary FROM session_summaries WHERE status = 'active'", pgx.RowTo[string]); len(got) != 1 || got[0] != want {
 		t.Errorf("the view has %q, want %q", got, want)
 	}
-	now := storetest.Must[sessions.Session](t)(s.Session(t.Context(), c.Reader.Key))
+	now := storetest.Must[sessions.Session](t)(s.Sessions.Session(t.Context(), c.Reader.Key))
 	if now.TotalTokens > before.TotalTokens || now.CompactedSeq != before.CompactedSeq {
 		t.Errorf("%d tokens up to %d became %d up to %d", before.TotalTokens, before.CompactedSeq, now.TotalTokens, now.CompactedSeq)
 	}
-	if _, err := s.Undo(t.Context(), done.Lease, 0, 0); err != nil {
+	if _, err := s.Compactions.Undo(t.Context(), done.Lease, 0, 0); err != nil {
 		t.Errorf("an undo after that gave %v", err)
 	}
 	storetest.WantGone(t, pool, "豆豆", "三小")

@@ -26,7 +26,7 @@ func TestErasureLocksReadersFirst(t *testing.T) {
 		Key: sessions.NewKey(storetest.Robot, "cid", storetest.LiID), Robot: storetest.Robot, Conversation: "cid", Users: []sessions.UserID{storetest.LiID},
 	}}
 	asked := reader.Speak("l1", storetest.LiID, "李娜", "那天定了什么？", nil)
-	storetest.Must[sessions.Committed](t)(s.Commit(t.Context(), reader.Lease, sessions.Turn{
+	storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), reader.Lease, sessions.Turn{
 		Taken: []int64{asked.EventID}, TakenTokens: []int{5},
 		Reply: &sessions.Reply{Text: "日报：" + day, Nonce: "n", Target: sessions.Target{RobotCode: storetest.Robot, ConversationID: "cid"}}, ReplyWaits: true,
 	}))
@@ -39,7 +39,7 @@ func TestErasureLocksReadersFirst(t *testing.T) {
 	forget := c.Speak("z2", storetest.ZhangID, storetest.ZhangNick, fmt.Sprint("/forget #", id), nil)
 	forgotten := make(chan error, 1)
 	go func() {
-		_, err := s.ForgetMemory(t.Context(), id, memory.Asking{Lease: forget.Lease, Event: forget.EventID})
+		_, err := s.Erasure.ForgetMemory(t.Context(), id, memory.Asking{Lease: forget.Lease, Event: forget.EventID})
 		forgotten <- err
 	}()
 	storetest.AwaitBlocked(t, pool)

@@ -28,7 +28,7 @@ func joined(t *testing.T) (s *sql.Store, pool *pgxpool.Pool, c *storetest.Chat, 
 	}
 	family, office := storetest.GroupFact(c, "张伟伟的儿子叫豆豆，养了一只乌龟"), storetest.GroupFact(c, "周会在周三上午，食堂十二点开门")
 	family.EndSeq, office.EndSeq = 9, 9
-	return s, pool, c, storetest.Must[memory.Receipt](t)(s.Consolidate(t.Context(), old, []memory.Draft{family, office})).Saved
+	return s, pool, c, storetest.Must[memory.Receipt](t)(s.FactUpkeep.Consolidate(t.Context(), old, []memory.Draft{family, office})).Saved
 }
 
 func inForce(t *testing.T, pool *pgxpool.Pool) string {
@@ -80,7 +80,7 @@ func TestForgetInManySessions(t *testing.T) {
 	t.Parallel()
 	s, pool, c := storetest.OpenChat(t)
 	c.Exchange(storetest.ZhangID, "保险柜放在三楼档案室里", "好")
-	id := storetest.Must[memory.Memory](t)(s.Promote(t.Context(), c.Save(storetest.SaidBy(c, "保险柜放在三楼档案室里", storetest.ZhangID, 3)).Saved[0], storetest.LiID)).ID
+	id := storetest.Must[memory.Memory](t)(s.Rights.Promote(t.Context(), c.Save(storetest.SaidBy(c, "保险柜放在三楼档案室里", storetest.ZhangID, 3)).Saved[0], storetest.LiID)).ID
 	storetest.Execute(t, pool, `INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, last_seq)
 		SELECT $1::text || '/g' || i, $1::text, 'g' || i, '2', 1 FROM generate_series(1, 230) i`, string(storetest.Robot))
 	storetest.Execute(t, pool, `INSERT INTO dingtalk_session_events (session_key, seq, role, content, tokens)
@@ -89,13 +89,13 @@ func TestForgetInManySessions(t *testing.T) {
 	asked := c.Speak("z9", storetest.ZhangID, storetest.ZhangNick, "/forget", nil)
 	lost := asked.Lease
 	lost.Term++
-	if _, err := s.ForgetMemory(t.Context(), id, memory.Asking{Lease: lost, Event: asked.EventID}); !errors.Is(err, sessions.ErrLeaseLost) {
+	if _, err := s.Erasure.ForgetMemory(t.Context(), id, memory.Asking{Lease: lost, Event: asked.EventID}); !errors.Is(err, sessions.ErrLeaseLost) {
 		t.Fatalf("with a lost lease it gave %v", err)
 	}
 	if n := storetest.Number(t, pool, "SELECT count(*) FROM memories WHERE id = $1", id); n != 1 {
 		t.Error("the memory is gone, so that it can't be asked for again")
 	}
-	done := storetest.Must[memory.Forgotten](t)(s.ForgetMemory(t.Context(), id, memory.Asking{Lease: asked.Lease, Event: asked.EventID}))
+	done := storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetMemory(t.Context(), id, memory.Asking{Lease: asked.Lease, Event: asked.EventID}))
 	if done.Memories != 2 || done.Lease.Term != asked.Lease.Term+1 {
 		t.Errorf("the second time gave %+v", done)
 	}
@@ -174,7 +174,7 @@ func TestForgetAgainKeepsOtherMessages(t *testing.T) {
 	asked := storetest.NewChat(t, s, "other", storetest.ZhangID, false).Speak("z9", storetest.ZhangID, storetest.ZhangNick, "/forget", nil)
 	lost := asked.Lease
 	lost.Term++
-	if _, err := s.ForgetMemory(t.Context(), id, memory.Asking{Lease: lost, Event: asked.EventID, Only: storetest.ZhangID}); !errors.Is(err, sessions.ErrLeaseLost) {
+	if _, err := s.Erasure.ForgetMemory(t.Context(), id, memory.Asking{Lease: lost, Event: asked.EventID, Only: storetest.ZhangID}); !errors.Is(err, sessions.ErrLeaseLost) {
 		t.Fatalf("with a lost lease it gave %v", err)
 	}
 	if n := storetest.Number(t, pool, "SELECT count(*) FROM memories WHERE id = $1", id); n != 1 {
@@ -183,7 +183,7 @@ func TestForgetAgainKeepsOtherMessages(t *testing.T) {
 	if n := storetest.Number(t, pool, "SELECT count(*) FROM dingtalk_session_events WHERE content LIKE '%备用链路%'"); n != 0 {
 		t.Fatal("the message that says it is left")
 	}
-	storetest.Must[memory.Forgotten](t)(s.ForgetMemory(t.Context(), id, memory.Asking{Lease: asked.Lease, Event: asked.EventID, Only: storetest.ZhangID}))
+	storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetMemory(t.Context(), id, memory.Asking{Lease: asked.Lease, Event: asked.EventID, Only: storetest.ZhangID}))
 	storetest.WantGone(t, pool, "备用链路", "李娜", "记住了")
 	stays(t, pool, "发布窗口", "周五晚上")
 }

@@ -78,7 +78,7 @@ func TestForgottenPersonLeavesConsolidation(t *testing.T) {
 	}
 	one := storetest.GroupFact(c, "豆豆是张伟的儿子；李娜的猫叫球球；她爱喝茶、不吃辣")
 	one.EndSeq = 5
-	storetest.Must[memory.Receipt](t)(s.Consolidate(t.Context(), old, []memory.Draft{one}))
+	storetest.Must[memory.Receipt](t)(s.FactUpkeep.Consolidate(t.Context(), old, []memory.Draft{one}))
 	storetest.ForgetZhang(t, s)
 	left := storetest.Collect(t, pool, "SELECT content FROM memories WHERE superseded_by IS NULL ORDER BY id", pgx.RowTo[string])
 	if got := strings.Join(left, "|"); got != "李娜猫叫球球|李娜爱喝茶|李娜不吃辣" {
@@ -93,9 +93,9 @@ func TestForgottenPersonOfOneRobot(t *testing.T) {
 	s, pool, c := storetest.OpenChat(t)
 	c.Exchange(storetest.ZhangID, "我想换部门", "好")
 	c.Save(storetest.FactAbout(storetest.ZhangID, "想换部门的是 "+string(storetest.ZhangID)))
-	storetest.Must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), memory.Forget{Robot: "another", Person: storetest.ZhangID}))
+	storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetPerson(t.Context(), memory.Forget{Robot: "another", Person: storetest.ZhangID}))
 	stays(t, pool, "想换部门的是", "我想换部门")
-	storetest.Must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), memory.Forget{Person: storetest.ZhangID}))
+	storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetPerson(t.Context(), memory.Forget{Person: storetest.ZhangID}))
 	storetest.WantGone(t, pool, "想换部门", string(storetest.ZhangID))
 }
 
@@ -116,7 +116,7 @@ func TestForgottenAtTheSameTime(t *testing.T) {
 	var group sync.WaitGroup
 	for _, who := range people {
 		group.Go(func() {
-			if _, err := s.ForgetPerson(t.Context(), memory.Forget{Robot: storetest.Robot, Person: who}); err != nil {
+			if _, err := s.Erasure.ForgetPerson(t.Context(), memory.Forget{Robot: storetest.Robot, Person: who}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -155,7 +155,7 @@ func TestForgetMeLeavesOthersWords(t *testing.T) {
 		WHERE sender_id = 'staff0815' OR (role = 'assistant' AND content NOT LIKE '记住了%' AND content <> $1) ORDER BY id`
 	const digests = "SELECT content FROM memories WHERE kind = 'digest'"
 	before := append(storetest.Collect(t, pool, others, pgx.RowTo[string], sessions.ErasedText), storetest.Collect(t, pool, digests, pgx.RowTo[string])...)
-	done := storetest.Must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), memory.Forget{Robot: storetest.Robot, Person: eve, Self: true}))
+	done := storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetPerson(t.Context(), memory.Forget{Robot: storetest.Robot, Person: eve, Self: true}))
 	after := append(storetest.Collect(t, pool, others, pgx.RowTo[string], sessions.ErasedText), storetest.Collect(t, pool, digests, pgx.RowTo[string])...)
 	if strings.Join(after, "\n") != strings.Join(before, "\n") {
 		t.Errorf("the rest is\n%s\nwant\n%s", strings.Join(after, "\n"), strings.Join(before, "\n"))
@@ -195,7 +195,7 @@ func TestForgottenByName(t *testing.T) {
 			c.Turn(storetest.ZhangID, test.nick, "好", said)
 			asked := c.Speak("l1", storetest.LiID, "李娜", "再说一遍？", nil)
 			c.Turn(storetest.LiID, "李娜", test.answer, asked)
-			p := storetest.Must[memory.Preview](t)(s.PreviewForget(t.Context(), memory.Forget{Robot: storetest.Robot, Person: storetest.ZhangID}))
+			p := storetest.Must[memory.Preview](t)(s.Erasure.PreviewForget(t.Context(), memory.Forget{Robot: storetest.Robot, Person: storetest.ZhangID}))
 			done := storetest.ForgetZhang(t, s)
 			if left := storetest.Collect(t, pool, "SELECT count(*) FROM dingtalk_session_events WHERE content = $1", pgx.RowTo[int64], test.answer); (left[0] == 0) != test.goes {
 				t.Errorf("%d of %q are left", left[0], test.answer)
@@ -220,11 +220,11 @@ func TestForgetPreview(t *testing.T) {
 	dm.Save(storetest.OfPerson(storetest.ZhangID, "工资是 "+storetest.Secret))
 	f := memory.Forget{Robot: storetest.Robot, Person: storetest.ZhangID}
 	before := storetest.Dump(t, pool)
-	p := storetest.Must[memory.Preview](t)(s.PreviewForget(t.Context(), f))
+	p := storetest.Must[memory.Preview](t)(s.Erasure.PreviewForget(t.Context(), f))
 	if storetest.Dump(t, pool) != before {
 		t.Error("a preview changed something")
 	}
-	done := storetest.Must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), f))
+	done := storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetPerson(t.Context(), f))
 	// A digest that is summarized again counts as a memory, too.
 	if p.Messages+p.Answers != done.Messages || p.Facts+1 != done.Memories || p.Summaries != done.Summaries+done.Healed || p.DigestLines != 1 ||
 		len(p.Groups) != 1 || p.Private != 1 || p.Messages != 4 {
@@ -240,12 +240,12 @@ func TestForgottenTooOften(t *testing.T) {
 	mine := memory.Forget{Robot: storetest.Robot, Person: storetest.ZhangID, Self: true}
 	for i := range memory.MaxErasures {
 		c.Exchange(storetest.ZhangID, fmt.Sprint("hello ", i), "hi")
-		storetest.Must[memory.Forgotten](t)([]*sql.Store{s, other}[i%2].ForgetPerson(t.Context(), mine))
+		storetest.Must[memory.Forgotten](t)([]*sql.Store{s, other}[i%2].Erasure.ForgetPerson(t.Context(), mine))
 	}
 	c.Exchange(storetest.ZhangID, "hello again", "hi")
 	for _, store := range []*sql.Store{s, other} {
-		_, err := store.ForgetPerson(t.Context(), mine)
-		_, err2 := store.PreviewForget(t.Context(), mine)
+		_, err := store.Erasure.ForgetPerson(t.Context(), mine)
+		_, err2 := store.Erasure.PreviewForget(t.Context(), mine)
 		if !errors.Is(err, memory.ErrTooOften) || !errors.Is(err2, memory.ErrTooOften) {
 			t.Errorf("once more gave %v, and its preview %v", err, err2)
 		}
@@ -253,14 +253,14 @@ func TestForgottenTooOften(t *testing.T) {
 	stays(t, pool, "hello again")
 	mine.Person = storetest.LiID
 	c.Exchange(storetest.LiID, "something else", "hi")
-	storetest.Must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), mine))
+	storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetPerson(t.Context(), mine))
 	storetest.ForgetZhang(t, s)
 	storetest.WantGone(t, pool, "hello again", string(storetest.ZhangID))
 	storetest.Execute(t, pool, "UPDATE person_erasures SET day = day - 1")
 	c.Exchange(storetest.ZhangID, "hello tomorrow", "hi")
 	mine.Person = storetest.ZhangID
-	storetest.Must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), mine))
-	storetest.Must[int](t)(s.DeleteExpired(t.Context()))
+	storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetPerson(t.Context(), mine))
+	storetest.Must[int](t)(s.FactUpkeep.DeleteExpired(t.Context()))
 	if rows := storetest.Collect(t, pool, "SELECT times FROM person_erasures", pgx.RowTo[int32]); len(rows) != 1 {
 		t.Errorf("%d counts are kept, want today's alone", len(rows))
 	}
@@ -273,7 +273,7 @@ func TestForgottenTooOftenUnderBothIDs(t *testing.T) {
 	s, pool, c := storetest.OpenChat(t)
 	forget := func(id sessions.UserID) error {
 		c.Exchange(id, "hello", "hi")
-		_, err := s.ForgetPerson(t.Context(), memory.Forget{Robot: storetest.Robot, Person: id, Self: true})
+		_, err := s.Erasure.ForgetPerson(t.Context(), memory.Forget{Robot: storetest.Robot, Person: id, Self: true})
 		return err
 	}
 	c.Introduce(storetest.Robot, storetest.ZhangID, storetest.ZhangOut)
@@ -316,7 +316,7 @@ func TestShortIDsIdentifyNoPerson(t *testing.T) {
 	c.Exchange(storetest.LiID, "怎么部署", "步骤 (7)：重启服务")
 	c.Exchange(storetest.LiID, "谁负责", "由某某(7)之外的人负责，即周六(7)")
 	c.Exchange(storetest.LiID, "还有谁", "张伟伟(7)")
-	storetest.Must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), memory.Forget{Robot: storetest.Robot, Person: "7"}))
+	storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetPerson(t.Context(), memory.Forget{Robot: storetest.Robot, Person: "7"}))
 	got := storetest.Collect(t, pool, "SELECT content FROM dingtalk_session_events WHERE role = 'assistant' ORDER BY seq", pgx.RowTo[string])
 	if want := []string{"ok", sessions.ErasedText, "步骤 (7)：重启服务", "由某某(7)之外的人负责，即周六(7)", sessions.ErasedText}; !slices.Equal(got, want) {
 		t.Errorf("the answers are %q, want %q", got, want)
@@ -345,7 +345,7 @@ func TestErasureWaitsForTheDiskOnce(t *testing.T) {
 			k := &storetest.Killer{}
 			s := storetest.OpenTraced(t, url, 1, k)
 			k.Seen = nil
-			if done := storetest.Must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), f)); done.Sessions != 3 {
+			if done := storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetPerson(t.Context(), f)); done.Sessions != 3 {
 				t.Errorf("%d sessions were changed, want 3", done.Sessions)
 			}
 			storetest.WantGone(t, pool, storetest.Secret)

@@ -38,20 +38,20 @@ func TestForgettingAFactEndsItsReaders(t *testing.T) {
 		}
 	}
 	storetest.Execute(t, pool, "UPDATE dingtalk_sessions SET conversation_type = '1' WHERE conversation_id LIKE 'dm%'")
-	if _, err := s.ForgetMemory(t.Context(), id, memory.Asking{}); err != nil {
+	if _, err := s.Erasure.ForgetMemory(t.Context(), id, memory.Asking{}); err != nil {
 		t.Fatal(err)
 	}
 	pinned := &sessions.Pinned{Text: "- u keeps 3 turtles"}
 	for name, r := range readers {
-		if _, err := s.Commit(t.Context(), leases[r], sessions.Turn{Pinned: pinned}); !errors.Is(err, sessions.ErrLeaseLost) {
+		if _, err := s.Turns.Commit(t.Context(), leases[r], sessions.Turn{Pinned: pinned}); !errors.Is(err, sessions.ErrLeaseLost) {
 			t.Errorf("a turn under way in the %s ended with %v", name, err)
 		}
-		if _, err := s.Compact(t.Context(), leases[r], sessions.Compaction{Pinned: pinned}); !errors.Is(err, sessions.ErrLeaseLost) {
+		if _, err := s.Compactions.Compact(t.Context(), leases[r], sessions.Compaction{Pinned: pinned}); !errors.Is(err, sessions.ErrLeaseLost) {
 			t.Errorf("a compaction under way in the %s ended with %v", name, err)
 		}
 	}
 	for name, r := range others {
-		if _, err := s.Begin(t.Context(), leases[r], 0); err != nil {
+		if _, err := s.Turns.Begin(t.Context(), leases[r], 0); err != nil {
 			t.Errorf("in %s a turn ended with %v", name, err)
 		}
 	}
@@ -66,11 +66,11 @@ func TestForgettingATeamFactWakesFew(t *testing.T) {
 	url := sqltest.URL(t)
 	s, pool := storetest.Open(t, url)
 	c := storetest.NewChat(t, s, "cid", "u", false)
-	id := storetest.Must[memory.Memory](t)(s.Promote(t.Context(), c.Save(storetest.SaidBy(c, "保险柜放在三楼档案室里", "u", 1)).Saved[0], "admin")).ID
+	id := storetest.Must[memory.Memory](t)(s.Rights.Promote(t.Context(), c.Save(storetest.SaidBy(c, "保险柜放在三楼档案室里", "u", 1)).Saved[0], "admin")).ID
 	storetest.Execute(t, pool, `INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type, lease_owner)
 		SELECT $1::text || '/g' || i, $1::text, 'g' || i, '2', 'a' FROM generate_series(1, $2::int) i`, string(storetest.Robot), leased)
 	for i := range waiting {
-		storetest.Must[sessions.Accepted](t)(s.Accept(t.Context(), "a", sessions.NewKey(storetest.Robot, sessions.ConversationID(fmt.Sprintf("g%d", i+1)), ""), sessions.Message{
+		storetest.Must[sessions.Accepted](t)(s.Inbox.Accept(t.Context(), "a", sessions.NewKey(storetest.Robot, sessions.ConversationID(fmt.Sprintf("g%d", i+1)), ""), sessions.Message{
 			RobotCode: storetest.Robot, ConversationID: sessions.ConversationID(fmt.Sprintf("g%d", i+1)), ConversationType: sessions.Group, ID: "m", SenderID: "v", Text: "hello",
 		}))
 	}
@@ -95,7 +95,7 @@ func TestForgettingATeamFactWakesFew(t *testing.T) {
 		defer tick.Stop()
 		for i := 0; arriving.Err() == nil; i++ {
 			began := time.Now()
-			_, err := s.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{
+			_, err := s.Inbox.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{
 				RobotCode: storetest.Robot, ConversationID: "cid", ConversationType: sessions.Group, ID: sessions.MessageID(fmt.Sprint("late", i)), SenderID: "v", Text: "hi",
 			})
 			if err != nil {
@@ -107,7 +107,7 @@ func TestForgettingATeamFactWakesFew(t *testing.T) {
 		slowest <- most
 	}()
 	began := time.Now()
-	if _, err := s.ForgetMemory(t.Context(), id, memory.Asking{}); err != nil {
+	if _, err := s.Erasure.ForgetMemory(t.Context(), id, memory.Asking{}); err != nil {
 		t.Error(err)
 	}
 	took := time.Since(began)
@@ -149,10 +149,10 @@ func TestLateReadersPinNothingForgotten(t *testing.T) {
 			t.Parallel()
 			s, pool := storetest.Open(t, sqltest.URL(t))
 			c := storetest.NewChat(t, s, "cid", "u", false)
-			id := storetest.Must[memory.Memory](t)(s.Promote(t.Context(), c.Save(storetest.SaidBy(c, "保险柜放在三楼档案室里", "u", 1)).Saved[0], "admin")).ID
+			id := storetest.Must[memory.Memory](t)(s.Rights.Promote(t.Context(), c.Save(storetest.SaidBy(c, "保险柜放在三楼档案室里", "u", 1)).Saved[0], "admin")).ID
 			shows, turn, compact := storetest.NewChat(t, s, "shows", "v", false), storetest.NewChat(t, s, "turn", "v", false), storetest.NewChat(t, s, "compact", "v", false)
 			read := &sessions.Pinned{Text: "- 保险柜放在三楼档案室里\n", Rows: []int64{id}}
-			storetest.Must[sessions.Committed](t)(s.Commit(t.Context(), shows.Lease, sessions.Turn{Pinned: read}))
+			storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), shows.Lease, sessions.Turn{Pinned: read}))
 			storetest.Execute(t, pool, "UPDATE dingtalk_sessions SET lease_owner = NULL")
 
 			tx := storetest.Must[pgx.Tx](t)(pool.Begin(t.Context()))
@@ -161,23 +161,23 @@ func TestLateReadersPinNothingForgotten(t *testing.T) {
 			}
 			forgotten := make(chan error, 1)
 			go func() {
-				_, err := s.ForgetMemory(t.Context(), id, memory.Asking{})
+				_, err := s.Erasure.ForgetMemory(t.Context(), id, memory.Asking{})
 				forgotten <- err
 			}()
 			storetest.AwaitBlocked(t, pool)
 			pins := map[*storetest.Chat]func(sessions.Lease) error{
 				turn: func(l sessions.Lease) error {
-					_, err := s.Commit(t.Context(), l, sessions.Turn{Pinned: read})
+					_, err := s.Turns.Commit(t.Context(), l, sessions.Turn{Pinned: read})
 					return err
 				},
 				compact: func(l sessions.Lease) error {
-					v := storetest.Must[sessions.View](t)(s.Begin(t.Context(), l, 0))
-					_, err := s.Compact(t.Context(), l, sessions.Compaction{From: v.Session.CompactedSeq, Through: v.Session.CompactedSeq, Pinned: read})
+					v := storetest.Must[sessions.View](t)(s.Turns.Begin(t.Context(), l, 0))
+					_, err := s.Compactions.Compact(t.Context(), l, sessions.Compaction{From: v.Session.CompactedSeq, Through: v.Session.CompactedSeq, Pinned: read})
 					return err
 				},
 			}
 			for r, pin := range pins {
-				l := storetest.Must[sessions.Lease](t)(s.Acquire(t.Context(), r.Reader.Key, "late"))
+				l := storetest.Must[sessions.Lease](t)(s.Leases.Acquire(t.Context(), r.Reader.Key, "late"))
 				if !slices.Contains(r.Known(), "保险柜放在三楼档案室里") {
 					t.Error("the fact is not read before the erasure commits")
 				}
@@ -193,7 +193,7 @@ func TestLateReadersPinNothingForgotten(t *testing.T) {
 			}
 			storetest.WantGone(t, pool, "保险柜")
 			for r, pin := range pins { // one that read before the erasure and writes after it
-				if err := pin(storetest.Must[sessions.Lease](t)(s.Acquire(t.Context(), r.Reader.Key, "late"))); !errors.Is(err, sessions.ErrLeaseLost) {
+				if err := pin(storetest.Must[sessions.Lease](t)(s.Leases.Acquire(t.Context(), r.Reader.Key, "late"))); !errors.Is(err, sessions.ErrLeaseLost) {
 					t.Errorf("a forgotten fact was pinned: %v", err)
 				}
 			}
@@ -209,11 +209,11 @@ func TestLateReadersRepeatNothingForgotten(t *testing.T) {
 	c := storetest.NewChat(t, s, "cid", "u", false)
 	ids := c.Save(storetest.SaidBy(c, "保险柜放在三楼档案室里", "u", 1)).Saved
 	read := sessions.Turn{Pinned: &sessions.Pinned{Text: "- 保险柜放在三楼档案室里\n", Rows: ids}, Read: []int64{ids[0], ids[0]}}
-	storetest.Must[sessions.Committed](t)(s.Commit(t.Context(), c.Lease, read))
+	storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), c.Lease, read))
 	storetest.Execute(t, pool, "DELETE FROM memories")
 	read.Pinned = nil
-	if _, err := s.Commit(t.Context(), c.Lease, read); !errors.Is(err, sessions.ErrLeaseLost) {
+	if _, err := s.Turns.Commit(t.Context(), c.Lease, read); !errors.Is(err, sessions.ErrLeaseLost) {
 		t.Errorf("a turn that read a forgotten fact ended with %v", err)
 	}
-	storetest.Must[sessions.Committed](t)(s.Commit(t.Context(), c.Lease, sessions.Turn{}))
+	storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), c.Lease, sessions.Turn{}))
 }

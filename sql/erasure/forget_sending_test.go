@@ -34,37 +34,37 @@ func erasings(message int64) []erasing {
 	person := memory.Forget{Robot: storetest.Robot, Person: storetest.ZhangID}
 	return []erasing{
 		{"the last message", func(ctx context.Context, s *sql.Store, _ *storetest.Chat, _ int64, a sessions.Accepted) error {
-			_, err := s.ForgetMessage(ctx, message, asking(a))
+			_, err := s.Erasure.ForgetMessage(ctx, message, asking(a))
 			return err
 		}},
 		{"the member who asks", func(ctx context.Context, s *sql.Store, _ *storetest.Chat, _ int64, a sessions.Accepted) error {
 			f := person
 			f.Self, f.From = true, asking(a)
-			_, err := s.ForgetPerson(ctx, f)
+			_, err := s.Erasure.ForgetPerson(ctx, f)
 			return err
 		}},
 		{"a person", func(ctx context.Context, s *sql.Store, _ *storetest.Chat, _ int64, _ sessions.Accepted) error {
-			_, err := s.ForgetPerson(ctx, person)
+			_, err := s.Erasure.ForgetPerson(ctx, person)
 			return err
 		}},
 		{"a fact, by a member", func(ctx context.Context, s *sql.Store, _ *storetest.Chat, fact int64, a sessions.Accepted) error {
-			_, err := s.ForgetMemory(ctx, fact, asking(a))
+			_, err := s.Erasure.ForgetMemory(ctx, fact, asking(a))
 			return err
 		}},
 		{"a fact", func(ctx context.Context, s *sql.Store, _ *storetest.Chat, fact int64, _ sessions.Accepted) error {
-			_, err := s.ForgetMemory(ctx, fact, memory.Asking{})
+			_, err := s.Erasure.ForgetMemory(ctx, fact, memory.Asking{})
 			return err
 		}},
 		{"the facts of a session", func(ctx context.Context, s *sql.Store, c *storetest.Chat, _ int64, _ sessions.Accepted) error {
-			_, err := s.ForgetSession(ctx, c.Reader.Key)
+			_, err := s.Erasure.ForgetSession(ctx, c.Reader.Key)
 			return err
 		}},
 		{"events", func(ctx context.Context, s *sql.Store, c *storetest.Chat, _ int64, _ sessions.Accepted) error {
-			_, err := s.Erase(ctx, c.Reader.Key, []int64{3, 4})
+			_, err := s.Erasure.Erase(ctx, c.Reader.Key, []int64{3, 4})
 			return err
 		}},
 		{"a session", func(ctx context.Context, s *sql.Store, c *storetest.Chat, _ int64, _ sessions.Accepted) error {
-			_, err := s.Delete(ctx, c.Reader.Key)
+			_, err := s.Erasure.Delete(ctx, c.Reader.Key)
 			return err
 		}},
 	}
@@ -82,7 +82,7 @@ func sendingChat(t *testing.T) (*sql.Store, *pgxpool.Pool, *storetest.Chat, sess
 	storetest.Execute(t, pool, "UPDATE replicas SET heartbeat_at = now() + interval '1 hour'")
 	storetest.Execute(t, pool, "UPDATE outbox SET next_at = now() + interval '1 hour' WHERE in_flight")
 	asked := c.Speak("command", storetest.ZhangID, storetest.ZhangNick, "/forget", nil)
-	storetest.Must[sessions.View](t)(s.Begin(t.Context(), asked.Lease, 1))
+	storetest.Must[sessions.View](t)(s.Turns.Begin(t.Context(), asked.Lease, 1))
 	return s, pool, c, reply, asked, id
 }
 
@@ -90,7 +90,7 @@ func sendingChat(t *testing.T) (*sql.Store, *pgxpool.Pool, *storetest.Chat, sess
 func sending(t *testing.T, s *sql.Store, c *storetest.Chat, text string) sessions.Outgoing {
 	t.Helper()
 	a := c.Speak(fmt.Sprint("asks", c.Said), storetest.LiID, "李娜", "记住了吗", nil)
-	done := storetest.Must[sessions.Committed](t)(s.Commit(t.Context(), a.Lease, sessions.Turn{
+	done := storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), a.Lease, sessions.Turn{
 		Taken: []int64{a.EventID}, TakenTokens: []int{5}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: text, Tokens: 9}},
 		Reply: &sessions.Reply{Text: text, Nonce: "ebb-sending", Target: sessions.Target{RobotCode: storetest.Robot, ConversationID: c.Reader.Conversation}},
 	}))
@@ -127,7 +127,7 @@ func awaitsTry(t *testing.T, s *sql.Store, reply sessions.Outgoing, erase func(c
 		t.Fatalf("the erasure ended before the try: %v", err)
 	default:
 	}
-	if err := s.Settle(t.Context(), sessions.Settled{Key: reply.Key, ID: reply.ID, Attempt: reply.Attempts, Sent: true}); err != nil {
+	if err := s.Outbox.Settle(t.Context(), sessions.Settled{Key: reply.Key, ID: reply.ID, Attempt: reply.Attempts, Sent: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-ended; err != nil {
@@ -149,7 +149,7 @@ func TestForgettingAFactAwaitsItsReaders(t *testing.T) {
 	storetest.Execute(t, pool, "UPDATE replicas SET heartbeat_at = now() + interval '1 hour'")
 	storetest.Execute(t, pool, "UPDATE outbox SET next_at = now() + interval '1 hour' WHERE in_flight")
 	awaitsTry(t, s, reply, func(ctx context.Context) error {
-		_, err := s.ForgetMemory(ctx, id, memory.Asking{})
+		_, err := s.Erasure.ForgetMemory(ctx, id, memory.Asking{})
 		return err
 	})
 }
@@ -164,17 +164,17 @@ func TestErasuresDoNotAwaitLostTries(t *testing.T) {
 		},
 		"a reply that waits": func(t *testing.T, s *sql.Store, _ *pgxpool.Pool, _ *storetest.Chat, o sessions.Outgoing) {
 			t.Helper()
-			err := s.Settle(t.Context(), sessions.Settled{Key: o.Key, ID: o.ID, Attempt: o.Attempts, Error: "busy", NextAt: time.Now()})
+			err := s.Outbox.Settle(t.Context(), sessions.Settled{Key: o.Key, ID: o.ID, Attempt: o.Attempts, Error: "busy", NextAt: time.Now()})
 			if err != nil {
 				t.Fatal(err)
 			}
 		},
 		"a notice before its first try": func(t *testing.T, s *sql.Store, _ *pgxpool.Pool, c *storetest.Chat, o sessions.Outgoing) {
 			t.Helper()
-			if err := s.Settle(t.Context(), sessions.Settled{Key: o.Key, ID: o.ID, Attempt: o.Attempts, Sent: true}); err != nil {
+			if err := s.Outbox.Settle(t.Context(), sessions.Settled{Key: o.Key, ID: o.ID, Attempt: o.Attempts, Sent: true}); err != nil {
 				t.Fatal(err)
 			}
-			storetest.Must[[]sessions.Outgoing](t)(s.Announce(t.Context(), c.Lease, sessions.Reply{Text: sendingWord, Nonce: "ebb-notice"}))
+			storetest.Must[[]sessions.Outgoing](t)(s.Outbox.Announce(t.Context(), c.Lease, sessions.Reply{Text: sendingWord, Nonce: "ebb-notice"}))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestErasuresDoNotAwaitLostTries(t *testing.T) {
 			s, pool, c, reply, _, _ := sendingChat(t)
 			lose(t, s, pool, c, reply)
 			ctx, waits := watched(t)
-			if _, err := s.Erase(ctx, c.Reader.Key, []int64{3, 4, 5, 6}); err != nil {
+			if _, err := s.Erasure.Erase(ctx, c.Reader.Key, []int64{3, 4, 5, 6}); err != nil {
 				t.Fatal(err)
 			}
 			if len(waits) > 0 {

@@ -20,7 +20,7 @@ func TestErasuresGoByTheOrderSent(t *testing.T) {
 	s, pool, c := storetest.OpenChat(t)
 	now := time.Now()
 	arrives := func(id, text string, sent time.Time) sessions.Accepted {
-		a := storetest.Must[sessions.Accepted](t)(s.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{
+		a := storetest.Must[sessions.Accepted](t)(s.Inbox.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{
 			RobotCode: storetest.Robot, ConversationID: c.Reader.Conversation, ConversationType: sessions.Group, ID: sessions.MessageID(id),
 			SenderID: storetest.ZhangID, StaffID: storetest.ZhangID, SenderNick: storetest.ZhangNick, Text: text, Kind: "text", SentAt: sent,
 		}))
@@ -33,12 +33,12 @@ func TestErasuresGoByTheOrderSent(t *testing.T) {
 	command := arrives("command", "/忘记我 确认", now)
 	late := arrives("late", "备用口令是 hunter7743x", now.Add(-time.Second))
 
-	before := storetest.Must[[]sessions.Event](t)(s.MessagesBefore(t.Context(), c.Reader.Key, storetest.ZhangID, command.EventID, 9))
+	before := storetest.Must[[]sessions.Event](t)(s.Erasure.MessagesBefore(t.Context(), c.Reader.Key, storetest.ZhangID, command.EventID, 9))
 	if len(before) != 2 || before[0].ID != late.EventID || before[1].ID != first.EventID {
 		t.Fatalf("before the command: %+v, want what was sent last, then what was sent first", before)
 	}
 	f := memory.Forget{Robot: storetest.Robot, Person: storetest.ZhangID, Self: true, From: memory.Asking{Lease: c.Lease, Event: command.EventID, Language: "zh"}}
-	storetest.Must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), f))
+	storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetPerson(t.Context(), f))
 	storetest.WantGone(t, pool, "hunter7742x", "hunter7743x")
 	stays(t, pool, "之后的话", "发布在周五")
 }
@@ -54,7 +54,7 @@ func TestForgottenInPrivateByTheOrderSent(t *testing.T) {
 	storetest.Execute(t, pool, "UPDATE dingtalk_sessions SET conversation_type = '1' WHERE conversation_id = 'dm'")
 	storetest.Execute(t, pool, "UPDATE dingtalk_session_events SET sent_at = sent_at - interval '1 hour'")
 	arrives := func(id, text string, after time.Duration) sessions.Accepted {
-		a := storetest.Must[sessions.Accepted](t)(s.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{
+		a := storetest.Must[sessions.Accepted](t)(s.Inbox.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{
 			RobotCode: storetest.Robot, ConversationID: c.Reader.Conversation, ConversationType: sessions.Private, ID: sessions.MessageID(id),
 			SenderID: storetest.ZhangID, StaffID: storetest.ZhangID, SenderNick: storetest.ZhangNick, Text: text, Kind: "text", SentAt: now.Add(after),
 		}))
@@ -71,7 +71,7 @@ func TestForgottenInPrivateByTheOrderSent(t *testing.T) {
 		for _, a := range taken {
 			turn.Taken, turn.TakenTokens = append(turn.Taken, a.EventID), append(turn.TakenTokens, 5)
 		}
-		storetest.Must[sessions.Committed](t)(s.Commit(t.Context(), c.Lease, turn))
+		storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), c.Lease, turn))
 	}
 	before := arrives("before", "口令是 hunter7742x", -10*time.Second)
 	answers("记下了前一句", before) // after the command was sent
@@ -82,7 +82,7 @@ func TestForgottenInPrivateByTheOrderSent(t *testing.T) {
 	command := arrives("command", "/忘记我 确认", -5*time.Second)
 
 	f := memory.Forget{Robot: storetest.Robot, Person: storetest.ZhangID, Self: true, From: memory.Asking{Lease: c.Lease, Event: command.EventID, Language: "zh"}}
-	done := storetest.Must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), f))
+	done := storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetPerson(t.Context(), f))
 	c.Lease = done.Lease
 	storetest.WantGone(t, pool, "hunter7742x", "hunter7743x", "记下了前一句", "两句一起答")
 	stays(t, pool, "今天星期几", "明天呢", "我的口令是什么")
@@ -91,7 +91,7 @@ func TestForgottenInPrivateByTheOrderSent(t *testing.T) {
 		t.Errorf("replies are %q, want the one to what was sent after the command", replies)
 	}
 	answers("已忘记", command)
-	v := storetest.Must[sessions.View](t)(s.Begin(t.Context(), c.Lease, 5))
+	v := storetest.Must[sessions.View](t)(s.Turns.Begin(t.Context(), c.Lease, 5))
 	var left []string
 	for i, e := range v.Tail {
 		if left = append(left, e.Content); e.Seq != int64(i+1) {

@@ -19,7 +19,7 @@ import (
 
 func flush(c *storetest.Chat, through int64, drafts ...memory.Draft) memory.Receipt {
 	c.T.Helper()
-	return storetest.Must[memory.Receipt](c.T)(c.Store.Flush(c.T.Context(), c.Lease, memory.Flush{Through: through, Last: true, Drafts: drafts}))
+	return storetest.Must[memory.Receipt](c.T)(c.Store.Flushes.Flush(c.T.Context(), c.Lease, memory.Flush{Through: through, Last: true, Drafts: drafts}))
 }
 
 // stays fails the test where a word is in no table.
@@ -42,7 +42,7 @@ func forget(c *storetest.Chat, id int64, who sessions.UserID, only bool) memory.
 	if only {
 		a.Only = who
 	}
-	done := storetest.Must[memory.Forgotten](c.T)(c.Store.ForgetMemory(c.T.Context(), id, a))
+	done := storetest.Must[memory.Forgotten](c.T)(c.Store.Erasure.ForgetMemory(c.T.Context(), id, a))
 	c.Lease = done.Lease
 	return done
 }
@@ -107,10 +107,10 @@ func TestForgetReachesEveryCopy(t *testing.T) {
 			id := r.Saved[0]
 			digest(t, pool, c, "那天张伟伟说了 "+storetest.Secret, 0)
 			c.Exchange(storetest.ZhangID, "明天见", "好") // 5 and 6 are owed
-			if err := s.Owe(t.Context(), c.Lease, memory.Debt{Through: 6, Failures: 1, Reason: "model error: busy"}); err != nil {
+			if err := s.Flushes.Owe(t.Context(), c.Lease, memory.Debt{Through: 6, Failures: 1, Reason: "model error: busy"}); err != nil {
 				t.Fatal(err)
 			}
-			team := storetest.Must[memory.Memory](t)(s.Promote(t.Context(), id, storetest.LiID))
+			team := storetest.Must[memory.Memory](t)(s.Rights.Promote(t.Context(), id, storetest.LiID))
 			other := storetest.NewChat(t, s, "cid2", storetest.LiID, false)
 			other.Exchange(storetest.LiID, "暗号？", "团队的暗号是 "+storetest.Secret)
 			if !original {
@@ -119,7 +119,7 @@ func TestForgetReachesEveryCopy(t *testing.T) {
 			forget(c, id, storetest.ZhangID, false)
 			storetest.WantGone(t, pool, storetest.Secret)
 			stays(t, pool, "暗号？", "明天见")
-			if owed := storetest.Must[memory.Debt](t)(s.Owed(t.Context(), c.Reader.Key)); owed.Through != 6 {
+			if owed := storetest.Must[memory.Debt](t)(s.Flushes.Owed(t.Context(), c.Reader.Key)); owed.Through != 6 {
 				t.Errorf("owed is %+v, want the flush up to event 6", owed)
 			}
 		})
@@ -133,7 +133,7 @@ func TestForgetTakesTheTeamsCopyOfAFormerValue(t *testing.T) {
 	s, pool, c := storetest.OpenChat(t)
 	c.Exchange(storetest.ZhangID, "暗号是 "+storetest.Secret, "好")
 	old := flush(c, 4, storetest.SaidBy(c, "暗号是 "+storetest.Secret, storetest.ZhangID, 3)).Saved[0]
-	team := storetest.Must[memory.Memory](t)(s.Promote(t.Context(), old, storetest.LiID))
+	team := storetest.Must[memory.Memory](t)(s.Rights.Promote(t.Context(), old, storetest.LiID))
 	storetest.Execute(t, pool, "UPDATE memories SET superseded_by = $1 WHERE id = $2", c.Save(storetest.GroupFact(c, "暗号改成了别的")).Saved[0], old)
 	forget(c, old, storetest.ZhangID, true)
 	if left := storetest.Collect(t, pool, "SELECT id FROM memories ORDER BY id", pgx.RowTo[int64]); len(left) != 1 || left[0] == team.ID {
@@ -246,7 +246,7 @@ func TestForgetLeavesBystanders(t *testing.T) {
 	byLi := storetest.SaidBy(c, "审批人是张伟伟", storetest.LiID, 7)
 	byLi.SubjectID = storetest.ZhangID
 	r := flush(c, 8, approver, byLi)
-	if done := storetest.Must[memory.Forgotten](t)(s.ForgetMemory(t.Context(), r.Saved[0], memory.Asking{})); done.Messages != 0 {
+	if done := storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetMemory(t.Context(), r.Saved[0], memory.Asking{})); done.Messages != 0 {
 		t.Errorf("%d messages went with a fact without a speaker", done.Messages)
 	}
 	// Whom a fact is about may have it forgotten, and what the bot said of it, but not what another said.
@@ -270,13 +270,13 @@ func TestForgetOneMessage(t *testing.T) {
 	wide.EndSeq = 5
 	flush(c, 8, storetest.SaidBy(c, "发布在周五", storetest.ZhangID, 3), storetest.SaidBy(c, "张伟伟管着入口的口令", storetest.ZhangID, 5), wide)
 	asked := c.Speak("z9", storetest.ZhangID, storetest.ZhangNick, "/forget last", nil)
-	done := storetest.Must[memory.Forgotten](t)(s.ForgetMessage(t.Context(), eventAt(t, pool, 5), memory.Asking{Lease: asked.Lease, Event: asked.EventID}))
+	done := storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetMessage(t.Context(), eventAt(t, pool, 5), memory.Asking{Lease: asked.Lease, Event: asked.EventID}))
 	if done.Messages != 3 || done.Memories != 2 || done.Lease.Term != asked.Lease.Term+1 {
 		t.Errorf("forgetting gave %+v, want the message, two answers and two facts", done)
 	}
 	storetest.WantGone(t, pool, "hunter7742x", "管着入口")
 	stays(t, pool, "发布在周五", "刚才说了什么", "好的")
-	if _, err := s.Commit(t.Context(), done.Lease, sessions.Turn{Taken: []int64{asked.EventID}, TakenTokens: []int{2}}); err != nil {
+	if _, err := s.Turns.Commit(t.Context(), done.Lease, sessions.Turn{Taken: []int64{asked.EventID}, TakenTokens: []int{2}}); err != nil {
 		t.Errorf("the turn that asked can't answer: %v", err)
 	}
 }
@@ -293,7 +293,7 @@ func TestForgetADeadLetter(t *testing.T) {
 	for name, erase := range map[string]func(s *sql.Store, c *storetest.Chat, last sessions.Event) error{
 		"by its person": func(s *sql.Store, c *storetest.Chat, last sessions.Event) error {
 			asked := c.Speak("z9", storetest.ZhangID, storetest.ZhangNick, "/forget last", nil)
-			done, err := s.ForgetMessage(t.Context(), last.ID, memory.Asking{Lease: asked.Lease, Event: asked.EventID})
+			done, err := s.Erasure.ForgetMessage(t.Context(), last.ID, memory.Asking{Lease: asked.Lease, Event: asked.EventID})
 			if err == nil && (done.Messages != 1 || done.Events != 1 || done.Memories != 1 || done.Lease.Term != asked.Lease.Term+1) {
 				t.Errorf("forgetting gave %+v, want the message and the fact of its turn", done)
 			}
@@ -301,15 +301,15 @@ func TestForgetADeadLetter(t *testing.T) {
 			return err
 		},
 		"by an operator": func(s *sql.Store, c *storetest.Chat, last sessions.Event) error {
-			done, err := s.EraseEvents(t.Context(), c.Reader.Key, nil, []int64{last.ID})
+			done, err := s.Erasure.EraseEvents(t.Context(), c.Reader.Key, nil, []int64{last.ID})
 			if err == nil && done.Events != 1 {
 				t.Errorf("erasing gave %+v, want one event", done)
 			}
-			_, missing := s.EraseEvents(t.Context(), c.Reader.Key, nil, []int64{last.ID, 4711})
+			_, missing := s.Erasure.EraseEvents(t.Context(), c.Reader.Key, nil, []int64{last.ID, 4711})
 			if !errors.Is(missing, sessions.ErrNotFound) {
 				t.Errorf("erasing a missing event gave %v", missing)
 			}
-			_, fact := s.ForgetMemory(t.Context(), 1, memory.Asking{}) // a fact goes by its own command
+			_, fact := s.Erasure.ForgetMemory(t.Context(), 1, memory.Asking{}) // a fact goes by its own command
 			return errors.Join(err, fact)
 		},
 	} {
@@ -321,12 +321,12 @@ func TestForgetADeadLetter(t *testing.T) {
 			saved := storetest.GroupFact(c, "入口用 hunter7742x 登录")
 			saved.SaidBy = storetest.ZhangID
 			c.Save(saved)
-			if err := s.RecordRun(t.Context(), c.Lease, sessions.ToolRun{EventID: broken.EventID, Call: sessions.ToolCall{ID: "r", Name: "n", Arguments: "hunter7742x"}}); err != nil {
+			if err := s.Turns.RecordRun(t.Context(), c.Lease, sessions.ToolRun{EventID: broken.EventID, Call: sessions.ToolCall{ID: "r", Name: "n", Arguments: "hunter7742x"}}); err != nil {
 				t.Fatal(err)
 			}
 			storetest.Execute(t, pool, "UPDATE dingtalk_session_events SET state = 'dead' WHERE id = $1", broken.EventID) // as a release before left it
 			answer := c.Speak("l1", storetest.LiID, "李娜", "收到", &sessions.Quote{ID: "z1", Nick: storetest.ZhangNick, Text: "口令是 hunter7742x，别外传"})
-			last := storetest.Must[[]sessions.Event](t)(s.MessagesBefore(t.Context(), c.Reader.Key, storetest.ZhangID, answer.EventID, 1))
+			last := storetest.Must[[]sessions.Event](t)(s.Erasure.MessagesBefore(t.Context(), c.Reader.Key, storetest.ZhangID, answer.EventID, 1))
 			if len(last) != 1 || last[0].ID != broken.EventID || last[0].Seq != 0 || last[0].State != sessions.Dead {
 				t.Fatalf("the last message is %+v, want the dead letter", last)
 			}
@@ -347,7 +347,7 @@ func TestLastMessageIsTheLastSent(t *testing.T) {
 	begin := time.Now().Add(-time.Minute)
 	accept := func(text string, at time.Duration) int64 {
 		t.Helper()
-		return storetest.Must[sessions.Accepted](t)(s.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{
+		return storetest.Must[sessions.Accepted](t)(s.Inbox.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{
 			RobotCode: storetest.Robot, ConversationID: c.Reader.Conversation, ConversationType: sessions.Group, ID: sessions.MessageID(text),
 			SenderID: "u1", Text: text, SentAt: begin.Add(at),
 		})).EventID
@@ -356,7 +356,7 @@ func TestLastMessageIsTheLastSent(t *testing.T) {
 	accept("first", time.Second)
 	command := accept("command", 3*time.Second)
 	accept("after it", 4*time.Second)
-	got := storetest.Must[[]sessions.Event](t)(s.MessagesBefore(t.Context(), c.Reader.Key, "u1", command, 2))
+	got := storetest.Must[[]sessions.Event](t)(s.Erasure.MessagesBefore(t.Context(), c.Reader.Key, "u1", command, 2))
 	if len(got) != 2 || got[0].Content != "second" || got[1].Content != "first" {
 		t.Errorf("the messages before the command are %+v, want second and first", got)
 	}

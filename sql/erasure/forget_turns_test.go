@@ -15,7 +15,7 @@ func quiet(c *storetest.Chat, taken ...sessions.Accepted) {
 	for _, a := range taken {
 		t.Taken, t.TakenTokens = append(t.Taken, a.EventID), append(t.TakenTokens, 5)
 	}
-	storetest.Must[sessions.Committed](c.T)(c.Store.Commit(c.T.Context(), c.Lease, t))
+	storetest.Must[sessions.Committed](c.T)(c.Store.Turns.Commit(c.T.Context(), c.Lease, t))
 }
 
 // A turn without an answer does not take the answer of the next turn: the answer to another member stays. The same holds for the
@@ -29,7 +29,7 @@ func TestATurnWithoutAnAnswerIsItsOwn(t *testing.T) {
 		c.Turn(storetest.LiID, "李娜", "会议在三点整", c.Speak("l1", storetest.LiID, "李娜", "几点开会呢", nil))
 		c.Turn(storetest.ZhangID, storetest.ZhangNick, "张的答复内容", c.Speak("z2", storetest.ZhangID, storetest.ZhangNick, "第二个问题", nil))
 		quiet(c, c.Speak("l2", storetest.LiID, "李娜", "李娜的安静消息", nil))
-		p := storetest.Must[memory.Preview](t)(s.PreviewForget(t.Context(), memory.Forget{Robot: storetest.Robot, Person: storetest.ZhangID}))
+		p := storetest.Must[memory.Preview](t)(s.Erasure.PreviewForget(t.Context(), memory.Forget{Robot: storetest.Robot, Person: storetest.ZhangID}))
 		if p.Messages != 2 || p.Answers != 1 {
 			t.Errorf("the preview counts %d messages and %d answers, want 2 and 1", p.Messages, p.Answers)
 		}
@@ -44,7 +44,7 @@ func TestATurnWithoutAnAnswerIsItsOwn(t *testing.T) {
 		quiet(c, first)
 		c.Turn(storetest.ZhangID, storetest.ZhangNick, "会议在三点整", c.Speak("z2", storetest.ZhangID, storetest.ZhangNick, "几点开会呢", nil))
 		asked := c.Speak("z3", storetest.ZhangID, storetest.ZhangNick, "/forget last", nil)
-		storetest.Must[memory.Forgotten](t)(s.ForgetMessage(t.Context(), first.EventID, memory.Asking{Lease: asked.Lease, Event: asked.EventID}))
+		storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetMessage(t.Context(), first.EventID, memory.Asking{Lease: asked.Lease, Event: asked.EventID}))
 		storetest.WantGone(t, pool, "紫色大象")
 		stays(t, pool, "会议在三点整", "几点开会呢")
 	})
@@ -80,12 +80,12 @@ func TestForgetAFactOfAStoppedTurn(t *testing.T) {
 			his.SaidBy, hers.SaidBy = storetest.ZhangID, storetest.LiID
 			c.Save(his, hers)
 			for range 2 { // the answer of the first may be lost
-				if err := s.Pass(t.Context(), c.Lease, []sessions.UserID{storetest.LiID}); err != nil {
+				if err := s.Facts.Pass(t.Context(), c.Lease, []sessions.UserID{storetest.LiID}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			stop := c.Speak("z2", storetest.ZhangID, storetest.ZhangNick, "停", nil)
-			storetest.Must[sessions.Committed](t)(s.Commit(t.Context(), c.Lease, sessions.Turn{
+			storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), c.Lease, sessions.Turn{
 				Taken: []int64{own.EventID}, TakenTokens: []int{5}, Stops: []sessions.Event{{ID: stop.EventID, Tokens: 1}},
 				Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "（已停止）", Tokens: 3}},
 			}))
@@ -95,7 +95,7 @@ func TestForgetAFactOfAStoppedTurn(t *testing.T) {
 				event, goes, kept = other.EventID, hers.Content, his.Content
 			}
 			asked := c.Speak("f", who, "", "/forget last", nil)
-			storetest.Must[memory.Forgotten](t)(s.ForgetMessage(t.Context(), event, memory.Asking{Lease: asked.Lease, Event: asked.EventID}))
+			storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetMessage(t.Context(), event, memory.Asking{Lease: asked.Lease, Event: asked.EventID}))
 			storetest.WantGone(t, pool, goes)
 			stays(t, pool, kept)
 		})

@@ -47,7 +47,7 @@ func forgetting(t *testing.T, s *sql.Store, id int64) <-chan memory.Forgotten {
 	ctx, waits := watched(t)
 	done := make(chan memory.Forgotten, 1)
 	go func() {
-		f, err := s.ForgetMemory(ctx, id, memory.Asking{})
+		f, err := s.Erasure.ForgetMemory(ctx, id, memory.Asking{})
 		if err != nil {
 			t.Error(err)
 		}
@@ -69,7 +69,7 @@ func TestForgetReachesFactOfSparedFlush(t *testing.T) {
 	c.Exchange(storetest.ZhangID, content, "好") // 3 and 4
 	id := c.Save(storetest.SaidBy(c, content, storetest.ZhangID, 3)).Saved[0]
 	spareWork(t, pool, c.Reader.Key)
-	if err := s.MarkUpkeep(t.Context(), c.Lease, time.Minute); err != nil {
+	if err := s.Jobs.MarkUpkeep(t.Context(), c.Lease, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	done := forgetting(t, s, id)
@@ -87,7 +87,7 @@ func TestForgetReachesMessageOfSparedTurn(t *testing.T) {
 	t.Parallel()
 	s, pool, c := storetest.OpenChat(t)
 	asked := c.Speak("z1", storetest.ZhangID, storetest.ZhangNick, "记住：暗号是 "+storetest.Secret, nil)
-	if _, err := s.Begin(t.Context(), c.Lease, 1); err != nil {
+	if _, err := s.Turns.Begin(t.Context(), c.Lease, 1); err != nil {
 		t.Fatal(err)
 	}
 	d := storetest.GroupFact(c, "门禁的口令以 "+storetest.Secret[:2]+" 开头")
@@ -118,12 +118,12 @@ func TestForgetPersonWaitsWithoutAPlace(t *testing.T) {
 		person := sessions.UserID(fmt.Sprint("u", i))
 		c := storetest.NewChat(t, s, sessions.ConversationID(fmt.Sprint("cid", i)), person, false)
 		spareWork(t, pool, c.Reader.Key)
-		if err := s.MarkUpkeep(ctx, c.Lease, time.Minute); err != nil {
+		if err := s.Jobs.MarkUpkeep(ctx, c.Lease, time.Minute); err != nil {
 			t.Fatal(err)
 		}
 		leases = append(leases, c.Lease)
 		go func() {
-			_, err := s.ForgetPerson(ctx, memory.Forget{Robot: storetest.Robot, Person: person})
+			_, err := s.Erasure.ForgetPerson(ctx, memory.Forget{Robot: storetest.Robot, Person: person})
 			one <- err
 		}()
 		select {
@@ -135,11 +135,11 @@ func TestForgetPersonWaitsWithoutAPlace(t *testing.T) {
 		}
 	}
 	storetest.NewChat(t, s, "quiet", "other", false)
-	if p, err := s.PreviewForget(ctx, memory.Forget{Robot: storetest.Robot, Person: "other"}); err != nil || p.Messages == 0 {
+	if p, err := s.Erasure.PreviewForget(ctx, memory.Forget{Robot: storetest.Robot, Person: "other"}); err != nil || p.Messages == 0 {
 		t.Errorf("the preview of another person gave %+v, %v", p, err)
 	}
 	for _, l := range leases {
-		if err := s.MarkUpkeep(ctx, l, 0); err != nil {
+		if err := s.Jobs.MarkUpkeep(ctx, l, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -163,9 +163,9 @@ func TestForgetByTwoTurnsAtOnce(t *testing.T) {
 	var requests []request
 	for i, content := range []string{"保险柜放在三楼档案室里", "食堂的后门十二点开"} {
 		c := storetest.NewChat(t, s, sessions.ConversationID(fmt.Sprint("cid", i)), "u", false)
-		id := storetest.Must[memory.Memory](t)(s.Promote(t.Context(), c.Save(storetest.SaidBy(c, content, "u", 1)).Saved[0], "admin")).ID
+		id := storetest.Must[memory.Memory](t)(s.Rights.Promote(t.Context(), c.Save(storetest.SaidBy(c, content, "u", 1)).Saved[0], "admin")).ID
 		requests = append(requests, request{id, c.Speak("ask", "u", "u", "/forget", nil)})
-		if _, err := s.Begin(t.Context(), c.Lease, 1); err != nil {
+		if _, err := s.Turns.Begin(t.Context(), c.Lease, 1); err != nil {
 			t.Fatal(err)
 		}
 		spareWork(t, pool, c.Reader.Key)
@@ -173,7 +173,7 @@ func TestForgetByTwoTurnsAtOnce(t *testing.T) {
 	ended := make(chan error, len(requests))
 	for _, r := range requests {
 		go func() {
-			_, err := s.ForgetMemory(ctx, r.id, memory.Asking{Lease: r.asked.Lease, Event: r.asked.EventID})
+			_, err := s.Erasure.ForgetMemory(ctx, r.id, memory.Asking{Lease: r.asked.Lease, Event: r.asked.EventID})
 			ended <- err
 		}()
 	}

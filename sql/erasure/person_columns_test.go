@@ -113,13 +113,13 @@ func fullLife(t *testing.T, s *sql.Store, pool *pgxpool.Pool) {
 	own.Reader.Key = sessions.NewKey(storetest.Robot, "members", storetest.ZhangID)
 	own.Exchange(storetest.ZhangID, "我的车位是 "+storetest.Secret, "记下了 "+storetest.Secret)
 	own.Exchange(storetest.ZhangID, "车位在哪？", "车位是 "+storetest.Secret)
-	storetest.Must[memory.Receipt](t)(s.Flush(t.Context(), own.Lease, memory.Flush{Through: 2, Last: true, Drafts: []memory.Draft{{
+	storetest.Must[memory.Receipt](t)(s.Flushes.Flush(t.Context(), own.Lease, memory.Flush{Through: 2, Last: true, Drafts: []memory.Draft{{
 		Scope: memory.ScopeSession, ScopeID: string(own.Reader.Key), Kind: memory.KindTask, Content: "车位 " + storetest.Secret, StartSeq: 1, EndSeq: 2,
 	}}}))
-	if err := s.Owe(t.Context(), own.Lease, memory.Debt{Through: 4, Failures: 1}); err != nil {
+	if err := s.Flushes.Owe(t.Context(), own.Lease, memory.Debt{Through: 4, Failures: 1}); err != nil {
 		t.Fatal(err)
 	}
-	storetest.Must[sessions.Compacted](t)(s.Compact(t.Context(), own.Lease, storetest.SummaryOf(0, 2, "车位 "+storetest.Secret)))
+	storetest.Must[sessions.Compacted](t)(s.Compactions.Compact(t.Context(), own.Lease, storetest.SummaryOf(0, 2, "车位 "+storetest.Secret)))
 	key := own.Reader.Key
 	storetest.Execute(t, pool, `INSERT INTO embeddings (scope_key, content_hash, model, small, vec, seq) VALUES ($1, '\x01', 'm', 'x', '{1,0}', 1)`, key)
 	storetest.Execute(t, pool, `INSERT INTO embedding_cursors (session_key, model, through_seq) VALUES ($1, 'm', 4)`, key)
@@ -181,7 +181,7 @@ func TestRightsCoverEachColumn(t *testing.T) {
 func rightsCoverEachColumn(t *testing.T, s *sql.Store, pool *pgxpool.Pool, forget memory.Forget) {
 	words := []string{string(storetest.ZhangID), string(storetest.ZhangOut), storetest.ZhangNick, storetest.Secret}
 	held, _ := holding(t, pool, words...)
-	preview := storetest.Must[memory.Preview](t)(s.PreviewForget(t.Context(), forget))
+	preview := storetest.Must[memory.Preview](t)(s.Erasure.PreviewForget(t.Context(), forget))
 	exported := exportOf(t, s, forget.Robot)
 	for _, column := range held {
 		c, known := personColumns[column]
@@ -201,7 +201,7 @@ func rightsCoverEachColumn(t *testing.T, s *sql.Store, pool *pgxpool.Pool, forge
 			t.Errorf("%s does not name the person who did everything", column)
 		}
 	}
-	storetest.Must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), forget))
+	storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetPerson(t.Context(), forget))
 	left, all := holding(t, pool, words...)
 	for _, column := range left {
 		t.Errorf("%s still names the person", column)
@@ -209,7 +209,7 @@ func rightsCoverEachColumn(t *testing.T, s *sql.Store, pool *pgxpool.Pool, forge
 	if len(all) < 100 {
 		t.Errorf("only %d columns were looked at", len(all))
 	}
-	if p := storetest.Must[memory.Preview](t)(s.PreviewForget(t.Context(), forget)); p.Usage+p.IDs+p.Logins+p.Promotions+p.Compactions+p.Schedules+p.Facts+p.Messages+p.Private+p.Actions != 0 {
+	if p := storetest.Must[memory.Preview](t)(s.Erasure.PreviewForget(t.Context(), forget)); p.Usage+p.IDs+p.Logins+p.Promotions+p.Compactions+p.Schedules+p.Facts+p.Messages+p.Private+p.Actions != 0 {
 		t.Errorf("after the erasure the preview is %+v", p)
 	}
 	if kinds := exportOf(t, s, forget.Robot); len(kinds) > 0 {
@@ -237,13 +237,13 @@ func auditWithoutThem(t *testing.T, pool *pgxpool.Pool) {
 // exportOf lists the kinds of rows in the export of the person.
 func exportOf(t *testing.T, s *sql.Store, robot sessions.RobotCode) (kinds []string) {
 	t.Helper()
-	if len(storetest.Must[[]memory.Memory](t)(s.FactsOf(t.Context(), robot, storetest.ZhangID, 0, 10))) > 0 {
+	if len(storetest.Must[[]memory.Memory](t)(s.Rights.FactsOf(t.Context(), robot, storetest.ZhangID, 0, 10))) > 0 {
 		kinds = append(kinds, "fact")
 	}
-	if len(storetest.Must[[]memory.PersonMessage](t)(s.MessagesOf(t.Context(), robot, storetest.ZhangID, 0, 10))) > 0 {
+	if len(storetest.Must[[]memory.PersonMessage](t)(s.Rights.MessagesOf(t.Context(), robot, storetest.ZhangID, 0, 10))) > 0 {
 		kinds = append(kinds, "message")
 	}
-	for _, r := range storetest.Must[[]memory.Record](t)(s.RecordsOf(t.Context(), robot, storetest.ZhangID)) {
+	for _, r := range storetest.Must[[]memory.Record](t)(s.Rights.RecordsOf(t.Context(), robot, storetest.ZhangID)) {
 		if isSchedule := r.Kind == memory.RecordSchedule; isSchedule != (r.Spec == "x" && r.Way == sessions.Remind && r.DueAt.After(r.At)) {
 			t.Errorf("the record %+v has no times, or those of a reminder", r)
 		}
@@ -270,7 +270,7 @@ func TestUsageOfForgottenPeople(t *testing.T) {
 	}
 	tidy := func() {
 		t.Helper()
-		if _, err := s.DeleteExpired(t.Context()); err != nil {
+		if _, err := s.FactUpkeep.DeleteExpired(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -299,7 +299,7 @@ func TestConsoleRecordsOfForgottenPeople(t *testing.T) {
 	storetest.Execute(t, pool, `INSERT INTO console_logins (token_hash, role, actor, nick, expires_at)
 		VALUES ('\x01', 'person', 'staff4711', '王五', now() - interval '1 second'), ('\x02', 'person', $1, '李娜', now() + interval '1 hour')`, storetest.LiID)
 	for range 2 {
-		if _, err := s.DeleteExpired(t.Context()); err != nil {
+		if _, err := s.FactUpkeep.DeleteExpired(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -341,7 +341,7 @@ func TestActionDuringAnErasure(t *testing.T) {
 					t.Fatal(err)
 				}
 			} else {
-				storetest.Must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), memory.Forget{Person: storetest.ZhangID}))
+				storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetPerson(t.Context(), memory.Forget{Person: storetest.ZhangID}))
 				if err := end(); err != nil {
 					t.Fatal(err)
 				}

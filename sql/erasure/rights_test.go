@@ -32,9 +32,9 @@ func plantPerson(t *testing.T, s *sql.Store, pool *pgxpool.Pool, c *storetest.Ch
 	promoted.Content = "李娜的生日是五月" // said by another, promoted by the person
 	promoted.SubjectID, promoted.SaidBy, promoted.StartSeq, promoted.EndSeq = storetest.LiID, storetest.LiID, 4, 4
 	c.Save(older)
-	storetest.Must[memory.Receipt](t)(s.Flush(t.Context(), c.Lease, memory.Flush{Through: 5, Last: true, Drafts: []memory.Draft{saved, promoted}}))
+	storetest.Must[memory.Receipt](t)(s.Flushes.Flush(t.Context(), c.Lease, memory.Flush{Through: 5, Last: true, Drafts: []memory.Draft{saved, promoted}}))
 	storetest.Execute(t, pool, "UPDATE memories SET superseded_by = (SELECT id FROM memories WHERE content LIKE '张伟伟的%'), superseded_at = now() WHERE content LIKE '旧手机号%'")
-	kept := storetest.Must[memory.Memory](t)(s.Promote(t.Context(), storetest.MemoryLike(t, pool, "李娜的生日%"), storetest.ZhangID))
+	kept := storetest.Must[memory.Memory](t)(s.Rights.Promote(t.Context(), storetest.MemoryLike(t, pool, "李娜的生日%"), storetest.ZhangID))
 	if kept.Scope != memory.ScopeTeam || kept.PromotedBy != storetest.ZhangID || kept.SaidBy != storetest.LiID || kept.StartSeq != 4 {
 		t.Errorf("promoted is %+v, want the provenance kept", kept)
 	}
@@ -42,7 +42,7 @@ func plantPerson(t *testing.T, s *sql.Store, pool *pgxpool.Pool, c *storetest.Ch
 	asking := c.Speak("l3", storetest.LiID, "李娜", "伟伟的号码是多少？", nil)                                                                                                             // 7
 	c.Turn(storetest.LiID, "李娜", "他的号码是 "+storetest.Secret, quoting, asking)                                                                                                    // 8
 	again := c.Speak("l4", storetest.LiID, "李娜", "查一下", nil)                                                                                                                    // 9
-	storetest.Must[sessions.Committed](t)(s.Commit(t.Context(), c.Lease, sessions.Turn{
+	storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), c.Lease, sessions.Turn{
 		Taken: []int64{again.EventID}, TakenTokens: []int{5},
 		Events: []sessions.Event{ // 10 to 12
 			{Role: sessions.RoleAssistant, ToolCalls: []sessions.ToolCall{{ID: "c", Name: "query_history", Arguments: `{"query":"` + storetest.Secret + `"}`}}},
@@ -53,14 +53,14 @@ func plantPerson(t *testing.T, s *sql.Store, pool *pgxpool.Pool, c *storetest.Ch
 	first2 := storetest.SummaryOf(0, 5, "noted: "+storetest.Secret)
 	first2.Log = sessions.LogEntry{Audit: `{"missing":["` + storetest.Secret + `"]}`, Error: storetest.Secret}
 	first2.Pinned = &sessions.Pinned{Text: "- 张伟伟的手机号是 " + storetest.Secret + "\n"}
-	storetest.Must[sessions.Compacted](t)(s.Compact(t.Context(), c.Lease, first2))
-	storetest.Must[sessions.Compacted](t)(s.Compact(t.Context(), c.Lease, sessions.Compaction{From: 5, Through: 5, Pinned: first2.Pinned}))
+	storetest.Must[sessions.Compacted](t)(s.Compactions.Compact(t.Context(), c.Lease, first2))
+	storetest.Must[sessions.Compacted](t)(s.Compactions.Compact(t.Context(), c.Lease, sessions.Compaction{From: 5, Through: 5, Pinned: first2.Pinned}))
 	job := sessions.Job{From: 5, Through: 8}
-	storetest.Must[sessions.Source](t)(s.OpenJob(t.Context(), c.Lease, job))
-	if err := s.StageJob(t.Context(), c.Lease, job, []byte(storetest.Secret), sessions.Spending{}); err != nil {
+	storetest.Must[sessions.Source](t)(s.Jobs.OpenJob(t.Context(), c.Lease, job))
+	if err := s.Jobs.StageJob(t.Context(), c.Lease, job, []byte(storetest.Secret), sessions.Spending{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Owe(t.Context(), c.Lease, memory.Debt{Through: 12, Failures: 1, Reason: "busy at " + storetest.Secret}); err != nil {
+	if err := s.Flushes.Owe(t.Context(), c.Lease, memory.Debt{Through: 12, Failures: 1, Reason: "busy at " + storetest.Secret}); err != nil {
 		t.Fatal(err)
 	}
 	storetest.Execute(t, pool, `INSERT INTO memories (scope, scope_id, kind, content, norm_hash, source_session, source_group, start_seq, end_seq)
@@ -70,8 +70,8 @@ func plantPerson(t *testing.T, s *sql.Store, pool *pgxpool.Pool, c *storetest.Ch
 	storetest.Execute(t, pool, `INSERT INTO embeddings (scope_key, content_hash, model, small, vec, seq) SELECT session_key, sha256(convert_to(content, 'UTF8')), 'm', 'x', '{1,0}', seq
 		FROM dingtalk_session_events WHERE seq IN (3, 4, 5)`)
 	waiting := c.Speak("z2", storetest.ZhangID, storetest.ZhangNick, "还有，我的邮箱也是 "+storetest.Secret, nil)
-	storetest.Must[sessions.View](t)(s.Begin(t.Context(), c.Lease, 5))
-	if err := s.RecordRun(t.Context(), c.Lease, sessions.ToolRun{EventID: waiting.EventID, Finished: true, Result: storetest.Secret, Call: sessions.ToolCall{ID: "r", Name: "n", Arguments: storetest.Secret}}); err != nil {
+	storetest.Must[sessions.View](t)(s.Turns.Begin(t.Context(), c.Lease, 5))
+	if err := s.Turns.RecordRun(t.Context(), c.Lease, sessions.ToolRun{EventID: waiting.EventID, Finished: true, Result: storetest.Secret, Call: sessions.ToolCall{ID: "r", Name: "n", Arguments: storetest.Secret}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -114,16 +114,16 @@ func TestForgottenPersonIsNowhere(t *testing.T) {
 				f.Self, f.From = true, memory.Asking{Lease: asked.Lease, Event: asked.EventID}
 			}
 			old := c.Lease
-			done, err := s.ForgetPerson(t.Context(), f)
+			done, err := s.Erasure.ForgetPerson(t.Context(), f)
 			if err != nil || done.Memories < 4 || done.Summaries == 0 || done.Embeddings < 3 || done.Sessions != 3 {
 				t.Errorf("forgetting gave %+v (%v)", done, err)
 			}
 			if self {
-				if _, err := s.Commit(t.Context(), old, sessions.Turn{}); !errors.Is(err, sessions.ErrLeaseLost) {
+				if _, err := s.Turns.Commit(t.Context(), old, sessions.Turn{}); !errors.Is(err, sessions.ErrLeaseLost) {
 					t.Errorf("what read them before ended with %v, want the lease lost", err)
 				}
 				c.Lease = done.Lease
-				storetest.Must[sessions.Committed](t)(s.Commit(t.Context(), c.Lease, sessions.Turn{
+				storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), c.Lease, sessions.Turn{
 					Taken: []int64{asked.EventID}, TakenTokens: []int{2}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "done"}},
 				}))
 			}
@@ -138,7 +138,7 @@ func TestForgottenPersonIsNowhere(t *testing.T) {
 					t.Errorf("%s, said by another, is gone", word)
 				}
 			}
-			if again, err := s.ForgetPerson(t.Context(), memory.Forget{Robot: storetest.Robot, Person: storetest.ZhangID}); err != nil || again.Events+again.Memories != 0 {
+			if again, err := s.Erasure.ForgetPerson(t.Context(), memory.Forget{Robot: storetest.Robot, Person: storetest.ZhangID}); err != nil || again.Events+again.Memories != 0 {
 				t.Errorf("forgetting again gave %+v (%v)", again, err)
 			}
 			stateAfterForgetting(t, s, pool, c)
@@ -149,8 +149,8 @@ func TestForgottenPersonIsNowhere(t *testing.T) {
 // stateAfterForgetting looks at what a group goes on with.
 func stateAfterForgetting(t *testing.T, s *sql.Store, pool *pgxpool.Pool, c *storetest.Chat) {
 	t.Helper()
-	c.Lease = storetest.Must[sessions.Lease](t)(s.Acquire(t.Context(), c.Reader.Key, "a"))
-	v := storetest.Must[sessions.View](t)(s.Begin(t.Context(), c.Lease, 5))
+	c.Lease = storetest.Must[sessions.Lease](t)(s.Leases.Acquire(t.Context(), c.Reader.Key, "a"))
+	v := storetest.Must[sessions.View](t)(s.Turns.Begin(t.Context(), c.Lease, 5))
 	if v.Session.CompactedSeq != 5 || len(v.Summaries) != 1 || v.Summaries[0].Text != sessions.ErasedText || len(v.Pending) != 0 {
 		t.Errorf("the view has summaries %+v up to %d and %d pending, want an empty one to be written again", v.Summaries, v.Session.CompactedSeq, len(v.Pending))
 	}
@@ -179,17 +179,17 @@ func TestForgottenInPrivate(t *testing.T) {
 	dm.Save(storetest.OfPerson(storetest.ZhangID, "工资是 "+storetest.Secret))
 	asked := dm.Speak("p2", storetest.ZhangID, storetest.ZhangNick, "/忘记我 确认", nil)
 	later := dm.Speak("p3", storetest.ZhangID, storetest.ZhangNick, "新的话题", nil)
-	done, err := s.ForgetPerson(t.Context(), memory.Forget{
+	done, err := s.Erasure.ForgetPerson(t.Context(), memory.Forget{
 		Robot: storetest.Robot, Person: storetest.ZhangID, Self: true, From: memory.Asking{Lease: asked.Lease, Event: asked.EventID},
 	})
 	if err != nil || done.Memories != 1 || done.Sessions != 2 {
 		t.Errorf("forgetting gave %+v (%v)", done, err)
 	}
-	v := storetest.Must[sessions.View](t)(s.Begin(t.Context(), done.Lease, 5))
+	v := storetest.Must[sessions.View](t)(s.Turns.Begin(t.Context(), done.Lease, 5))
 	if len(v.Pending) != 2 || v.Pending[0].Content != memory.ForgetDone("en") || v.Pending[0].SenderID != "" || v.Pending[1].ID != later.EventID {
 		t.Errorf("waiting are %+v, want what asked and what came after it", v.Pending)
 	}
-	storetest.Must[sessions.Committed](t)(s.Commit(t.Context(), done.Lease, sessions.Turn{
+	storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), done.Lease, sessions.Turn{
 		Taken: []int64{asked.EventID}, TakenTokens: []int{2}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "done"}},
 	}))
 	storetest.Execute(t, pool, "DELETE FROM dingtalk_session_events WHERE id = $1", later.EventID) // later messages are another matter
@@ -213,14 +213,14 @@ func TestForgetMemory(t *testing.T) {
 		d.SaidBy, d.StartSeq, d.EndSeq = by, seq, seq
 		return d
 	}
-	storetest.Must[memory.Receipt](t)(s.Flush(t.Context(), c.Lease, memory.Flush{Through: 6, Last: true, Drafts: []memory.Draft{
+	storetest.Must[memory.Receipt](t)(s.Flushes.Flush(t.Context(), c.Lease, memory.Flush{Through: 6, Last: true, Drafts: []memory.Draft{
 		at("旧暗号是 "+storetest.Secret, storetest.ZhangID, 3), at("新暗号是 "+storetest.Secret+"2", storetest.ZhangID, 3), at("会议在二楼", storetest.ZhangID, 3), at("李娜负责网关", storetest.LiID, 5),
 	}}))
 	storetest.Execute(t, pool, "UPDATE memories SET superseded_by = (SELECT id FROM memories WHERE content LIKE '新%'), superseded_at = now() WHERE content LIKE '旧%'")
-	storetest.Must[sessions.Compacted](t)(s.Compact(t.Context(), c.Lease, storetest.SummaryOf(0, 4, "noted "+storetest.Secret)))
+	storetest.Must[sessions.Compacted](t)(s.Compactions.Compact(t.Context(), c.Lease, storetest.SummaryOf(0, 4, "noted "+storetest.Secret)))
 	asked := c.Speak("z2", storetest.ZhangID, storetest.ZhangNick, "/记忆 忘记 2", nil)
 
-	done, err := s.ForgetMemory(t.Context(), storetest.MemoryLike(t, pool, "新%"), memory.Asking{Lease: asked.Lease, Event: asked.EventID})
+	done, err := s.Erasure.ForgetMemory(t.Context(), storetest.MemoryLike(t, pool, "新%"), memory.Asking{Lease: asked.Lease, Event: asked.EventID})
 	if err != nil || done.Memories != 2 || done.Events != 2 || done.Summaries != 1 {
 		t.Errorf("forgetting gave %+v (%v), want two memories, a message and its answer, and a summary", done, err)
 	}
@@ -230,13 +230,13 @@ func TestForgetMemory(t *testing.T) {
 	if got := storetest.Collect(t, pool, "SELECT content FROM memories ORDER BY id", pgx.RowTo[string]); strings.Join(got, " ") != "会议在二楼 李娜负责网关" {
 		t.Errorf("memory has %q", got)
 	}
-	if _, err := s.Commit(t.Context(), asked.Lease, sessions.Turn{}); !errors.Is(err, sessions.ErrLeaseLost) {
+	if _, err := s.Turns.Commit(t.Context(), asked.Lease, sessions.Turn{}); !errors.Is(err, sessions.ErrLeaseLost) {
 		t.Errorf("what was under way by the old lease ended with %v", err)
 	}
-	if _, err := s.Commit(t.Context(), done.Lease, sessions.Turn{Taken: []int64{asked.EventID}, TakenTokens: []int{2}}); err != nil {
+	if _, err := s.Turns.Commit(t.Context(), done.Lease, sessions.Turn{Taken: []int64{asked.EventID}, TakenTokens: []int{2}}); err != nil {
 		t.Errorf("the turn that asked can't answer: %v", err)
 	}
-	if _, err := s.ForgetMemory(t.Context(), 4711, memory.Asking{}); !errors.Is(err, sessions.ErrNotFound) {
+	if _, err := s.Erasure.ForgetMemory(t.Context(), 4711, memory.Asking{}); !errors.Is(err, sessions.ErrNotFound) {
 		t.Errorf("forgetting a missing fact gave %v", err)
 	}
 }

@@ -27,7 +27,7 @@ func TestForgetMessageWithFactUnderOtherID(t *testing.T) {
 	c.Introduce(storetest.Robot, storetest.ZhangID, storetest.ZhangOut)
 	flush(c, 4, storetest.SaidBy(c, "暗号是 "+storetest.Secret, storetest.ZhangID, 3))
 	asked := c.Speak("z2", storetest.ZhangID, storetest.ZhangNick, "/forget last", nil)
-	if _, err := s.ForgetMessage(t.Context(), said.EventID, memory.Asking{Lease: asked.Lease, Event: asked.EventID}); err != nil {
+	if _, err := s.Erasure.ForgetMessage(t.Context(), said.EventID, memory.Asking{Lease: asked.Lease, Event: asked.EventID}); err != nil {
 		t.Fatal(err)
 	}
 	storetest.WantGone(t, pool, storetest.Secret)

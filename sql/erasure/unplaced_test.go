@@ -20,7 +20,7 @@ func TestForgottenWhileAccepted(t *testing.T) {
 		t.Fatal(err)
 	}
 	stays(t, pool, storetest.Secret, string(storetest.ZhangID))
-	if done := storetest.Must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), memory.Forget{Robot: storetest.Robot, Person: storetest.ZhangID})); done.Messages != 1 {
+	if done := storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetPerson(t.Context(), memory.Forget{Robot: storetest.Robot, Person: storetest.ZhangID})); done.Messages != 1 {
 		t.Errorf("forgetting again gave %+v, want the message that came meanwhile", done)
 	}
 	storetest.WantGone(t, pool, storetest.Secret, string(storetest.ZhangID))

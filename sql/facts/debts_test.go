@@ -21,7 +21,7 @@ func TestDebtsDue(t *testing.T) {
 	ctx := t.Context()
 	due := func(owner sessions.ReplicaID) string {
 		t.Helper()
-		owed, err := s.DebtsDue(ctx, owner, memory.FlushCandidate{}, 10)
+		owed, err := s.Flushes.DebtsDue(ctx, owner, memory.FlushCandidate{}, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +33,7 @@ func TestDebtsDue(t *testing.T) {
 	}
 	older, newer := storetest.NewChat(t, s, "older", "u", false), storetest.NewChat(t, s, "newer", "u", false)
 	for i, c := range []*storetest.Chat{older, newer} {
-		if err := s.Owe(ctx, c.Lease, memory.Debt{Through: 2, Failures: 1 + i, Reason: "busy", Usage: sessions.Usage{Prompt: 7}}); err != nil {
+		if err := s.Flushes.Owe(ctx, c.Lease, memory.Debt{Through: 2, Failures: 1 + i, Reason: "busy", Usage: sessions.Usage{Prompt: 7}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -55,40 +55,40 @@ func TestDebtsDue(t *testing.T) {
 	if got, want := due("a"), first+", "+second; got != want {
 		t.Errorf("after two minutes: %q, want %q", got, want)
 	}
-	head, err := s.DebtsDue(ctx, "a", memory.FlushCandidate{}, 1)
+	head, err := s.Flushes.DebtsDue(ctx, "a", memory.FlushCandidate{}, 1)
 	if err != nil || len(head) != 1 || head[0].Key != older.Reader.Key || head[0].Conversation != "older" || head[0].SpentToday != 7 {
 		t.Fatalf("the first: %+v, %v", head, err)
 	}
-	if rest, err := s.DebtsDue(ctx, "a", head[0].FlushCandidate, 10); err != nil || len(rest) != 1 || rest[0].Key != newer.Reader.Key {
+	if rest, err := s.Flushes.DebtsDue(ctx, "a", head[0].FlushCandidate, 10); err != nil || len(rest) != 1 || rest[0].Key != newer.Reader.Key {
 		t.Errorf("behind the first: %+v, %v", rest, err)
 	}
-	if _, err := s.Beat(ctx, "b"); err != nil {
+	if _, err := s.Leases.Beat(ctx, "b"); err != nil {
 		t.Fatal(err)
 	}
 	if got := due("b"); got != "" {
 		t.Errorf("due for another replica: %s", got)
 	}
-	if err := s.Release(ctx, older.Lease); err != nil {
+	if err := s.Leases.Release(ctx, older.Lease); err != nil {
 		t.Fatal(err)
 	}
 	if got := due("b"); got != first {
 		t.Errorf("of a free session, due for another replica: %q, want %q", got, first)
 	}
 	// A compaction forgives the session its failures, not the debt.
-	if err := s.Owe(ctx, newer.Lease, memory.Debt{Through: 2, Failures: 40, Reason: "busy"}); err != nil {
+	if err := s.Flushes.Owe(ctx, newer.Lease, memory.Debt{Through: 2, Failures: 40, Reason: "busy"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Owe(ctx, newer.Lease, memory.Debt{Through: 2, Failures: 1, Reason: "again"}); err != nil {
+	if err := s.Flushes.Owe(ctx, newer.Lease, memory.Debt{Through: 2, Failures: 1, Reason: "again"}); err != nil {
 		t.Fatal(err)
 	}
-	if d, err := s.Owed(ctx, newer.Reader.Key); err != nil || d.Failures != 40 || d.Reason != "again" || d.Through != 2 {
+	if d, err := s.Flushes.Owed(ctx, newer.Reader.Key); err != nil || d.Failures != 40 || d.Reason != "again" || d.Through != 2 {
 		t.Errorf("owed: %+v, %v", d, err)
 	}
 	age(3601)
 	if got := due("a"); !strings.Contains(got, string(newer.Reader.Key)) {
 		t.Errorf("after an hour: %q", got)
 	}
-	if _, err := s.Owed(ctx, "nobody"); !errors.Is(err, sessions.ErrNotFound) {
+	if _, err := s.Flushes.Owed(ctx, "nobody"); !errors.Is(err, sessions.ErrNotFound) {
 		t.Errorf("owed without a session: %v", err)
 	}
 }
@@ -103,7 +103,7 @@ func TestIdle(t *testing.T) {
 		t.Helper()
 		var keys []sessions.Key
 		for after := (memory.FlushCandidate{}); ; { // one by one: each list goes on behind the last
-			idle, err := s.Idle(ctx, owner, 30*time.Minute, after, 1)
+			idle, err := s.Flushes.Idle(ctx, owner, 30*time.Minute, after, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,16 +136,16 @@ func TestIdle(t *testing.T) {
 	for i, rest := range []string{"29 minutes", "31 minutes", "2 hours", "2 hours", "2 hours", "8 days", "2 hours", "3 hours"} {
 		rests(chats[i].Reader.Key, rest)
 	}
-	if err := s.Owe(ctx, chats[3].Lease, memory.Debt{Through: 2, Failures: 1}); err != nil {
+	if err := s.Flushes.Owe(ctx, chats[3].Lease, memory.Debt{Through: 2, Failures: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Flush(ctx, chats[4].Lease, memory.Flush{Through: 2, Last: true}); err != nil {
+	if _, err := s.Flushes.Flush(ctx, chats[4].Lease, memory.Flush{Through: 2, Last: true}); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := idle("a"), fmt.Sprint([]sessions.Key{chats[7].Reader.Key, chats[2].Reader.Key, chats[1].Reader.Key}); got != want {
 		t.Errorf("idle: %s, want %s", got, want)
 	}
-	if _, err := s.Beat(ctx, "b"); err != nil {
+	if _, err := s.Leases.Beat(ctx, "b"); err != nil {
 		t.Fatal(err)
 	}
 	if got := idle("b"); got != "[]" {
@@ -162,7 +162,7 @@ func TestCandidates(t *testing.T) {
 	report := func(mark bool) {
 		t.Helper()
 		c.Said++
-		a, err := s.Accept(ctx, "a", c.Reader.Key, sessions.Message{ID: sessions.MessageID(fmt.Sprint("m", c.Said)), SenderID: "u", Text: "words"})
+		a, err := s.Inbox.Accept(ctx, "a", c.Reader.Key, sessions.Message{ID: sessions.MessageID(fmt.Sprint("m", c.Said)), SenderID: "u", Text: "words"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,17 +170,17 @@ func TestCandidates(t *testing.T) {
 		if mark {
 			turn.Marked = turn.Taken
 		}
-		if _, err := s.Commit(ctx, c.Lease, turn); err != nil {
+		if _, err := s.Turns.Commit(ctx, c.Lease, turn); err != nil {
 			t.Fatal(err)
 		}
 	}
 	candidates := func(want int) {
 		t.Helper()
-		st, err := s.Session(ctx, c.Reader.Key)
+		st, err := s.Sessions.Session(ctx, c.Reader.Key)
 		if err != nil || st.Candidates != want {
 			t.Errorf("%d candidates, %v, want %d", st.Candidates, err, want)
 		}
-		v, err := s.Begin(ctx, c.Lease, 0)
+		v, err := s.Turns.Begin(ctx, c.Lease, 0)
 		if err != nil || v.Session.Candidates != want {
 			t.Errorf("the view has %d candidates, %v, want %d", v.Session.Candidates, err, want)
 		}
@@ -189,11 +189,11 @@ func TestCandidates(t *testing.T) {
 	report(false)
 	report(true)
 	candidates(2)
-	if _, err := s.Flush(ctx, c.Lease, memory.Flush{Through: 4, Last: true}); err != nil {
+	if _, err := s.Flushes.Flush(ctx, c.Lease, memory.Flush{Through: 4, Last: true}); err != nil {
 		t.Fatal(err)
 	}
 	candidates(1)
-	if _, err := s.Flush(ctx, c.Lease, memory.Flush{From: 4, Through: 5, Last: true}); err != nil {
+	if _, err := s.Flushes.Flush(ctx, c.Lease, memory.Flush{From: 4, Through: 5, Last: true}); err != nil {
 		t.Fatal(err)
 	}
 	candidates(0)
@@ -241,7 +241,7 @@ func TestValues(t *testing.T) {
 		if !c.reader.Private {
 			c.reader.Users = nil
 		}
-		got, err := s.Values(ctx, c.reader, c.id)
+		got, err := s.Facts.Values(ctx, c.reader, c.id)
 		var ids []int64
 		for _, m := range got {
 			ids = append(ids, m.ID)

@@ -33,7 +33,7 @@ func spoke(t *testing.T, s *sql.Store, pool *pgxpool.Pool, conversation sessions
 
 func dueNow(t *testing.T, s *sql.Store, owner sessions.ReplicaID) []memory.DigestDue {
 	t.Helper()
-	due, err := s.DigestsDue(t.Context(), owner, []memory.Day{storetest.Yesterday()}, memory.DigestDue{})
+	due, err := s.Digests.DigestsDue(t.Context(), owner, []memory.Day{storetest.Yesterday()}, memory.DigestDue{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,11 +60,11 @@ func TestDigestIsReadUnderItsDay(t *testing.T) {
 	if rows := digestRows(t, pool); len(rows) != 4 || !strings.HasPrefix(rows[0], "robot/a-quiet0 0 true false") {
 		t.Errorf("quiet days are not settled: %q", rows)
 	}
-	events, err := s.DigestEvents(t.Context(), due[0], 2, 100)
+	events, err := s.Digests.DigestEvents(t.Context(), due[0], 2, 100)
 	if err != nil || len(events) != 10 || events[0].Content != "point 0" || events[0].Message == nil {
 		t.Errorf("the day after event 2 is %+v (%v)", events, err)
 	}
-	id, err := s.StoreDigest(t.Context(), c.Lease, storetest.DigestOf(c, "# 2026-11-20\n- 决定周五发布\n- budget is 38"))
+	id, err := s.Digests.StoreDigest(t.Context(), c.Lease, storetest.DigestOf(c, "# 2026-11-20\n- 决定周五发布\n- budget is 38"))
 	if err != nil || id == 0 {
 		t.Fatalf("storing gave %d, %v", id, err)
 	}
@@ -73,28 +73,28 @@ func TestDigestIsReadUnderItsDay(t *testing.T) {
 	}
 	for who, want := range map[string]int{"busy": 1, "a-quiet0": 0} {
 		r := memory.Reader{Key: sessions.NewKey(storetest.Robot, sessions.ConversationID(who), ""), Robot: storetest.Robot, Conversation: sessions.ConversationID(who)}
-		if got, err := s.DigestsOf(t.Context(), r, storetest.Yesterday().From, storetest.Yesterday().To); err != nil || len(got) != want {
+		if got, err := s.Digests.DigestsOf(t.Context(), r, storetest.Yesterday().From, storetest.Yesterday().To); err != nil || len(got) != want {
 			t.Errorf("%s reads %+v (%v), want %d digests", who, got, err, want)
 		}
 		if want == 1 {
-			text, err := show.Get(t.Context(), s, r, "memory/group/"+storetest.Yesterday().Date+".md", 1, show.LogReader{Location: time.UTC})
+			text, err := show.Get(t.Context(), storetest.Library{Store: s.Facts, Digests: s.Digests}, r, "memory/group/"+storetest.Yesterday().Date+".md", 1, show.LogReader{Location: time.UTC})
 			if err != nil || !strings.Contains(text, "决定周五发布") {
 				t.Errorf("the day's path reads %q (%v)", text, err)
 			}
 		}
 	}
-	if pinned, err := s.Pinned(t.Context(), c.Reader, 10); err != nil || len(pinned) != 0 {
+	if pinned, err := s.Facts.Pinned(t.Context(), c.Reader, 10); err != nil || len(pinned) != 0 {
 		t.Errorf("a view pins %+v (%v)", pinned, err)
 	}
 	if hits := c.Search("决定发布"); len(hits) == 0 || !strings.HasPrefix(hits[0].Path, "memory/group/"+storetest.Yesterday().Date) {
 		t.Errorf("a search finds %+v", hits)
-	} else if text, err := show.Get(t.Context(), s, c.Reader, hits[0].Path, 1, show.LogReader{Location: time.UTC}); err != nil || !strings.Contains(text, "决定周五发布") {
+	} else if text, err := show.Get(t.Context(), storetest.Library{Store: s.Facts, Digests: s.Digests}, c.Reader, hits[0].Path, 1, show.LogReader{Location: time.UTC}); err != nil || !strings.Contains(text, "决定周五发布") {
 		t.Errorf("the path of the find reads %q (%v)", text, err)
 	}
-	if one, err := s.Session(t.Context(), c.Reader.Key); err != nil || one.SpentToday != 42 {
+	if one, err := s.Sessions.Session(t.Context(), c.Reader.Key); err != nil || one.SpentToday != 42 {
 		t.Errorf("spent today are %d (%v), want 42", one.SpentToday, err)
 	}
-	if _, err := s.Delete(t.Context(), c.Reader.Key); err != nil {
+	if _, err := s.Erasure.Delete(t.Context(), c.Reader.Key); err != nil {
 		t.Fatal(err)
 	}
 	if rows := digestRows(t, pool); len(rows) != 4 {
@@ -122,7 +122,7 @@ func TestDigestsNotDue(t *testing.T) {
 	storetest.Execute(t, pool, "UPDATE dingtalk_sessions SET lease_owner = 'a', conversation_type = '1'")
 	want("private", 0)
 	storetest.Execute(t, pool, "UPDATE dingtalk_sessions SET conversation_type = '2'")
-	a, err := s.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{
+	a, err := s.Inbox.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{
 		RobotCode: storetest.Robot, ConversationID: "cid", ConversationType: sessions.Group, ID: "late", SenderID: "u1", Text: "waits",
 	})
 	if err != nil {
@@ -139,7 +139,7 @@ func TestDigestsNotDue(t *testing.T) {
 		for _, f := range []memory.DigestFailure{
 			{Date: storetest.Yesterday().Date, Reason: "busy", Counts: true, Usage: sessions.Usage{Prompt: 5}}, {Date: storetest.Yesterday().Date, Reason: "capped"},
 		} {
-			if err := s.PutOffDigest(t.Context(), a.Lease, f); err != nil {
+			if err := s.Digests.PutOffDigest(t.Context(), a.Lease, f); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -150,12 +150,12 @@ func TestDigestsNotDue(t *testing.T) {
 	if rows := digestRows(t, pool); len(rows) != 1 || rows[0] != "robot/cid 3 false false capped" {
 		t.Errorf("the row of a day that was given up is %q", rows)
 	}
-	if one, err := s.Session(t.Context(), c.Reader.Key); err != nil || one.SpentToday != 15 {
+	if one, err := s.Sessions.Session(t.Context(), c.Reader.Key); err != nil || one.SpentToday != 15 {
 		t.Errorf("spent today are %d (%v), want 15", one.SpentToday, err)
 	}
 	stale := a.Lease
 	stale.Term--
-	if err := s.PutOffDigest(t.Context(), stale, memory.DigestFailure{Date: storetest.Yesterday().Date}); !errors.Is(err, sessions.ErrLeaseLost) {
+	if err := s.Digests.PutOffDigest(t.Context(), stale, memory.DigestFailure{Date: storetest.Yesterday().Date}); !errors.Is(err, sessions.ErrLeaseLost) {
 		t.Errorf("a write of an old term: %v", err)
 	}
 }
@@ -180,7 +180,7 @@ func TestDigestsDueGoOn(t *testing.T) {
 	}
 	list := func(after memory.DigestDue) (due []memory.DigestDue, names []string) {
 		t.Helper()
-		due, err := s.DigestsDue(t.Context(), "a", []memory.Day{before, storetest.Yesterday()}, after)
+		due, err := s.Digests.DigestsDue(t.Context(), "a", []memory.Day{before, storetest.Yesterday()}, after)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -210,10 +210,10 @@ func TestOneDigestADay(t *testing.T) {
 	for round := range 10 {
 		c := spoke(t, s, pool, sessions.ConversationID(fmt.Sprint("cid", round)), 6)
 		storetest.Execute(t, pool, "UPDATE replicas SET heartbeat_at = now() - interval '1 hour'")
-		if _, err := other.Beat(t.Context(), "b"); err != nil {
+		if _, err := other.Leases.Beat(t.Context(), "b"); err != nil {
 			t.Fatal(err)
 		}
-		lease, err := other.Acquire(t.Context(), c.Reader.Key, "b")
+		lease, err := other.Leases.Acquire(t.Context(), c.Reader.Key, "b")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +225,7 @@ func TestOneDigestADay(t *testing.T) {
 				l = c.Lease // the lease before the takeover
 			}
 			wg.Go(func() {
-				_, errs[i] = store.StoreDigest(t.Context(), l, storetest.DigestOf(c, fmt.Sprint("written by ", i)))
+				_, errs[i] = store.Digests.StoreDigest(t.Context(), l, storetest.DigestOf(c, fmt.Sprint("written by ", i)))
 			})
 		}
 		wg.Wait()

@@ -22,7 +22,7 @@ func TestExpiry(t *testing.T) {
 	if hits := c.Search("needle report"); len(hits) != 0 {
 		t.Errorf("what expired is found: %+v", hits)
 	}
-	if n, err := s.DeleteExpired(t.Context()); err != nil || n != 0 {
+	if n, err := s.FactUpkeep.DeleteExpired(t.Context()); err != nil || n != 0 {
 		t.Errorf("what has just expired is deleted: %d (%v)", n, err)
 	}
 	task.ExpiresAt = time.Now().Add(time.Hour)
@@ -31,7 +31,7 @@ func TestExpiry(t *testing.T) {
 	}
 	wantKnown(c, "needle: write the report")
 	storetest.Execute(t, pool, "UPDATE memories SET expires_at = now() - interval '31 days'")
-	if n, err := s.DeleteExpired(t.Context()); err != nil || n != 1 {
+	if n, err := s.FactUpkeep.DeleteExpired(t.Context()); err != nil || n != 1 {
 		t.Errorf("deleted %d (%v), want 1", n, err)
 	}
 }

@@ -23,7 +23,7 @@ func TestSpeakersShareMemory(t *testing.T) {
 		flood = append(flood, storetest.SaidBy(c, strings.Repeat(fmt.Sprintf("crate%c%c ", 'a'+i%26, 'a'+i/26), 3), "bob", 1))
 	}
 	c.Save(flood...)
-	list := storetest.Must[[]memory.Memory](t)(s.Pinned(t.Context(), c.Reader, 100))
+	list := storetest.Must[[]memory.Memory](t)(s.Facts.Pinned(t.Context(), c.Reader, 100))
 	said := map[sessions.UserID]int{}
 	for i, m := range list {
 		if said[m.SaidBy]++; i > 0 && m.ID > list[i-1].ID {
@@ -33,11 +33,11 @@ func TestSpeakersShareMemory(t *testing.T) {
 	if said["ann"] != 2 || said["bob"] != 98 {
 		t.Errorf("listed are %v, want both facts of ann and the newest of bob", said)
 	}
-	piles := storetest.Must[[]memory.FactGroup](t)(s.FactGroups(t.Context(), memory.OverfullScope{Scope: memory.ScopeGroup, ScopeID: memory.GroupID(storetest.Robot, "cid")}))
+	piles := storetest.Must[[]memory.FactGroup](t)(s.FactUpkeep.FactGroups(t.Context(), memory.OverfullScope{Scope: memory.ScopeGroup, ScopeID: memory.GroupID(storetest.Robot, "cid")}))
 	if len(piles) != 2 || piles[0].Speaker != "bob" || piles[1].Speaker != "ann" || piles[1].Held != 2 {
 		t.Fatalf("the scope falls into %+v", piles)
 	}
-	for _, m := range storetest.Must[[]memory.Memory](t)(s.Oldest(t.Context(), piles[1], 10)) {
+	for _, m := range storetest.Must[[]memory.Memory](t)(s.FactUpkeep.Oldest(t.Context(), piles[1], 10)) {
 		if m.SaidBy != "ann" {
 			t.Errorf("in the pile of ann is %+v", m)
 		}

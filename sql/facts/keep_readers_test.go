@@ -30,36 +30,36 @@ func TestReadableIsTheRobotsOwn(t *testing.T) {
 	id := dm.Save(storetest.FactAbout("manager01", "manager01 打算下个月换到杭州")).Saved[0]
 	for _, other := range []sessions.RobotCode{"robotB", "robot2", "rob"} { // one begins as the other does
 		stranger := atRobot(dm, other, "manager01")
-		if hits, err := s.Search(t.Context(), stranger, memory.Query{Text: "打算换到杭州", Limit: 5}); err != nil || len(hits) > 0 {
+		if hits, err := s.Search.Search(t.Context(), stranger, memory.Query{Text: "打算换到杭州", Limit: 5}); err != nil || len(hits) > 0 {
 			t.Errorf("%s finds %+v (%v)", other, hits, err)
 		}
-		if list, err := s.Pinned(t.Context(), stranger, 10); err != nil || len(list) > 0 {
+		if list, err := s.Facts.Pinned(t.Context(), stranger, 10); err != nil || len(list) > 0 {
 			t.Errorf("%s reads %+v (%v)", other, list, err)
 		}
-		if values, err := s.Values(t.Context(), stranger, id); err != nil || len(values) > 0 {
+		if values, err := s.Facts.Values(t.Context(), stranger, id); err != nil || len(values) > 0 {
 			t.Errorf("%s reads the values %+v (%v)", other, values, err)
 		}
 		asker := memory.Asker{Reader: stranger, Person: "manager01"}
-		if list, total, err := s.Known(t.Context(), asker, 0, 10); err != nil || total > 0 {
+		if list, total, err := s.Rights.Known(t.Context(), asker, 0, 10); err != nil || total > 0 {
 			t.Errorf("%s lists %+v (%v)", other, list, err)
 		}
-		if list, err := s.FactsOf(t.Context(), other, "manager01", 0, 10); err != nil || len(list) > 0 {
+		if list, err := s.Rights.FactsOf(t.Context(), other, "manager01", 0, 10); err != nil || len(list) > 0 {
 			t.Errorf("%s exports the facts %+v (%v)", other, list, err)
 		}
-		if list, err := s.MessagesOf(t.Context(), other, "manager01", 0, 10); err != nil || len(list) > 0 {
+		if list, err := s.Rights.MessagesOf(t.Context(), other, "manager01", 0, 10); err != nil || len(list) > 0 {
 			t.Errorf("%s exports the messages %+v (%v)", other, list, err)
 		}
 	}
 	own := memory.Asker{Reader: dm.Reader, Person: "manager01"}
-	if list, total, err := s.Known(t.Context(), own, 0, 10); err != nil || total != 1 || list[0].ID != id {
+	if list, total, err := s.Rights.Known(t.Context(), own, 0, 10); err != nil || total != 1 || list[0].ID != id {
 		t.Errorf("the person's own list is %+v (%v)", list, err)
 	}
 	for _, which := range []sessions.RobotCode{storetest.Robot, ""} {
-		facts, err := s.FactsOf(t.Context(), which, "manager01", 0, 10)
+		facts, err := s.Rights.FactsOf(t.Context(), which, "manager01", 0, 10)
 		if err != nil || len(facts) != 1 {
 			t.Errorf("the facts for robot %q are %+v (%v)", which, facts, err)
 		}
-		said, err := s.MessagesOf(t.Context(), which, "manager01", 0, 10)
+		said, err := s.Rights.MessagesOf(t.Context(), which, "manager01", 0, 10)
 		if err != nil || len(said) != 1 {
 			t.Errorf("the messages for robot %q are %+v (%v)", which, said, err)
 		}
@@ -73,20 +73,20 @@ func TestSaveSeparatesRobots(t *testing.T) {
 	dm := storetest.NewChat(t, s, "dm", "u1", true)
 	dm.Save(at(0, keyed("城市", storetest.FactAbout("u1", "u1 住在杭州"))))
 	other := atRobot(dm, "robotB", "u1")
-	a, err := s.Accept(t.Context(), "a", other.Key, sessions.Message{
+	a, err := s.Inbox.Accept(t.Context(), "a", other.Key, sessions.Message{
 		RobotCode: "robotB", ConversationID: "dm", ConversationType: sessions.Private, ID: "m1", SenderID: "u1", Text: "hello",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, content := range []string{"u1 住在杭州", "u1 住在成都"} {
-		r, err := s.Save(t.Context(), a.Lease, []memory.Draft{at(i, keyed("城市", storetest.FactAbout("u1", content)))})
+		r, err := s.Facts.Save(t.Context(), a.Lease, []memory.Draft{at(i, keyed("城市", storetest.FactAbout("u1", content)))})
 		if err != nil || len(r.Saved) != 1 || len(r.Superseded) != i {
 			t.Errorf("robotB's %q gave %+v (%v)", content, r, err)
 		}
 	}
 	wantKnown(dm, "u1 住在杭州")
-	if list, err := s.Pinned(t.Context(), other, 10); err != nil || len(list) != 1 || list[0].Content != "u1 住在成都" {
+	if list, err := s.Facts.Pinned(t.Context(), other, 10); err != nil || len(list) != 1 || list[0].Content != "u1 住在成都" {
 		t.Errorf("robotB knows %+v (%v)", list, err)
 	}
 }
@@ -115,11 +115,11 @@ func TestReadableInAGroupDespiteAPrivateCorrection(t *testing.T) {
 			}
 		}
 		wantKnown(g, "u1 的岗位是网关开发")
-		text, err := show.Get(t.Context(), s, g.Reader, "memory/user/2026-11-20.md#"+fmt.Sprint(id), 1, show.LogReader{Location: time.UTC})
+		text, err := show.Get(t.Context(), storetest.Library{Store: s.Facts, Digests: s.Digests}, g.Reader, "memory/user/2026-11-20.md#"+fmt.Sprint(id), 1, show.LogReader{Location: time.UTC})
 		if err != nil || strings.Contains(text, "OUTDATED") || !strings.Contains(text, "网关开发") {
 			t.Errorf("%s: memory_get in the group has it: %q (%v)", name, text, err)
 		}
-		list, _, err := s.Known(t.Context(), memory.Asker{Reader: g.Reader, Person: "u1"}, 0, 10)
+		list, _, err := s.Rights.Known(t.Context(), memory.Asker{Reader: g.Reader, Person: "u1"}, 0, 10)
 		if err != nil || len(list) != 1 || list[0].ID != id {
 			t.Errorf("%s: the group's list is %+v (%v)", name, list, err)
 		}

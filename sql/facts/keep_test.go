@@ -47,7 +47,7 @@ func TestNearDuplicatesAreMerged(t *testing.T) {
 			t.Errorf("a near duplicate gave %+v", r)
 		}
 	}
-	list, err := s.Pinned(t.Context(), c.Reader, 10)
+	list, err := s.Facts.Pinned(t.Context(), c.Reader, 10)
 	if err != nil || len(list) != 1 || list[0].Seen != 2 || !list[0].LastSeenAt.Equal(same.SaidAt) {
 		t.Errorf("known is %+v (%v), want one memory that was said twice, last at %v", list, err, same.SaidAt)
 	}
@@ -84,12 +84,12 @@ func TestCorrectionsSupersede(t *testing.T) {
 	}
 	wantKnown(c, "周会改为周四", "no ship before 2026-12-09")
 
-	values, err := s.Values(t.Context(), c.Reader, v1)
+	values, err := s.Facts.Values(t.Context(), c.Reader, v1)
 	if err != nil || len(values) != 3 || values[0].ID != v1 || values[0].SupersededBy != r.Saved[0] || values[2].SupersededBy != 0 {
 		t.Errorf("the values are %+v (%v), want all three, linked, oldest first", values, err)
 	}
 	stranger := storetest.NewChat(t, s, "cid2", "u1", false)
-	if values, err := s.Values(t.Context(), stranger.Reader, v1); err != nil || len(values) != 0 {
+	if values, err := s.Facts.Values(t.Context(), stranger.Reader, v1); err != nil || len(values) != 0 {
 		t.Errorf("another group reads the values %+v (%v)", values, err)
 	}
 }
@@ -114,7 +114,7 @@ func TestCorrectionsStayInTheirPlace(t *testing.T) {
 	wantKnown(c, "phone of u2: 222", "phone of u1: 111")
 	wantKnown(other, "Postgres was chosen", "phone here: 333")
 	// A flush stores the fact all the same: it has no reader for a refusal.
-	f, err := s.Flush(t.Context(), other.Lease, memory.Flush{Through: 2, Drafts: []memory.Draft{storetest.Replacing(mine, storetest.GroupFact(other, "phone there: 444"))}})
+	f, err := s.Flushes.Flush(t.Context(), other.Lease, memory.Flush{Through: 2, Drafts: []memory.Draft{storetest.Replacing(mine, storetest.GroupFact(other, "phone there: 444"))}})
 	if err != nil || len(f.Saved) != 1 || len(f.Superseded) != 0 {
 		t.Errorf("the flush gave %+v (%v)", f, err)
 	}
@@ -180,7 +180,7 @@ func TestFlushesAreReceipted(t *testing.T) {
 	c.Say("u1", "more")
 	flush := func(f memory.Flush) memory.Receipt {
 		t.Helper()
-		r, err := s.Flush(t.Context(), c.Lease, f)
+		r, err := s.Flushes.Flush(t.Context(), c.Lease, f)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,19 +205,19 @@ func TestFlushesAreReceipted(t *testing.T) {
 		}
 		return id
 	}
-	if err := s.Log(t.Context(), c.Lease, sessions.LogEntry{Outcome: "failed", Error: "busy"}); err != nil {
+	if err := s.Compactions.Log(t.Context(), c.Lease, sessions.LogEntry{Outcome: "failed", Error: "busy"}); err != nil {
 		t.Fatal(err)
 	}
 	if id := linked(); id != nil {
 		t.Errorf("an attempt that failed is linked to flush %d", *id)
 	}
-	if _, err := s.Compact(t.Context(), c.Lease, storetest.SummaryOf(0, 2, "早先的对话")); err != nil {
+	if _, err := s.Compactions.Compact(t.Context(), c.Lease, storetest.SummaryOf(0, 2, "早先的对话")); err != nil {
 		t.Fatal(err)
 	}
 	if id := linked(); id == nil || *id != list[0].ID {
 		t.Errorf("the compaction is linked to flush %v, want %d", id, list[0].ID)
 	}
-	if _, err := s.Compact(t.Context(), c.Lease, storetest.SummaryOf(2, 3, "后来的对话")); err != nil {
+	if _, err := s.Compactions.Compact(t.Context(), c.Lease, storetest.SummaryOf(2, 3, "后来的对话")); err != nil {
 		t.Fatal(err)
 	}
 	if id := linked(); id != nil {
@@ -234,20 +234,20 @@ func TestConsolidate(t *testing.T) {
 		c.Save(at(i, storetest.GroupFact(c, fmt.Sprintf("parcel %d waits in the yard", i))))
 	}
 	other.Save(storetest.GroupFact(other, "Carol owns billing"))
-	overfull, err := s.OverfullScopes(t.Context(), 5, memory.OverfullScope{})
+	overfull, err := s.FactUpkeep.OverfullScopes(t.Context(), 5, memory.OverfullScope{})
 	if err != nil || len(overfull) != 1 || overfull[0].Held != 6 || overfull[0].Scope != memory.ScopeGroup {
 		t.Fatalf("overfull are %+v (%v)", overfull, err)
 	}
-	piles, err := s.FactGroups(t.Context(), overfull[0])
+	piles, err := s.FactUpkeep.FactGroups(t.Context(), overfull[0])
 	if err != nil || len(piles) != 1 || piles[0].Held != 6 || piles[0].Session != c.Reader.Key {
 		t.Fatalf("the scope falls into %+v (%v)", piles, err)
 	}
-	old, err := s.Oldest(t.Context(), piles[0], 4)
+	old, err := s.FactUpkeep.Oldest(t.Context(), piles[0], 4)
 	if err != nil || len(old) != 4 || old[0].Content != "parcel 0 waits in the yard" {
 		t.Fatalf("the oldest are %+v (%v)", old, err)
 	}
 	short := []memory.Draft{storetest.GroupFact(c, "parcels 0, 1, 2 and 3 wait in the yard")}
-	r, err := s.Consolidate(t.Context(), old, short)
+	r, err := s.FactUpkeep.Consolidate(t.Context(), old, short)
 	if err != nil || len(r.Saved) != 1 || len(r.Superseded) != 4 {
 		t.Fatalf("consolidating gave %+v (%v)", r, err)
 	}
@@ -255,11 +255,11 @@ func TestConsolidate(t *testing.T) {
 	if hits := c.Search("parcels yard"); len(hits) == 0 || hits[0].MemoryID != r.Saved[0] {
 		t.Errorf("found is %+v, want the new memory first", hits)
 	}
-	if _, err := s.Consolidate(t.Context(), old, []memory.Draft{storetest.GroupFact(c, "parcels are gone")}); !errors.Is(err, sessions.ErrConflict) {
+	if _, err := s.FactUpkeep.Consolidate(t.Context(), old, []memory.Draft{storetest.GroupFact(c, "parcels are gone")}); !errors.Is(err, sessions.ErrConflict) {
 		t.Errorf("to consolidate the same again gave %v", err)
 	}
 	wantKnown(c, "parcels 0, 1, 2 and 3 wait in the yard", "parcel 5 waits in the yard", "parcel 4 waits in the yard")
-	if overfull, err := s.OverfullScopes(t.Context(), 5, memory.OverfullScope{}); err != nil || len(overfull) != 0 {
+	if overfull, err := s.FactUpkeep.OverfullScopes(t.Context(), 5, memory.OverfullScope{}); err != nil || len(overfull) != 0 {
 		t.Errorf("overfull are still %+v (%v)", overfull, err)
 	}
 }
@@ -281,16 +281,16 @@ func TestOverfull(t *testing.T) {
 			wanted = append(wanted, memory.OverfullScope{Scope: memory.ScopeGroup, ScopeID: string(c.Reader.Key), Held: held})
 		}
 	}
-	all, err := s.OverfullScopes(t.Context(), 3, memory.OverfullScope{})
+	all, err := s.FactUpkeep.OverfullScopes(t.Context(), 3, memory.OverfullScope{})
 	if err != nil || !slices.Equal(all, wanted) {
 		t.Fatalf("overfull are %+v (%v), want %+v", all, err, wanted)
 	}
 	for i, scope := range wanted {
-		if rest, err := s.OverfullScopes(t.Context(), 3, scope); err != nil || !slices.Equal(rest, wanted[i+1:]) {
+		if rest, err := s.FactUpkeep.OverfullScopes(t.Context(), 3, scope); err != nil || !slices.Equal(rest, wanted[i+1:]) {
 			t.Errorf("behind %+v are %+v (%v)", scope, rest, err)
 		}
 	}
-	if piles, err := s.FactGroups(t.Context(), wanted[0]); err != nil || len(piles) != 1 || piles[0].Subject != "ann" || piles[0].Held != 3 {
+	if piles, err := s.FactUpkeep.FactGroups(t.Context(), wanted[0]); err != nil || len(piles) != 1 || piles[0].Subject != "ann" || piles[0].Held != 3 {
 		t.Errorf("piles are %+v (%v), want that of ann alone", piles, err)
 	}
 }
@@ -358,14 +358,14 @@ func TestPrivateStatementsStayPrivate(t *testing.T) {
 // keepAs stores a fact as a turn or a flush of the chat would.
 func keepAs(t *testing.T, c *storetest.Chat, f memory.Fact) {
 	t.Helper()
-	session, err := c.Store.Session(t.Context(), c.Reader.Key)
+	session, err := c.Store.Sessions.Session(t.Context(), c.Reader.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if session.ConversationType = sessions.Group; c.Reader.Private {
 		session.ConversationType = sessions.Private
 	}
-	events, err := c.Store.Range(t.Context(), c.Reader.Key, 0, session.LastSeq, 100)
+	events, err := c.Store.Search.Range(t.Context(), c.Reader.Key, 0, session.LastSeq, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -382,32 +382,32 @@ func readAll(t *testing.T, c *storetest.Chat) string {
 		r.Users = nil
 	}
 	var b strings.Builder
-	hits, err := s.Search(ctx, r, memory.Query{Text: "needle keeps home place", Limit: 100})
+	hits, err := s.Search.Search(ctx, r, memory.Query{Text: "needle keeps home place", Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, h := range hits {
 		b.WriteString(h.Content + "\n")
 	}
-	pinned, err := s.Pinned(ctx, r, 100)
+	pinned, err := s.Facts.Pinned(ctx, r, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range pinned {
 		b.WriteString(m.Content + "\n")
 	}
-	all, _, err := s.Memories(ctx, facts.MemoryFilter{}, 1000)
+	all, _, err := s.Facts.Memories(ctx, facts.MemoryFilter{}, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range all { // a guessed number
 		for _, path := range []string{"MEMORY.md", fmt.Sprintf("memory/%s/%s.md#%d", m.Scope, m.CreatedAt.UTC().Format(time.DateOnly), m.ID)} {
-			if text, err := show.Get(ctx, s, r, path, 1, show.LogReader{Location: time.UTC}); err == nil {
+			if text, err := show.Get(ctx, storetest.Library{Store: s.Facts, Digests: s.Digests}, r, path, 1, show.LogReader{Location: time.UTC}); err == nil {
 				b.WriteString(text + "\n")
 			}
 		}
 	}
-	history, err := s.History(ctx, r.Key, memory.LogQuery{Words: "needle", Limit: 100, Chars: 2000})
+	history, err := s.Search.History(ctx, r.Key, memory.LogQuery{Words: "needle", Limit: 100, Chars: 2000})
 	if err != nil {
 		t.Fatal(err)
 	}

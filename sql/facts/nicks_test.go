@@ -29,7 +29,7 @@ func TestNicksOfMemories(t *testing.T) {
 	const source = "said by eve「Eve」, a claim about 说的是 zhang「张伟」"
 	sources := func(c *storetest.Chat) map[string]string {
 		out := map[string]string{}
-		for _, m := range storetest.Must[[]memory.Memory](t)(s.Pinned(t.Context(), c.Reader, 10)) {
+		for _, m := range storetest.Must[[]memory.Memory](t)(s.Facts.Pinned(t.Context(), c.Reader, 10)) {
 			out[m.Content] = m.Source()
 		}
 		for _, h := range c.Search("needle") {
@@ -45,10 +45,10 @@ func TestNicksOfMemories(t *testing.T) {
 	if got := sources(there)[shared.Content]; got != "said by eve, a claim about 说的是 zhang「另一个群里的名字」" {
 		t.Errorf("in another group the team's rule is %q", got)
 	}
-	if values := storetest.Must[[]memory.Memory](t)(s.Values(t.Context(), here.Reader, id)); len(values) != 1 || values[0].Source() != source {
+	if values := storetest.Must[[]memory.Memory](t)(s.Facts.Values(t.Context(), here.Reader, id)); len(values) != 1 || values[0].Source() != source {
 		t.Errorf("its values are %+v", values)
 	}
-	all, _, err := s.Memories(t.Context(), facts.MemoryFilter{Scope: memory.ScopeGroup}, 10)
+	all, _, err := s.Facts.Memories(t.Context(), facts.MemoryFilter{Scope: memory.ScopeGroup}, 10)
 	if err != nil || len(all) != 1 || all[0].Source() != source {
 		t.Errorf("an administrator reads %+v (%v)", all, err)
 	}

@@ -22,7 +22,7 @@ const (
 // promoted is what the team has by an administrator's word.
 func promoted(t *testing.T, s *sql.Store, id int64) memory.Memory {
 	t.Helper()
-	return storetest.Must[memory.Memory](t)(s.Promote(t.Context(), id, storetest.LiID))
+	return storetest.Must[memory.Memory](t)(s.Rights.Promote(t.Context(), id, storetest.LiID))
 }
 
 // A fact that was promoted to the team can be corrected by its group. There the correction holds at once, and for all
@@ -55,7 +55,7 @@ func TestPromotedIsCorrected(t *testing.T) {
 			}
 			wantKnown(c, secondDate)
 			wantKnown(other, firstDate)
-			list, _, err := s.Known(t.Context(), memory.Asker{Reader: c.Reader, Person: "u"}, 0, 10)
+			list, _, err := s.Rights.Known(t.Context(), memory.Asker{Reader: c.Reader, Person: "u"}, 0, 10)
 			if err != nil || len(list) != 1 || list[0].ID != r.Saved[0] {
 				t.Errorf("the group's list is %+v (%v)", list, err)
 			}
@@ -67,7 +67,7 @@ func TestPromotedIsCorrected(t *testing.T) {
 			second := promoted(t, s, r.Saved[0])
 			wantKnown(c, secondDate)
 			wantKnown(other, secondDate)
-			if _, chain, err := s.MemoryByID(t.Context(), second.ID); err != nil || len(chain) < 3 || chain[0].ID != first {
+			if _, chain, err := s.Facts.MemoryByID(t.Context(), second.ID); err != nil || len(chain) < 3 || chain[0].ID != first {
 				t.Errorf("the values are %+v (%v), want the old ones too", chain, err)
 			}
 		})
@@ -93,11 +93,11 @@ func TestPromotedIsKnownAgain(t *testing.T) {
 		}
 	}
 	wantKnown(c, firstDate)
-	text, err := show.Get(t.Context(), s, c.Reader, memoryPathOf(first), 1, show.LogReader{Location: time.UTC})
+	text, err := show.Get(t.Context(), storetest.Library{Store: s.Facts, Digests: s.Digests}, c.Reader, memoryPathOf(first), 1, show.LogReader{Location: time.UTC})
 	if err != nil || !strings.Contains(text, firstDate) || strings.Contains(text, "OUTDATED") {
 		t.Errorf("the group's own is shown as %q (%v)", text, err)
 	}
-	if _, err := s.Promote(t.Context(), first, storetest.LiID); err == nil {
+	if _, err := s.Rights.Promote(t.Context(), first, storetest.LiID); err == nil {
 		t.Error("a team's fact was promoted again")
 	}
 }
@@ -130,14 +130,14 @@ func TestPromotedIsConsolidated(t *testing.T) {
 	for i, content := range []string{"打印机在 A 区", "咖啡机在 B 区"} {
 		promoted(t, s, c.Save(at(i, storetest.GroupFact(c, content))).Saved[0])
 	}
-	piles := storetest.Must[[]memory.FactGroup](t)(s.FactGroups(t.Context(), memory.OverfullScope{Scope: memory.ScopeTeam, ScopeID: string(storetest.Robot)}))
+	piles := storetest.Must[[]memory.FactGroup](t)(s.FactUpkeep.FactGroups(t.Context(), memory.OverfullScope{Scope: memory.ScopeTeam, ScopeID: string(storetest.Robot)}))
 	if len(piles) != 1 {
 		t.Fatalf("the team's memories fall into %+v", piles)
 	}
-	old := storetest.Must[[]memory.Memory](t)(s.Oldest(t.Context(), piles[0], 10))
+	old := storetest.Must[[]memory.Memory](t)(s.FactUpkeep.Oldest(t.Context(), piles[0], 10))
 	d := at(1, storetest.GroupFact(c, "打印机在 A 区，咖啡机在 B 区"))
 	d.Scope, d.ScopeID = memory.ScopeTeam, string(storetest.Robot)
-	one := storetest.Must[memory.Receipt](t)(s.Consolidate(t.Context(), old, []memory.Draft{d})).Saved[0]
+	one := storetest.Must[memory.Receipt](t)(s.FactUpkeep.Consolidate(t.Context(), old, []memory.Draft{d})).Saved[0]
 	wantKnown(other, d.Content)
 	wantKnown(c, d.Content)
 	if r := c.Save(at(5, storetest.Replacing(one, storetest.GroupFact(c, "打印机和咖啡机都搬到了 C 区")))); len(r.Saved) != 1 || len(r.Superseded) != 2 {
@@ -154,12 +154,12 @@ func TestConsolidationKeepsKeyedFacts(t *testing.T) {
 	c := storetest.NewChat(t, s, "cid", "u", false)
 	c.Save(at(0, keyed("Alpha 发布日期", storetest.GroupFact(c, firstDate))), at(1, storetest.GroupFact(c, "Beta 的负责人是李娜")), at(2, storetest.GroupFact(c, "Gamma 用的是 Go")))
 	overfull := memory.OverfullScope{Scope: memory.ScopeGroup, ScopeID: memory.GroupID(storetest.Robot, "cid")}
-	piles := storetest.Must[[]memory.FactGroup](t)(s.FactGroups(t.Context(), overfull))
+	piles := storetest.Must[[]memory.FactGroup](t)(s.FactUpkeep.FactGroups(t.Context(), overfull))
 	if len(piles) != 1 || piles[0].Held != 2 {
 		t.Fatalf("the group's memories fall into %+v", piles)
 	}
-	old := storetest.Must[[]memory.Memory](t)(s.Oldest(t.Context(), piles[0], 10))
-	storetest.Must[memory.Receipt](t)(s.Consolidate(t.Context(), old, []memory.Draft{storetest.GroupFact(c, "Beta 的负责人是李娜；Gamma 用的是 Go")}))
+	old := storetest.Must[[]memory.Memory](t)(s.FactUpkeep.Oldest(t.Context(), piles[0], 10))
+	storetest.Must[memory.Receipt](t)(s.FactUpkeep.Consolidate(t.Context(), old, []memory.Draft{storetest.GroupFact(c, "Beta 的负责人是李娜；Gamma 用的是 Go")}))
 	c.Save(at(3, keyed("Alpha 发布日期", storetest.GroupFact(c, secondDate))))
 	wantKnown(c, secondDate, "Beta 的负责人是李娜；Gamma 用的是 Go")
 }

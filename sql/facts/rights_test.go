@@ -33,7 +33,7 @@ func TestFactsAreReadWithinTheirRights(t *testing.T) {
 		"in another group": {memory.Asker{Reader: g2.Reader, Person: storetest.ZhangID}, "二组的预算是九万(own)"},
 		"in private":       {memory.Asker{Reader: dm.Reader, Person: storetest.ZhangID}, "想换部门(own) 二组的预算是九万(own) 爱喝龙井(own) 张伟伟负责网关(own)"},
 	} {
-		list, total, err := s.Known(t.Context(), test.asker, 0, 10)
+		list, total, err := s.Rights.Known(t.Context(), test.asker, 0, 10)
 		var got []string
 		for _, k := range list {
 			if k.Own {
@@ -46,10 +46,10 @@ func TestFactsAreReadWithinTheirRights(t *testing.T) {
 		}
 	}
 	hidden := storetest.MemoryLike(t, pool, "想换部门")
-	if _, err := s.KnownByID(t.Context(), memory.Asker{Reader: g1.Reader, Person: storetest.ZhangID}, hidden); !errors.Is(err, sessions.ErrNotFound) {
+	if _, err := s.Rights.KnownByID(t.Context(), memory.Asker{Reader: g1.Reader, Person: storetest.ZhangID}, hidden); !errors.Is(err, sessions.ErrNotFound) {
 		t.Errorf("a private statement is found in a group: %v", err)
 	}
-	if _, err := s.Promote(t.Context(), hidden, storetest.LiID); !errors.Is(err, sessions.ErrNotFound) {
+	if _, err := s.Rights.Promote(t.Context(), hidden, storetest.LiID); !errors.Is(err, sessions.ErrNotFound) {
 		t.Errorf("a private statement was promoted: %v", err)
 	}
 }

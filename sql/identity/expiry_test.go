@@ -21,7 +21,7 @@ func TestOldSenderIDsExpire(t *testing.T) {
 	storetest.Execute(t, pool, `INSERT INTO sender_ids (sender_id, robot_code, staff_id)
 		VALUES ('$:r115', 'r1', 'staff2'), ('$:r2x', 'r2', 'staff2'), ('$:r215', 'r1', 'staff3')`)
 	for range 2 {
-		if _, err := s.DeleteExpired(t.Context()); err != nil {
+		if _, err := s.FactUpkeep.DeleteExpired(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -53,7 +53,7 @@ func TestSenderIDsOfStoredRowsStay(t *testing.T) {
 	storetest.Execute(t, pool, `INSERT INTO sender_ids (sender_id, robot_code, staff_id, seen_at)
 		SELECT id, $1, $2, now() - interval '2 days' FROM unnest(ARRAY['$:quoted', '$:said', '$:about', '$:own', '$:unused']) AS id
 		UNION ALL SELECT '$:new' || i, $1, $2, now() FROM generate_series(1, 10) AS i`, storetest.Robot, storetest.ZhangID)
-	if _, err := s.DeleteExpired(t.Context()); err != nil {
+	if _, err := s.FactUpkeep.DeleteExpired(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	got := storetest.Collect(t, pool, "SELECT sender_id FROM sender_ids WHERE sender_id NOT LIKE '$:new%' ORDER BY 1", pgx.RowTo[string])
@@ -63,7 +63,7 @@ func TestSenderIDsOfStoredRowsStay(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%q are left, want %q", got, want)
 	}
-	if _, err := s.ForgetPerson(t.Context(), memory.Forget{Robot: storetest.Robot, Person: storetest.ZhangID}); err != nil {
+	if _, err := s.Erasure.ForgetPerson(t.Context(), memory.Forget{Robot: storetest.Robot, Person: storetest.ZhangID}); err != nil {
 		t.Fatal(err)
 	}
 	if left := storetest.Lines(storetest.Dump(t, pool), storetest.Secret); left != "" {

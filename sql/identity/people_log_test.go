@@ -79,7 +79,7 @@ func (w *town) start() *replica {
 	}
 	w.said++
 	r := &replica{s, sessions.ReplicaID(fmt.Sprint("replica", w.round, "-", w.said))}
-	if _, err := s.Beat(w.t.Context(), r.id); err != nil {
+	if _, err := s.Leases.Beat(w.t.Context(), r.id); err != nil {
 		w.t.Fatal(err)
 	}
 	return r
@@ -117,18 +117,18 @@ func (w *town) say() {
 	if rapid.IntRange(0, 3).Draw(w.T, "quotes") == 0 {
 		m.Quote = &sessions.Quote{ID: "q", SenderID: rapid.SampledFrom(townspeople).Draw(w.T, "of"), Nick: "Q", Text: "quoted"}
 	}
-	storetest.Must[sessions.Accepted](w.t)(r.Accept(w.t.Context(), r.id, key, m))
+	storetest.Must[sessions.Accepted](w.t)(r.Inbox.Accept(w.t.Context(), r.id, key, m))
 }
 
 // turn answers what waits, if the replica can have the lease. A hurried one may be cut off at any moment, and is killed then.
 func (w *town) turn(ctx context.Context) {
 	i, r := w.replica()
 	key := w.key()
-	l, err := r.Acquire(w.t.Context(), key, r.id)
+	l, err := r.Leases.Acquire(w.t.Context(), key, r.id)
 	if err != nil {
 		return
 	}
-	v := storetest.Must[sessions.View](w.t)(r.Begin(w.t.Context(), l, 20))
+	v := storetest.Must[sessions.View](w.t)(r.Turns.Begin(w.t.Context(), l, 20))
 	turn := sessions.Turn{ViewVersion: v.Session.ViewVersion, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "ok", Tokens: 1}}}
 	for n, e := range v.Pending {
 		if n == 0 && len(v.Pending) > 1 && rapid.IntRange(0, 4).Draw(w.T, "dead") == 0 {
@@ -147,7 +147,7 @@ func (w *town) turn(ctx context.Context) {
 		ctx, stop = context.WithTimeout(ctx, time.Duration(rapid.IntRange(0, 4000).Draw(w.T, "microseconds"))*time.Microsecond)
 		defer stop()
 	}
-	if _, err := r.Commit(ctx, l, turn); err != nil && !hurry {
+	if _, err := r.Turns.Commit(ctx, l, turn); err != nil && !hurry {
 		w.Fatal(err)
 	}
 	if hurry {
@@ -158,7 +158,7 @@ func (w *town) turn(ctx context.Context) {
 func (w *town) forget() {
 	_, r := w.replica()
 	who := rapid.SampledFrom(townspeople).Draw(w.T, "who")
-	storetest.Must[memory.Forgotten](w.t)(r.ForgetPerson(w.t.Context(), memory.Forget{Robot: storetest.Robot, Person: who}))
+	storetest.Must[memory.Forgotten](w.t)(r.Erasure.ForgetPerson(w.t.Context(), memory.Forget{Robot: storetest.Robot, Person: who}))
 	if left := storetest.Collect(w.t, w.pool, "SELECT concat_ws(' ', p.*) FROM people p WHERE p.person = $1", pgx.RowTo[string], who); len(left) > 0 {
 		w.Fatalf("left of %s are %q", who, left)
 	}
@@ -172,10 +172,10 @@ func (w *town) erase() {
 		return
 	}
 	if rapid.IntRange(0, 5).Draw(w.T, "whole") == 0 {
-		storetest.Must[sessions.Deleted](w.t)(r.Delete(w.t.Context(), key))
+		storetest.Must[sessions.Deleted](w.t)(r.Erasure.Delete(w.t.Context(), key))
 		return
 	}
-	storetest.Must[sessions.Erased](w.t)(r.Erase(w.t.Context(), key, []int64{rapid.SampledFrom(seqs).Draw(w.T, "seq")}))
+	storetest.Must[sessions.Erased](w.t)(r.Erasure.Erase(w.t.Context(), key, []int64{rapid.SampledFrom(seqs).Draw(w.T, "seq")}))
 }
 
 // The table of people has the names of the logs, whatever is said, renamed, quoted, killed and erased, at whichever replica.
@@ -229,18 +229,18 @@ func TestPeopleWhoStoppedATurn(t *testing.T) {
 		if waits {
 			speak()
 		}
-		storetest.Must[sessions.View](t)(s.Begin(t.Context(), said.Lease, 10))
+		storetest.Must[sessions.View](t)(s.Turns.Begin(t.Context(), said.Lease, 10))
 		if !waits {
 			speak()
 		}
-		storetest.Must[sessions.Committed](t)(s.Commit(t.Context(), said.Lease, sessions.Turn{
+		storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), said.Lease, sessions.Turn{
 			Taken: []int64{said.EventID}, TakenTokens: []int{1}, Stops: []sessions.Event{{ID: stop.EventID, Tokens: 1}},
 		}))
 		if faults := wantPeople(t, pool, storetest.LiID, who); len(faults) > 0 {
 			t.Errorf("after a stop, which waited: %t: %q", waits, faults)
 		}
 		later := c.Speak(fmt.Sprint("l", waits), who, "停的人", "早", nil)
-		storetest.Must[sessions.View](t)(s.Begin(t.Context(), later.Lease, 10))
+		storetest.Must[sessions.View](t)(s.Turns.Begin(t.Context(), later.Lease, 10))
 		c.Turn(who, "停的人", "早", later)
 		if faults := wantPeople(t, pool, storetest.LiID, who); len(faults) > 0 {
 			t.Errorf("after a question behind that stop, which waited: %t: %q", waits, faults)
@@ -257,12 +257,12 @@ func TestPersonOfALaterMessage(t *testing.T) {
 	c := storetest.NewChat(t, s, "cid", storetest.LiID, false)
 	for n := range 3 {
 		said := c.Speak(fmt.Sprint("z", n), storetest.ZhangID, storetest.ZhangNick, "早", nil)
-		storetest.Must[sessions.View](t)(s.Begin(t.Context(), said.Lease, 10))
+		storetest.Must[sessions.View](t)(s.Turns.Begin(t.Context(), said.Lease, 10))
 		c.Turn(storetest.ZhangID, storetest.ZhangNick, "早", said)
 		if faults := wantPeople(t, pool, storetest.ZhangID, storetest.LiID); len(faults) > 0 {
 			t.Fatalf("after turn %d: %q", n, faults)
 		}
-		storetest.Must[memory.Forgotten](t)(other.ForgetPerson(t.Context(), memory.Forget{Robot: storetest.Robot, Person: storetest.ZhangID}))
+		storetest.Must[memory.Forgotten](t)(other.Erasure.ForgetPerson(t.Context(), memory.Forget{Robot: storetest.Robot, Person: storetest.ZhangID}))
 		storetest.WantGone(t, pool, string(storetest.ZhangID), storetest.ZhangNick)
 	}
 }
@@ -274,12 +274,12 @@ func TestRetentionOfPeople(t *testing.T) {
 	c := storetest.NewChat(t, s, "cid", storetest.LiID, false)
 	c.Named(storetest.ZhangID, "旧名", "早")
 	c.Named(storetest.ZhangID, "新名", "早")
-	storetest.Must[memory.Receipt](t)(s.Flush(t.Context(), c.Lease, memory.Flush{Through: 6, Last: true}))
+	storetest.Must[memory.Receipt](t)(s.Flushes.Flush(t.Context(), c.Lease, memory.Flush{Through: 6, Last: true}))
 	storetest.Execute(t, pool, "UPDATE outbox SET state = 'sent', settled_at = now()")
 	expire := func(through int) {
 		t.Helper()
 		storetest.Execute(t, pool, "UPDATE dingtalk_session_events SET created_at = now() - interval '60 hours' WHERE seq <= $1", through)
-		storetest.Must[int](t)(s.ExpireEvents(t.Context(), c.Reader.Key, storetest.Period))
+		storetest.Must[int](t)(s.Retention.ExpireEvents(t.Context(), c.Reader.Key, storetest.Period))
 	}
 	names := func() []string {
 		return storetest.Collect(t, pool, "SELECT person || ' ' || nick FROM people ORDER BY 1", pgx.RowTo[string])
@@ -303,7 +303,7 @@ func TestRetentionKeepsPeopleOfTheLog(t *testing.T) {
 	for i, who := range []sessions.UserID{"gone", "first", "later", "last"} {
 		c.Named(who, fmt.Sprint("name", i), "早")
 	}
-	storetest.Must[memory.Receipt](t)(s.Flush(t.Context(), c.Lease, memory.Flush{Through: 10, Last: true}))
+	storetest.Must[memory.Receipt](t)(s.Flushes.Flush(t.Context(), c.Lease, memory.Flush{Through: 10, Last: true}))
 	storetest.Execute(t, pool, "UPDATE outbox SET state = 'sent', settled_at = now()")
 	for seq, hours := range map[int]float64{1: 90, 3: 60, 5: 40, 7: 37.1, 9: 4} {
 		storetest.Execute(t, pool, "UPDATE dingtalk_session_events SET created_at = now() - interval '1 hour' * $1::float8 WHERE seq BETWEEN $2::bigint AND $2::bigint + 1", hours, seq)
@@ -311,7 +311,7 @@ func TestRetentionKeepsPeopleOfTheLog(t *testing.T) {
 	for who, hours := range map[sessions.UserID]float64{storetest.LiID: 90, "gone": 60, "first": 40, "later": 38, "last": 4.9} {
 		storetest.Execute(t, pool, "UPDATE people SET seen_at = now() - interval '1 hour' * $1::float8 WHERE person = $2", hours, who)
 	}
-	storetest.Must[int](t)(s.ExpireEvents(t.Context(), c.Reader.Key, storetest.Period))
+	storetest.Must[int](t)(s.Retention.ExpireEvents(t.Context(), c.Reader.Key, storetest.Period))
 	got := storetest.Collect(t, pool, "SELECT person FROM people ORDER BY 1", pgx.RowTo[string])
 	if want := []string{"first", "last", "later"}; !slices.Equal(got, want) {
 		t.Errorf("people are %q, want %q", got, want)

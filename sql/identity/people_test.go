@@ -26,10 +26,10 @@ func TestPersonWithTwoIDs(t *testing.T) {
 	check := func(when string, facts, messages, read, known int) {
 		t.Helper()
 		got := []int{
-			len(storetest.Must[[]memory.Memory](t)(s.FactsOf(t.Context(), storetest.Robot, storetest.ZhangID, 0, 10))),
-			len(storetest.Must[[]memory.PersonMessage](t)(s.MessagesOf(t.Context(), storetest.Robot, storetest.ZhangID, 0, 10))),
-			len(storetest.Must[[]memory.Memory](t)(s.Pinned(t.Context(), dm.Reader, 10))),
-			len(storetest.Must[[]memory.Hit](t)(s.Search(t.Context(), dm.Reader, memory.Query{Text: "手机号", From: memory.FromMemories, Limit: 5}))),
+			len(storetest.Must[[]memory.Memory](t)(s.Rights.FactsOf(t.Context(), storetest.Robot, storetest.ZhangID, 0, 10))),
+			len(storetest.Must[[]memory.PersonMessage](t)(s.Rights.MessagesOf(t.Context(), storetest.Robot, storetest.ZhangID, 0, 10))),
+			len(storetest.Must[[]memory.Memory](t)(s.Facts.Pinned(t.Context(), dm.Reader, 10))),
+			len(storetest.Must[[]memory.Hit](t)(s.Search.Search(t.Context(), dm.Reader, memory.Query{Text: "手机号", From: memory.FromMemories, Limit: 5}))),
 		}
 		for i, want := range []int{facts, messages, read, read} {
 			if got[i] != want {
@@ -37,7 +37,7 @@ func TestPersonWithTwoIDs(t *testing.T) {
 				break
 			}
 		}
-		list, _, err := s.Known(t.Context(), asker, 0, 10)
+		list, _, err := s.Rights.Known(t.Context(), asker, 0, 10)
 		if err != nil || len(list) != known || known > 0 && !list[0].Own {
 			t.Errorf("%s: known are %+v (%v), want %d, the person's own", when, list, err, known)
 		}
@@ -49,21 +49,21 @@ func TestPersonWithTwoIDs(t *testing.T) {
 	check("by another robot's frame", 0, 1, 0, 0)
 	c.Introduce(storetest.Robot, storetest.ZhangID, storetest.ZhangOut)
 	check("by a frame with both ids", 1, 4, 1, 1)
-	people := storetest.Must[[]memory.Person](t)(s.People(t.Context(), storetest.Robot, "", storetest.ZhangNick))
+	people := storetest.Must[[]memory.Person](t)(s.Rights.People(t.Context(), storetest.Robot, "", storetest.ZhangNick))
 	if len(people) != 1 || people[0].ID != storetest.ZhangID {
 		t.Errorf("people of the nick are %+v, want one, by the staff id", people)
 	}
 
 	asked := c.Speak("z9", storetest.ZhangID, storetest.ZhangNick, "/forget me yes", nil)
-	if before := storetest.Must[[]sessions.Event](t)(s.MessagesBefore(t.Context(), c.Reader.Key, storetest.ZhangID, asked.EventID, 5)); len(before) != 2 {
+	if before := storetest.Must[[]sessions.Event](t)(s.Erasure.MessagesBefore(t.Context(), c.Reader.Key, storetest.ZhangID, asked.EventID, 5)); len(before) != 2 {
 		t.Errorf("%d messages stand before the command, want the two under the other id", len(before))
 	}
 	f := memory.Forget{Robot: storetest.Robot, Person: storetest.ZhangID, Self: true, From: memory.Asking{Lease: asked.Lease, Event: asked.EventID}}
-	p := storetest.Must[memory.Preview](t)(s.PreviewForget(t.Context(), f))
+	p := storetest.Must[memory.Preview](t)(s.Erasure.PreviewForget(t.Context(), f))
 	if p.Facts != 1 || p.Messages < 3 || len(p.Groups) != 3 {
 		t.Errorf("the preview is %+v, want the fact and the messages under both ids", p)
 	}
-	done := storetest.Must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), f))
+	done := storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetPerson(t.Context(), f))
 	if done.Memories != 1 {
 		t.Errorf("forgetting gave %+v, want fact %d deleted", done, id)
 	}
@@ -85,7 +85,7 @@ func TestSharedSenderID(t *testing.T) {
 	c.Introduce(storetest.Robot, storetest.ZhangID, storetest.ZhangOut)
 	c.Introduce(storetest.Robot, storetest.LiID, storetest.ZhangOut)
 	for _, who := range []sessions.UserID{storetest.ZhangID, storetest.LiID} {
-		said := storetest.Must[[]memory.PersonMessage](t)(s.MessagesOf(t.Context(), storetest.Robot, who, 0, 10))
+		said := storetest.Must[[]memory.PersonMessage](t)(s.Rights.MessagesOf(t.Context(), storetest.Robot, who, 0, 10))
 		if len(said) != 1 {
 			t.Errorf("%s said %d messages, want the one under the own staff id", who, len(said))
 		}
@@ -100,7 +100,7 @@ func TestNickBeforeAClick(t *testing.T) {
 	c.Speak("m1", storetest.ZhangID, storetest.ZhangNick, "你好", nil)
 	c.Speak("m2", storetest.ZhangID, "", "/stop", nil)
 	for _, name := range []string{string(storetest.ZhangID), storetest.ZhangNick} {
-		if got := storetest.Must[[]memory.Person](t)(s.People(t.Context(), storetest.Robot, "", name)); len(got) != 1 || got[0].Nick != storetest.ZhangNick {
+		if got := storetest.Must[[]memory.Person](t)(s.Rights.People(t.Context(), storetest.Robot, "", name)); len(got) != 1 || got[0].Nick != storetest.ZhangNick {
 			t.Errorf("%q is found as %+v", name, got)
 		}
 	}

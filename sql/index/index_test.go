@@ -52,7 +52,7 @@ func (x *indexing) converse(*rapid.T) {
 
 func (x *indexing) command(*rapid.T) {
 	a := x.Speak(x.id(), x.who, "Zhang", "/remember "+x.text(), nil)
-	storetest.Must[sessions.Committed](x.T)(x.Store.Commit(x.T.Context(), a.Lease, sessions.Turn{
+	storetest.Must[sessions.Committed](x.T)(x.Store.Turns.Commit(x.T.Context(), a.Lease, sessions.Turn{
 		Taken: []int64{a.EventID}, TakenTokens: []int{2}, Command: true, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "noted: " + x.text()}},
 	}))
 }
@@ -65,7 +65,7 @@ func (x *indexing) quote(*rapid.T) {
 
 func (x *indexing) index(*rapid.T) {
 	s := rapid.SampledFrom([]*sql.Store{x.Store, x.other}).Draw(x.rt, "process")
-	if _, err := s.Logs.IndexSession(x.T.Context(), x.Reader.Key, rapid.IntRange(1, 20).Draw(x.rt, "limit")); err != nil {
+	if _, err := s.Index.Logs.IndexSession(x.T.Context(), x.Reader.Key, rapid.IntRange(1, 20).Draw(x.rt, "limit")); err != nil {
 		x.rt.Fatal(err)
 	}
 }
@@ -74,7 +74,7 @@ func (x *indexing) index(*rapid.T) {
 func (x *indexing) kill(*rapid.T) {
 	ctx, stop := context.WithTimeout(x.T.Context(), time.Duration(rapid.IntRange(0, 4000).Draw(x.rt, "micros"))*time.Microsecond)
 	defer stop()
-	_, _ = x.other.Logs.IndexSession(ctx, x.Reader.Key, 50)
+	_, _ = x.other.Index.Logs.IndexSession(ctx, x.Reader.Key, 50)
 }
 
 // age leaves the index of an older release, whose rules find none of the words.
@@ -86,16 +86,16 @@ func (x *indexing) age(*rapid.T) {
 func (x *indexing) erase(*rapid.T) {
 	if all := x.places(); len(all) > 0 {
 		seqs := rapid.SliceOfNDistinct(rapid.SampledFrom(all), 1, min(3, len(all)), rapid.ID[int64]).Draw(x.rt, "seqs")
-		storetest.Must[sessions.Erased](x.T)(x.Store.Erase(x.T.Context(), x.Reader.Key, seqs))
+		storetest.Must[sessions.Erased](x.T)(x.Store.Erasure.Erase(x.T.Context(), x.Reader.Key, seqs))
 		x.claim()
 	}
 }
 
 func (x *indexing) compact(*rapid.T) {
-	v := storetest.Must[sessions.View](x.T)(x.Store.Begin(x.T.Context(), x.Lease, 5))
+	v := storetest.Must[sessions.View](x.T)(x.Store.Turns.Begin(x.T.Context(), x.Lease, 5))
 	if from, last := v.Session.CompactedSeq, v.Session.LastSeq; last > from {
 		c := storetest.SummaryOf(from, last, "so far")
-		storetest.Must[sessions.Compacted](x.T)(x.Store.Compact(x.T.Context(), x.Lease, c))
+		storetest.Must[sessions.Compacted](x.T)(x.Store.Compactions.Compact(x.T.Context(), x.Lease, c))
 	}
 }
 
@@ -107,7 +107,7 @@ func (x *indexing) expire(*rapid.T) {
 	through := rapid.SampledFrom(all).Draw(x.rt, "through")
 	storetest.Execute(x.T, x.pool, "UPDATE dingtalk_sessions SET flushed_seq = greatest(flushed_seq, $2) WHERE session_key = $1", x.Reader.Key, through)
 	storetest.Execute(x.T, x.pool, "UPDATE dingtalk_session_events SET created_at = now() - interval '100 hours' WHERE session_key = $1 AND seq <= $2", x.Reader.Key, through)
-	storetest.Must[int](x.T)(x.Store.ExpireEvents(x.T.Context(), x.Reader.Key, storetest.Period))
+	storetest.Must[int](x.T)(x.Store.Retention.ExpireEvents(x.T.Context(), x.Reader.Key, storetest.Period))
 }
 
 // forget deletes the log but for the message that asks and those after it, which get new places.
@@ -117,11 +117,11 @@ func (x *indexing) forget(*rapid.T) {
 	}
 	asked := x.Speak(x.id(), x.who, "Zhang", "/forget me yes", nil)
 	x.Turn(x.who, "Zhang", x.text(), x.Speak(x.id(), x.who, "Zhang", x.text(), nil))
-	done := storetest.Must[memory.Forgotten](x.T)(x.Store.ForgetPerson(x.T.Context(), memory.Forget{
+	done := storetest.Must[memory.Forgotten](x.T)(x.Store.Erasure.ForgetPerson(x.T.Context(), memory.Forget{
 		Robot: storetest.Robot, Person: x.who, Self: true, From: memory.Asking{Lease: x.Lease, Event: asked.EventID},
 	}))
 	x.Lease = done.Lease
-	storetest.Must[sessions.Committed](x.T)(x.Store.Commit(x.T.Context(), x.Lease, sessions.Turn{
+	storetest.Must[sessions.Committed](x.T)(x.Store.Turns.Commit(x.T.Context(), x.Lease, sessions.Turn{
 		Taken: []int64{asked.EventID}, TakenTokens: []int{2}, Command: true, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "done"}},
 	}))
 }
@@ -145,7 +145,7 @@ func (x *indexing) holding() map[string][]int64 {
 
 // finds searches for words at once, and compares the places of each with those where it was said.
 func (x *indexing) finds(rt *rapid.T, said map[string][]int64, words ...string) {
-	hits, err := x.Store.Search(x.T.Context(), x.Reader, memory.Query{Text: strings.Join(words, " "), Limit: 400, From: memory.FromEvents})
+	hits, err := x.Store.Search.Search(x.T.Context(), x.Reader, memory.Query{Text: strings.Join(words, " "), Limit: 400, From: memory.FromEvents})
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func (x *indexing) check(rt *rapid.T) {
 	for _, word := range rareWords {
 		keys = append(keys, rank.Keys(0, word)[0])
 	}
-	f, err := x.Store.Logs.PlacesOf(ctx, x.Reader.Key, keys)
+	f, err := x.Store.Index.Logs.PlacesOf(ctx, x.Reader.Key, keys)
 	if err != nil {
 		rt.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func TestBacklogOfLongMessages(t *testing.T) {
 	}
 	for rounds := 0; ; rounds++ {
 		before := read.Load()
-		n, err := c.Store.Logs.IndexSession(t.Context(), c.Reader.Key, 40)
+		n, err := c.Store.Index.Logs.IndexSession(t.Context(), c.Reader.Key, 40)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,10 +74,10 @@ func TestLongTextsAreIndexedAfterASearch(t *testing.T) {
 			found := func() bool {
 				return slices.ContainsFunc(chat.Search("quokka0"), func(h memory.Hit) bool { return h.Seq == 3 })
 			}
-			if storetest.Must[int](t)(s.IndexBacklog(t.Context(), 1000)); found() {
+			if storetest.Must[int](t)(s.Index.IndexBacklog(t.Context(), 1000)); found() {
 				t.Error("a text beyond the bound of a search is found: the case is no case")
 			}
-			if storetest.Must[int](t)(s.IndexBacklog(t.Context(), 1000)); !found() {
+			if storetest.Must[int](t)(s.Index.IndexBacklog(t.Context(), 1000)); !found() {
 				t.Error("it is not found after that search and the next step of the index")
 			}
 		})

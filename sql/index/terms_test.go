@@ -28,7 +28,7 @@ func TestIndexBacklog(t *testing.T) {
 		}
 		storetest.Execute(t, pool, "UPDATE memories SET terms = NULL")
 	}
-	if _, err := s.IndexBacklog(t.Context(), 100); err != nil {
+	if _, err := s.Index.IndexBacklog(t.Context(), 100); err != nil {
 		t.Fatal(err)
 	}
 	if n := missing(); n != 4 {
@@ -38,7 +38,7 @@ func TestIndexBacklog(t *testing.T) {
 		c.Say("zhang", "it is about something else")
 	}
 	for {
-		n, err := s.IndexBacklog(t.Context(), 3)
+		n, err := s.Index.IndexBacklog(t.Context(), 3)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestIndexBacklog(t *testing.T) {
 	if hits := c.Search("needle"); len(hits) < 2 || hits[0].MemoryID == 0 || hits[1].Seq != 3 {
 		t.Errorf("found %+v", hits)
 	}
-	if n, err := s.IndexBacklog(t.Context(), 3); n != 0 || err != nil {
+	if n, err := s.Index.IndexBacklog(t.Context(), 3); n != 0 || err != nil {
 		t.Errorf("a second time %d rows were indexed (%v)", n, err)
 	}
 }
@@ -65,10 +65,10 @@ func TestTermsOfAnOlderReleaseAreIndexedAgain(t *testing.T) {
 	c.Say("zhang", "the general ledger is closed")
 	fact := storetest.GroupFact(c, "general ledgers close on Friday")
 	c.Save(fact)
-	if _, err := s.IndexBacklog(t.Context(), 10); err != nil { // the message had no turn
+	if _, err := s.Index.IndexBacklog(t.Context(), 10); err != nil { // the message had no turn
 		t.Fatal(err)
 	}
-	if n, err := s.IndexBacklog(t.Context(), 10); n != 0 || err != nil {
+	if n, err := s.Index.IndexBacklog(t.Context(), 10); n != 0 || err != nil {
 		t.Fatalf("%d rows of this release were indexed again (%v)", n, err)
 	}
 	const old = "gener" // Porter's stem
@@ -78,7 +78,7 @@ func TestTermsOfAnOlderReleaseAreIndexedAgain(t *testing.T) {
 	storetest.Execute(t, pool, "UPDATE memories SET terms = $1, terms_version = DEFAULT", index.MemoryTerms(fact.Scope, fact.ScopeID, old))
 	for n := 1; n > 0; {
 		var err error
-		if n, err = s.Logs.IndexSession(t.Context(), c.Reader.Key, 100); err != nil {
+		if n, err = s.Index.Logs.IndexSession(t.Context(), c.Reader.Key, 100); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -94,7 +94,7 @@ func TestTermsOfAnOlderReleaseAreIndexedAgain(t *testing.T) {
 	t.Cleanup(later.Close)
 	s = later
 	for range 2 {
-		if _, err := s.IndexBacklog(t.Context(), 10); err != nil {
+		if _, err := s.Index.IndexBacklog(t.Context(), 10); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -104,7 +104,7 @@ func TestTermsOfAnOlderReleaseAreIndexedAgain(t *testing.T) {
 	if hits := c.Search("general"); len(hits) != 2 {
 		t.Errorf("found %+v", hits)
 	}
-	if n, err := s.IndexBacklog(t.Context(), 10); n != 0 || err != nil {
+	if n, err := s.Index.IndexBacklog(t.Context(), 10); n != 0 || err != nil {
 		t.Errorf("a second time %d rows were indexed (%v)", n, err)
 	}
 }

@@ -13,7 +13,7 @@ func TestEndedWindowsExpire(t *testing.T) {
 	s, pool := storetest.Open(t, sqltest.URL(t))
 	storetest.Execute(t, pool, `INSERT INTO limit_windows (subject, ends_at) VALUES ('open', now() + interval '1 minute'), ('ended', now() - interval '11 minutes')`)
 	storetest.Execute(t, pool, `INSERT INTO limit_keys (day, key) VALUES ((now() AT TIME ZONE 'UTC')::date, 'key'), ((now() AT TIME ZONE 'UTC')::date - 2, 'old')`)
-	if _, err := s.DeleteExpired(t.Context()); err != nil {
+	if _, err := s.FactUpkeep.DeleteExpired(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var left string

@@ -16,7 +16,7 @@ func TestWindowsOfATurnAreLockedInOrder(t *testing.T) {
 	s, pool, _ := storetest.OpenChat(t)
 	limits := sessions.Limits{PersonTurns: 5}
 	admit := func(people ...sessions.UserID) error {
-		_, err := s.Admit(t.Context(), limits, sessions.Askers{Robot: storetest.Robot, People: people})
+		_, err := s.Limits.Admit(t.Context(), limits, sessions.Askers{Robot: storetest.Robot, People: people})
 		return err
 	}
 	if err := admit("alice", "bob"); err != nil {

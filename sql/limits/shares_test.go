@@ -34,11 +34,11 @@ func TestTokensAreLeftToRecentUsers(t *testing.T) {
 				spent += usage[i+2].(int)
 			}
 		}
-		if err := s.SpendTokens(t.Context(), storetest.Robot, map[sessions.UserID]int{"eve": spent}); err != nil {
+		if err := s.Limits.SpendTokens(t.Context(), storetest.Robot, map[sessions.UserID]int{"eve": spent}); err != nil {
 			t.Fatal(err)
 		}
 		var met sessions.Limit
-		if r := storetest.Must[[]sessions.Reached](t)(s.Admit(t.Context(), limits, sessions.Askers{Robot: storetest.Robot, People: []sessions.UserID{"eve"}})); len(r) > 0 {
+		if r := storetest.Must[[]sessions.Reached](t)(s.Limits.Admit(t.Context(), limits, sessions.Askers{Robot: storetest.Robot, People: []sessions.UserID{"eve"}})); len(r) > 0 {
 			met = r[0].Limit
 		}
 		if met != limit {
@@ -105,7 +105,7 @@ func TestWindowsOverMidnight(t *testing.T) {
 func TestWindowsNameNoPerson(t *testing.T) {
 	t.Parallel()
 	s, pool, _ := storetest.OpenChat(t)
-	if err := s.SpendTokens(t.Context(), storetest.Robot, map[sessions.UserID]int{"alice": 10}); err != nil {
+	if err := s.Limits.SpendTokens(t.Context(), storetest.Robot, map[sessions.UserID]int{"alice": 10}); err != nil {
 		t.Fatal(err)
 	}
 	guess := sha256.Sum256([]byte("person_tokens\x00" + string(storetest.Robot) + "\x00alice"))
@@ -115,12 +115,12 @@ func TestWindowsNameNoPerson(t *testing.T) {
 		}
 	}
 	used := sessions.Askers{Robot: storetest.Robot, People: []sessions.UserID{"alice"}}
-	if n := storetest.Must[sessions.Used](t)(s.Used(t.Context(), used)).PersonTokens.Count; n != 10 {
+	if n := storetest.Must[sessions.Used](t)(s.Limits.Used(t.Context(), used)).PersonTokens.Count; n != 10 {
 		t.Errorf("the person used %d tokens, want 10", n)
 	}
 	storetest.Execute(t, pool, "DELETE FROM limit_keys")
 	other, _ := storetest.Open(t, pool.Config().ConnString())
-	if n := storetest.Must[sessions.Used](t)(other.Used(t.Context(), used)).PersonTokens.Count; n != 0 {
+	if n := storetest.Must[sessions.Used](t)(other.Limits.Used(t.Context(), used)).PersonTokens.Count; n != 0 {
 		t.Errorf("%d tokens are found without the key", n)
 	}
 }

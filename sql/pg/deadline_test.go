@@ -16,7 +16,7 @@ func TestDeadlines(t *testing.T) {
 	t.Parallel()
 	s, pool := storetest.Open(t, sqltest.URL(t))
 	c := storetest.NewChat(t, s, "cid", "u", false)
-	a, err := s.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{ID: "m", Text: "hi"})
+	a, err := s.Inbox.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{ID: "m", Text: "hi"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,21 +31,21 @@ func TestDeadlines(t *testing.T) {
 	turn := sessions.Turn{Taken: []int64{a.EventID}, TakenTokens: []int{1}}
 	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := s.Commit(short, c.Lease, turn); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := s.Turns.Commit(short, c.Lease, turn); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a commit behind a lock ended with %v, want its deadline", err)
 	}
 	// A message for a session whose row is locked is stored all the same: only turns need the row.
-	if _, err := s.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{ID: "m2", Text: "hi"}); err != nil {
+	if _, err := s.Inbox.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{ID: "m2", Text: "hi"}); err != nil {
 		t.Error(err)
 	}
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	// The server may have got to the first commit before it noticed the cancelled caller: then the second is refused.
-	if _, err := s.Commit(t.Context(), c.Lease, turn); err != nil && !errors.Is(err, sessions.ErrConflict) {
+	if _, err := s.Turns.Commit(t.Context(), c.Lease, turn); err != nil && !errors.Is(err, sessions.ErrConflict) {
 		t.Errorf("the commit after the lock was gone: %v", err)
 	}
-	if v, err := s.Session(t.Context(), c.Reader.Key); err != nil || v.LastSeq != 3 {
+	if v, err := s.Sessions.Session(t.Context(), c.Reader.Key); err != nil || v.LastSeq != 3 {
 		t.Errorf("the last place is %d (%v), want 3: the turn committed once", v.LastSeq, err)
 	}
 }

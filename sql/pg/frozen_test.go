@@ -39,8 +39,8 @@ func TestFrozenInATransaction(t *testing.T) {
 			defer s.Close()
 			key := sessions.NewKey("robot", "cid", "")
 			m := sessions.Message{ID: "m", RobotCode: "robot", ConversationID: "cid", Text: "hi"}
-			storetest.Must[time.Time](t)(s.Beat(t.Context(), "a"))
-			a := storetest.Must[sessions.Accepted](t)(s.Accept(t.Context(), "a", key, m))
+			storetest.Must[time.Time](t)(s.Leases.Beat(t.Context(), "a"))
+			a := storetest.Must[sessions.Accepted](t)(s.Inbox.Accept(t.Context(), "a", key, m))
 
 			frozen := storetest.OpenDB(t, pg.Options{URL: o.URL, DirectURL: o.DirectURL, Pooler: o.Pooler, MaxConns: 2})
 			holds, thaw, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
@@ -51,17 +51,17 @@ func TestFrozenInATransaction(t *testing.T) {
 			began := time.Now()
 			other := storetest.Must[*sql.Store](t)(sql.Open(t.Context(), sql.Options{URL: url, MaxConns: 2, LeaseTTL: time.Second}))
 			defer other.Close()
-			storetest.Must[time.Time](t)(other.Beat(t.Context(), "b"))
+			storetest.Must[time.Time](t)(other.Leases.Beat(t.Context(), "b"))
 			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 			defer stop()
 			for { // until the heartbeat of the frozen one is old
 				m.ID += "+"
-				if l := storetest.Must[sessions.Accepted](t)(other.Accept(ctx, "b", key, m)).Lease; l.Owner == "b" {
+				if l := storetest.Must[sessions.Accepted](t)(other.Inbox.Accept(ctx, "b", key, m)).Lease; l.Owner == "b" {
 					break
 				}
 			}
-			l := storetest.Must[sessions.Lease](t)(other.Acquire(ctx, key, "b"))
-			if v := storetest.Must[sessions.View](t)(other.Begin(ctx, l, 10)); len(v.Pending) == 0 {
+			l := storetest.Must[sessions.Lease](t)(other.Leases.Acquire(ctx, key, "b"))
+			if v := storetest.Must[sessions.View](t)(other.Turns.Begin(ctx, l, 10)); len(v.Pending) == 0 {
 				t.Error("no message waits")
 			}
 			if took := time.Since(began); took > 30*time.Second {
@@ -84,8 +84,8 @@ func TestFrozenInAPipeline(t *testing.T) {
 	defer s.Close()
 	key := sessions.NewKey("robot", "cid", "")
 	m := sessions.Message{ID: "m", RobotCode: "robot", ConversationID: "cid", Text: "hi"}
-	storetest.Must[time.Time](t)(s.Beat(t.Context(), "a"))
-	storetest.Must[sessions.Accepted](t)(s.Accept(t.Context(), "a", key, m))
+	storetest.Must[time.Time](t)(s.Leases.Beat(t.Context(), "a"))
+	storetest.Must[sessions.Accepted](t)(s.Inbox.Accept(t.Context(), "a", key, m))
 
 	frozen := storetest.Must[*pgconn.PgConn](t)(pgconn.Connect(t.Context(), url))
 	defer func() { _ = frozen.Close(context.Background()) }()
@@ -102,9 +102,9 @@ func TestFrozenInAPipeline(t *testing.T) {
 	defer stop()
 	taken := make(chan error, 1)
 	go func() {
-		storetest.Must[time.Time](t)(s.Beat(ctx, "b"))
+		storetest.Must[time.Time](t)(s.Leases.Beat(ctx, "b"))
 		for ctx.Err() == nil { // until the heartbeat of the frozen one is old
-			if _, err := s.Acquire(ctx, key, "b"); !errors.Is(err, sessions.ErrLeaseHeld) {
+			if _, err := s.Leases.Acquire(ctx, key, "b"); !errors.Is(err, sessions.ErrLeaseHeld) {
 				taken <- err
 				return
 			}
@@ -121,7 +121,7 @@ func TestFrozenInAPipeline(t *testing.T) {
 			}
 			return
 		case <-sweep.C:
-			storetest.Must[[]sessions.Key](t)(s.Waiting(ctx, "b", 10))
+			storetest.Must[[]sessions.Key](t)(s.Inbox.Waiting(ctx, "b", 10))
 		}
 	}
 }

@@ -20,7 +20,7 @@ func TestHeartbeatWaitsBehindNothing(t *testing.T) {
 	_, pool := storetest.Open(t, url)
 	s := storetest.Must[*sql.Store](t)(sql.Open(t.Context(), sql.Options{URL: url, MaxConns: conns, LeaseTTL: time.Minute}))
 	defer s.Close()
-	storetest.Must[time.Time](t)(s.Beat(t.Context(), "a"))
+	storetest.Must[time.Time](t)(s.Leases.Beat(t.Context(), "a"))
 	tx, err := pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestHeartbeatWaitsBehindNothing(t *testing.T) {
 	for i := range waiting {
 		key := sessions.NewKey("robot", sessions.ConversationID(fmt.Sprint("c", i)), "")
 		go func() {
-			_, err := s.Accept(t.Context(), "a", key, sessions.Message{ID: "m", Text: "hi"})
+			_, err := s.Inbox.Accept(t.Context(), "a", key, sessions.Message{ID: "m", Text: "hi"})
 			ended <- err
 		}()
 	}
@@ -46,12 +46,12 @@ func TestHeartbeatWaitsBehindNothing(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
 	for range 3 {
-		storetest.Must[time.Time](t)(s.Beat(ctx, "a"))
+		storetest.Must[time.Time](t)(s.Leases.Beat(ctx, "a"))
 	}
-	if err := s.Mark(ctx, "a", sessions.ReplicaStatus{Connected: true}); err != nil {
+	if err := s.Replicas.Mark(ctx, "a", sessions.ReplicaStatus{Connected: true}); err != nil {
 		t.Error(err)
 	}
-	if l := storetest.Must[sessions.Leader](t)(s.Leader(ctx)); l != (sessions.Leader{Replica: "a", Connected: true}) {
+	if l := storetest.Must[sessions.Leader](t)(s.Replicas.Leader(ctx)); l != (sessions.Leader{Replica: "a", Connected: true}) {
 		t.Errorf("who leads: %+v", l)
 	}
 	if err := s.Ping(ctx); err != nil {

@@ -44,16 +44,16 @@ func TestSerializationFailuresAreRetried(t *testing.T) {
 		c.Say("u", "hello again")
 		fail(t, pool, "memories", code, 3)
 		draft.Content = "Orion ships under the code " + code
-		if r, err := s.Save(t.Context(), c.Lease, []memory.Draft{draft}); err != nil || len(r.Saved) != 1 {
+		if r, err := s.Facts.Save(t.Context(), c.Lease, []memory.Draft{draft}); err != nil || len(r.Saved) != 1 {
 			t.Errorf("%s: saving gave %+v (%v), want one row", code, r, err)
 		}
 	}
 	fail(t, pool, "memories", "40001", 1000)
 	draft.Content = "Orion ships never"
-	if _, err := s.Save(t.Context(), c.Lease, []memory.Draft{draft}); err == nil || !strings.Contains(err.Error(), "40001") {
+	if _, err := s.Facts.Save(t.Context(), c.Lease, []memory.Draft{draft}); err == nil || !strings.Contains(err.Error(), "40001") {
 		t.Errorf("what clashes for ever gave %v, want the clash", err)
 	}
-	if v, err := s.Session(t.Context(), c.Reader.Key); err != nil || v.LastSeq != 6 {
+	if v, err := s.Sessions.Session(t.Context(), c.Reader.Key); err != nil || v.LastSeq != 6 {
 		t.Errorf("the last place is %d (%v), want 6: three turns, each committed once", v.LastSeq, err)
 	}
 }
@@ -72,26 +72,26 @@ func TestSerializable(t *testing.T) {
 		c := storetest.NewChat(t, s, sessions.ConversationID(fmt.Sprint("cid", i)), "u", false)
 		wg.Go(func() {
 			for n := range rounds {
-				a, err := s.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{
+				a, err := s.Inbox.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{
 					RobotCode: storetest.Robot, ConversationID: c.Reader.Conversation, ID: sessions.MessageID(fmt.Sprint("m", n)), Text: "hi",
 				})
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				v, err := s.Begin(t.Context(), a.Lease, 10)
+				v, err := s.Turns.Begin(t.Context(), a.Lease, 10)
 				if err != nil || len(v.Pending) != 1 {
 					t.Errorf("a turn began with %d messages: %v", len(v.Pending), err)
 					return
 				}
-				if _, err := s.Commit(t.Context(), a.Lease, sessions.Turn{
+				if _, err := s.Turns.Commit(t.Context(), a.Lease, sessions.Turn{
 					Taken: []int64{a.EventID}, TakenTokens: []int{1}, Reply: &sessions.Reply{Text: "ok"},
 					Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "ok", Tokens: 1}},
 				}); err != nil {
 					t.Error(err)
 				}
 			}
-			if v, err := s.Session(t.Context(), c.Reader.Key); err != nil || v.LastSeq != 2+2*rounds {
+			if v, err := s.Sessions.Session(t.Context(), c.Reader.Key); err != nil || v.LastSeq != 2+2*rounds {
 				t.Errorf("the last place is %d (%v), want %d", v.LastSeq, err, 2+2*rounds)
 			}
 		})
@@ -110,7 +110,7 @@ func TestReadOnly(t *testing.T) {
 	storetest.Execute(t, pool, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
 	var err error
 	for range 5 { // those that were cut say so first
-		_, err = s.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{ID: "m", Text: "hi"})
+		_, err = s.Inbox.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{ID: "m", Text: "hi"})
 	}
 	if err == nil || !pg.Unavailable(err) {
 		t.Errorf("a message for a server that takes no writes: %v, want one that says to wait", err)
@@ -126,7 +126,7 @@ func TestReadOnly(t *testing.T) {
 	}
 	storetest.Execute(t, pool, "BEGIN READ WRITE; ALTER DATABASE "+name+" RESET default_transaction_read_only; COMMIT")
 	_ = s.Ping(t.Context()) // the remaining connections report the loss
-	if _, err = s.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{ID: "m", Text: "hi"}); err != nil {
+	if _, err = s.Inbox.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{ID: "m", Text: "hi"}); err != nil {
 		t.Errorf("the server takes writes again, but: %v", err)
 	}
 	if err := s.Ping(t.Context()); err != nil {

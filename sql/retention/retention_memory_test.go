@@ -26,7 +26,7 @@ func TestRetentionKeepsVectorsInForce(t *testing.T) {
 			('group', 'r/b', 'fact', 'port 80', '\x01', 'r/b', NULL, now() - interval '80 hours')`)
 	storetest.Execute(t, pool, `INSERT INTO embeddings (scope_key, content_hash, model, vec, small)
 		SELECT DISTINCT scope || '|' || scope_id, sha256(convert_to(content, 'UTF8')), 'm', '{1}'::real[], '\x01'::bytea FROM memories`)
-	if n, err := s.ExpireMemories(t.Context(), storetest.Period); err != nil || n != 4 {
+	if n, err := s.Retention.ExpireMemories(t.Context(), storetest.Period); err != nil || n != 4 {
 		t.Fatalf("%d memories are deleted (%v), want 4", n, err)
 	}
 	left := storetest.Collect(t, pool, `SELECT e.scope_key || ' ' || (e.content_hash = sha256(convert_to('port 80', 'UTF8'))) FROM embeddings e`, pgx.RowTo[string])
@@ -48,11 +48,11 @@ func TestRetentionUnpinsReaders(t *testing.T) {
 
 	storetest.Execute(t, pool, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$`)
 	storetest.Execute(t, pool, `CREATE TRIGGER refuse BEFORE UPDATE ON dingtalk_sessions FOR EACH ROW EXECUTE FUNCTION refuse()`)
-	if n, err := s.ExpireMemories(t.Context(), storetest.Period); err == nil || n != 0 {
+	if n, err := s.Retention.ExpireMemories(t.Context(), storetest.Period); err == nil || n != 0 {
 		t.Errorf("%d memories are deleted although their texts stay (%v)", n, err)
 	}
 	storetest.Execute(t, pool, `DROP TRIGGER refuse ON dingtalk_sessions`)
-	if n, err := s.ExpireMemories(t.Context(), storetest.Period); err != nil || n != 2 {
+	if n, err := s.Retention.ExpireMemories(t.Context(), storetest.Period); err != nil || n != 2 {
 		t.Fatalf("%d memories are deleted (%v), want 2", n, err)
 	}
 	for _, c := range []*storetest.Chat{group, dm, other} {
@@ -79,9 +79,9 @@ func TestRetentionOfTwoReplicas(t *testing.T) {
 	storetest.Execute(t, pool, `INSERT INTO compaction_log (session_key, outcome, created_at) SELECT 'robot/a', 'nothing', now() - i * interval '90 hours' FROM generate_series(1, $1::int) AS i`, rows)
 	storetest.Execute(t, pool, `INSERT INTO audit (actor, action, at) SELECT 'admin', 'old', now() - i * interval '90 hours' FROM generate_series(1, $1::int) AS i`, rows)
 	for name, expire := range map[string]func(*sql.Store) (int, error){
-		"replies":     func(s *sql.Store) (int, error) { return s.ExpireReplies(t.Context(), storetest.Period) },
-		"compactions": func(s *sql.Store) (int, error) { return s.ExpireCompactions(t.Context(), storetest.Period) },
-		"actions":     func(s *sql.Store) (int, error) { return s.ExpireActions(t.Context(), storetest.Period) },
+		"replies":     func(s *sql.Store) (int, error) { return s.Retention.ExpireReplies(t.Context(), storetest.Period) },
+		"compactions": func(s *sql.Store) (int, error) { return s.Retention.ExpireCompactions(t.Context(), storetest.Period) },
+		"actions":     func(s *sql.Store) (int, error) { return s.Retention.ExpireActions(t.Context(), storetest.Period) },
 	} {
 		var counts [2]int
 		var errs [2]error

@@ -144,7 +144,7 @@ func TestRetentionKeepsOpenWork(t *testing.T) {
 		l.store(t, pool, key)
 		deleted := 0
 		for {
-			n, err := s.ExpireEvents(t.Context(), key, storetest.Period)
+			n, err := s.Retention.ExpireEvents(t.Context(), key, storetest.Period)
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -166,7 +166,7 @@ func TestRetentionKeepsOpenWork(t *testing.T) {
 
 // checkView checks the session of a log whose first events are deleted.
 func checkView(rt *rapid.T, s *sql.Store, pool *pgxpool.Pool, key sessions.Key, l agedLog, deleted int) {
-	session, err := s.Session(rt.Context(), key)
+	session, err := s.Sessions.Session(rt.Context(), key)
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func checkView(rt *rapid.T, s *sql.Store, pool *pgxpool.Pool, key sessions.Key, 
 	if len(l.cuts) > 1 {
 		first = l.cuts[len(l.cuts)-2]
 	}
-	_, err = s.UndoCompaction(rt.Context(), key, 0, "cli:root", 0)
+	_, err = s.Compactions.UndoCompaction(rt.Context(), key, 0, "cli:root", 0)
 	switch {
 	case len(l.cuts) == 0 && !errors.Is(err, sessions.ErrNotFound),
 		len(l.cuts) > 0 && deleted > first && !errors.Is(err, sessions.ErrUndoExpired),
@@ -218,7 +218,7 @@ func TestRetentionGoesOnAfterADeath(t *testing.T) {
 	}
 	l.ages[1399], l.ages[1398], l.flushed = 1, 1, 1400
 	l.store(t, pool, "robot/cid")
-	n, err := first.ExpireEvents(t.Context(), "robot/cid", storetest.Period)
+	n, err := first.Retention.ExpireEvents(t.Context(), "robot/cid", storetest.Period)
 	if err != nil || n == 0 || n >= 900 {
 		t.Fatalf("the first batch has %d events (%v)", n, err)
 	}
@@ -228,14 +228,14 @@ func TestRetentionGoesOnAfterADeath(t *testing.T) {
 	}
 	second, _ := storetest.Open(t, address)
 	for n > 0 {
-		if n, err = second.ExpireEvents(t.Context(), "robot/cid", storetest.Period); err != nil {
+		if n, err = second.Retention.ExpireEvents(t.Context(), "robot/cid", storetest.Period); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if left := storetest.PlacesOf(t, pool, "robot/cid"); !slices.Equal(left, []int64{1399, 1400}) {
 		t.Errorf("left are %v, want the young turn", left)
 	}
-	session, err := second.Session(t.Context(), "robot/cid")
+	session, err := second.Sessions.Session(t.Context(), "robot/cid")
 	if err != nil || session.BaseSeq != 1398 || session.CompactedSeq != 1398 || session.TotalTokens != 20 {
 		t.Errorf("the session is %+v (%v), want a view of the young turn alone", session, err)
 	}
@@ -260,11 +260,11 @@ func TestRetentionOfRows(t *testing.T) {
 			('robot/a', 2, 'remind', now() - interval '90 hours', '', 'active reminder', 'u', '{}', 'b', 'active', NULL),
 			('robot/a', 3, 'ask', now(), '', 'ended now', 'u', '{}', 'c', 'cancelled', now())`)
 	for name, expire := range map[string]func() (int, error){
-		"schedules":   func() (int, error) { return s.ExpireSchedules(t.Context(), storetest.Period) },
-		"memories":    func() (int, error) { return s.ExpireMemories(t.Context(), storetest.Period) },
-		"compactions": func() (int, error) { return s.ExpireCompactions(t.Context(), storetest.Period) },
-		"replies":     func() (int, error) { return s.ExpireReplies(t.Context(), storetest.Period) },
-		"actions":     func() (int, error) { return s.ExpireActions(t.Context(), storetest.Period) },
+		"schedules":   func() (int, error) { return s.Retention.ExpireSchedules(t.Context(), storetest.Period) },
+		"memories":    func() (int, error) { return s.Retention.ExpireMemories(t.Context(), storetest.Period) },
+		"compactions": func() (int, error) { return s.Retention.ExpireCompactions(t.Context(), storetest.Period) },
+		"replies":     func() (int, error) { return s.Retention.ExpireReplies(t.Context(), storetest.Period) },
+		"actions":     func() (int, error) { return s.Retention.ExpireActions(t.Context(), storetest.Period) },
 	} {
 		for _, want := range []int{1, 0} {
 			if n, err := expire(); err != nil || n != want {
@@ -316,14 +316,14 @@ func TestRetentionOfReplacedSummaries(t *testing.T) {
 	for i, start := range []int64{1, 5, 1} { // the third replaces both
 		c := storetest.SummaryOf(int64(4*i), int64(4*i)+4, fmt.Sprint("summary ", i))
 		c.Summaries[0].StartSeq = start
-		storetest.Must[sessions.Compacted](t)(s.Compact(t.Context(), chat.Lease, c))
+		storetest.Must[sessions.Compacted](t)(s.Compactions.Compact(t.Context(), chat.Lease, c))
 	}
 	storetest.Execute(t, pool, "UPDATE dingtalk_sessions SET flushed_seq = 14 WHERE session_key = $1", key)
 	storetest.Execute(t, pool, "UPDATE dingtalk_session_events SET created_at = now() - interval '100 hours' WHERE session_key = $1 AND seq <= 4", key)
-	if n, err := s.ExpireEvents(t.Context(), key, storetest.Period); err != nil || n != 4 {
+	if n, err := s.Retention.ExpireEvents(t.Context(), key, storetest.Period); err != nil || n != 4 {
 		t.Fatalf("deleted %d events (%v), want 4", n, err)
 	}
-	if _, err := s.UndoCompaction(t.Context(), key, 0, "cli:root", 0); !errors.Is(err, sessions.ErrUndoExpired) {
+	if _, err := s.Compactions.UndoCompaction(t.Context(), key, 0, "cli:root", 0); !errors.Is(err, sessions.ErrUndoExpired) {
 		t.Errorf("the undo gave %v, want that its data is gone", err)
 	}
 }
@@ -352,7 +352,7 @@ func TestRetentionOfLongTurns(t *testing.T) {
 			FROM (SELECT i, CASE i - $2::bigint WHEN 1 THEN 'user' WHEN 2 THEN 'assistant' ELSE `+c.role+` END AS role FROM generate_series(1, $2::bigint + 2) AS i) e`, key, c.old)
 		for deleted := 1; deleted > 0; {
 			var err error
-			if deleted, err = s.ExpireEvents(t.Context(), key, storetest.Period); err != nil || deleted > 500 {
+			if deleted, err = s.Retention.ExpireEvents(t.Context(), key, storetest.Period); err != nil || deleted > 500 {
 				t.Fatalf("%d events of %s: a batch has %d events (%v), want 500 at most", c.old, c.role, deleted, err)
 			}
 			if first := storetest.Collect(t, pool, "SELECT role FROM dingtalk_session_events WHERE session_key = $1 ORDER BY seq LIMIT 1", pgx.RowTo[string], key); first[0] == "tool" {
@@ -389,17 +389,17 @@ func TestRetentionOfSummaries(t *testing.T) {
 		}
 		key := chat.Reader.Key
 		for i, text := range []string{"first", "second", "third"} {
-			storetest.Must[sessions.Compacted](t)(s.Compact(t.Context(), chat.Lease, storetest.SummaryOf(int64(4*i), int64(4*i)+4, text)))
+			storetest.Must[sessions.Compacted](t)(s.Compactions.Compact(t.Context(), chat.Lease, storetest.SummaryOf(int64(4*i), int64(4*i)+4, text)))
 		}
 		storetest.Execute(t, pool, "UPDATE dingtalk_sessions SET flushed_seq = 14 WHERE session_key = $1", key)
 		storetest.Execute(t, pool, "UPDATE dingtalk_session_events SET created_at = now() - interval '100 hours' WHERE session_key = $1 AND seq <= $2", key, c.old)
 		for n := 1; n > 0; {
 			var err error
-			if n, err = s.ExpireEvents(t.Context(), key, storetest.Period); err != nil {
+			if n, err = s.Retention.ExpireEvents(t.Context(), key, storetest.Period); err != nil {
 				t.Fatal(err)
 			}
 		}
-		session := storetest.Must[sessions.Session](t)(s.Session(t.Context(), key))
+		session := storetest.Must[sessions.Session](t)(s.Sessions.Session(t.Context(), key))
 		left := storetest.Collect(t, pool, "SELECT summary FROM session_summaries WHERE session_key = $1 ORDER BY start_seq", pgx.RowTo[string], key)
 		if !slices.Equal(left, c.left) || session.BaseSeq != c.base || session.CompactedSeq != int64(max(12, c.old)) {
 			t.Errorf("%d expired events left %q, and a view after %d cut at %d", c.old, left, session.BaseSeq, session.CompactedSeq)
@@ -407,11 +407,11 @@ func TestRetentionOfSummaries(t *testing.T) {
 		if marks := storetest.Collect(t, pool, "SELECT content FROM dingtalk_session_events WHERE session_key = $1 AND role = 'summary' ORDER BY id", pgx.RowTo[string], key); !slices.Equal(marks, c.left) {
 			t.Errorf("%d expired events left the marks %q in the log", c.old, marks)
 		}
-		if _, err := s.UndoCompaction(t.Context(), key, 0, "cli:root", 0); !errors.Is(err, c.undo) {
+		if _, err := s.Compactions.UndoCompaction(t.Context(), key, 0, "cli:root", 0); !errors.Is(err, c.undo) {
 			t.Errorf("an undo after %d expired events gave %v, want %v", c.old, err, c.undo)
 		}
 		if c.undo == nil { // the view is whole: the next compaction covers the events without a gap
-			storetest.Must[sessions.Compacted](t)(s.Compact(t.Context(), chat.Lease, storetest.SummaryOf(8, 12, "third again")))
+			storetest.Must[sessions.Compacted](t)(s.Compactions.Compact(t.Context(), chat.Lease, storetest.SummaryOf(8, 12, "third again")))
 		}
 	}
 }

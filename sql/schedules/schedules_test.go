@@ -22,7 +22,7 @@ import (
 // due returns the only due schedule.
 func due(t *testing.T, s *sql.Store) sessions.Schedule {
 	t.Helper()
-	list := storetest.Must[[]sessions.Schedule](t)(s.DueSchedules(t.Context(), sessions.Schedule{}, 10))
+	list := storetest.Must[[]sessions.Schedule](t)(s.Schedules.DueSchedules(t.Context(), sessions.Schedule{}, 10))
 	if len(list) != 1 {
 		t.Fatalf("due are %+v, want one", list)
 	}
@@ -34,28 +34,28 @@ func TestScheduleIsAddedOnce(t *testing.T) {
 	t.Parallel()
 	s, pool := storetest.Open(t, sqltest.URL(t))
 	c := storetest.NewChat(t, s, "cid", storetest.ZhangID, false)
-	first := storetest.Must[sessions.Schedule](t)(s.AddSchedule(t.Context(), c.Lease, storetest.Reminder("1", "喝水", storetest.ZhangID)))
-	again := storetest.Must[sessions.Schedule](t)(s.AddSchedule(t.Context(), c.Lease, storetest.Reminder("1", "other words", storetest.ZhangID)))
-	second := storetest.Must[sessions.Schedule](t)(s.AddSchedule(t.Context(), c.Lease, storetest.Reminder("2", "开会", storetest.LiID)))
+	first := storetest.Must[sessions.Schedule](t)(s.Schedules.AddSchedule(t.Context(), c.Lease, storetest.Reminder("1", "喝水", storetest.ZhangID)))
+	again := storetest.Must[sessions.Schedule](t)(s.Schedules.AddSchedule(t.Context(), c.Lease, storetest.Reminder("1", "other words", storetest.ZhangID)))
+	second := storetest.Must[sessions.Schedule](t)(s.Schedules.AddSchedule(t.Context(), c.Lease, storetest.Reminder("2", "开会", storetest.LiID)))
 	if first.ID != 1 || again.ID != 1 || again.Text != "喝水" || second.ID != 2 || first.Creator.SenderID != storetest.ZhangID {
 		t.Errorf("schedules are %+v, %+v and %+v", first, again, second)
 	}
-	if list := storetest.Must[[]sessions.Schedule](t)(s.ActiveSchedules(t.Context(), c.Lease.Key)); len(list) != 2 {
+	if list := storetest.Must[[]sessions.Schedule](t)(s.Schedules.ActiveSchedules(t.Context(), c.Lease.Key)); len(list) != 2 {
 		t.Errorf("the session has %d schedules, want 2", len(list))
 	}
 	stale := c.Lease
 	stale.Term--
-	if _, err := s.AddSchedule(t.Context(), stale, storetest.Reminder("3", "x", storetest.ZhangID)); !errors.Is(err, sessions.ErrLeaseLost) {
+	if _, err := s.Schedules.AddSchedule(t.Context(), stale, storetest.Reminder("3", "x", storetest.ZhangID)); !errors.Is(err, sessions.ErrLeaseLost) {
 		t.Errorf("under an old lease: %v", err)
 	}
 	storetest.Execute(t, pool, `INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin)
 		SELECT 'robot/other', i, 'remind', now(), '', '', $1, '{}', 'o' || i FROM generate_series(1, $2) i`, storetest.ZhangID, sessions.MaxPersonSchedules-1)
-	if _, err := s.AddSchedule(t.Context(), c.Lease, storetest.Reminder("4", "x", storetest.ZhangID)); !errors.Is(err, sessions.ErrPersonSchedules) {
+	if _, err := s.Schedules.AddSchedule(t.Context(), c.Lease, storetest.Reminder("4", "x", storetest.ZhangID)); !errors.Is(err, sessions.ErrPersonSchedules) {
 		t.Errorf("beyond the person's bound: %v", err)
 	}
 	storetest.Execute(t, pool, `INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin)
 		SELECT $1, 100 + i, 'remind', now(), '', '', 'p' || i, '{}', 'o' || i FROM generate_series(1, $2) i`, c.Lease.Key, sessions.MaxSchedules-2)
-	if _, err := s.AddSchedule(t.Context(), c.Lease, storetest.Reminder("5", "x", "nobody")); !errors.Is(err, sessions.ErrConversationSchedules) {
+	if _, err := s.Schedules.AddSchedule(t.Context(), c.Lease, storetest.Reminder("5", "x", "nobody")); !errors.Is(err, sessions.ErrConversationSchedules) {
 		t.Errorf("beyond the session's bound: %v", err)
 	}
 }
@@ -76,16 +76,16 @@ func TestOutstandingSchedules(t *testing.T) {
 	} {
 		add := storetest.Reminder(fmt.Sprint(i), "x", one.by)
 		add.Spec, add.DueAt = one.spec, end.Add(-one.due*time.Hour)
-		storetest.Must[sessions.Schedule](t)(s.AddSchedule(t.Context(), c.Lease, add))
+		storetest.Must[sessions.Schedule](t)(s.Schedules.AddSchedule(t.Context(), c.Lease, add))
 	}
 	for origin, left := range map[string]time.Duration{"webhook": 0, "webhook that ends": -time.Second} { // the former takes no call
 		add := storetest.Reminder(origin, "x", storetest.LiID)
 		add.Spec, add.DueAt = "2026-11-28T09:00:00Z", end.Add(-time.Hour)
 		add.Creator.Webhook, add.Creator.WebhookExpires = "https://w", add.DueAt.Add(sessions.WebhookMargin+time.Second+left)
-		storetest.Must[sessions.Schedule](t)(s.AddSchedule(t.Context(), c.Lease, add))
+		storetest.Must[sessions.Schedule](t)(s.Schedules.AddSchedule(t.Context(), c.Lease, add))
 	}
 	got := map[string]sessions.OutstandingSchedules{}
-	for _, o := range storetest.Must[[]sessions.OutstandingSchedules](t)(s.OutstandingSchedules(t.Context(), storetest.ZhangID, end)) {
+	for _, o := range storetest.Must[[]sessions.OutstandingSchedules](t)(s.Schedules.OutstandingSchedules(t.Context(), storetest.ZhangID, end)) {
 		o.DueAt = o.DueAt.UTC()
 		got[o.Spec] = o
 	}
@@ -97,11 +97,11 @@ func TestOutstandingSchedules(t *testing.T) {
 	if !maps.Equal(got, want) {
 		t.Errorf("outstanding are %+v, want %+v", got, want)
 	}
-	known := storetest.Must[sessions.Schedule](t)(s.ScheduleOfOrigin(t.Context(), c.Lease.Key, "3"))
+	known := storetest.Must[sessions.Schedule](t)(s.Schedules.ScheduleOfOrigin(t.Context(), c.Lease.Key, "3"))
 	if known.Spec != daily || known.Creator.SenderID != storetest.ZhangID {
 		t.Errorf("the schedule of an origin is %+v", known)
 	}
-	if _, err := s.ScheduleOfOrigin(t.Context(), c.Lease.Key, "30"); !errors.Is(err, sessions.ErrNotFound) {
+	if _, err := s.Schedules.ScheduleOfOrigin(t.Context(), c.Lease.Key, "30"); !errors.Is(err, sessions.ErrNotFound) {
 		t.Errorf("without one: %v", err)
 	}
 }
@@ -113,7 +113,7 @@ func TestSchedulesAreLeftToOthers(t *testing.T) {
 	c := storetest.NewChat(t, s, "cid", storetest.ZhangID, false)
 	set := func(by sessions.UserID) (n int, err error) {
 		for {
-			if _, err := s.AddSchedule(t.Context(), c.Lease, storetest.Reminder(fmt.Sprint(by, n), "x", by)); err != nil {
+			if _, err := s.Schedules.AddSchedule(t.Context(), c.Lease, storetest.Reminder(fmt.Sprint(by, n), "x", by)); err != nil {
 				return n, err
 			}
 			n++
@@ -135,7 +135,7 @@ func TestScheduleFiresOnce(t *testing.T) {
 	t.Parallel()
 	s, pool := storetest.Open(t, sqltest.URL(t))
 	c := storetest.NewChat(t, s, "cid", storetest.ZhangID, false)
-	storetest.Must[sessions.Schedule](t)(s.AddSchedule(t.Context(), c.Lease, storetest.Reminder("1", "喝水", storetest.ZhangID)))
+	storetest.Must[sessions.Schedule](t)(s.Schedules.AddSchedule(t.Context(), c.Lease, storetest.Reminder("1", "喝水", storetest.ZhangID)))
 	for _, next := range []time.Time{time.Now().Add(-time.Second).Truncate(time.Microsecond), {}} {
 		one := due(t, s)
 		var mu sync.Mutex
@@ -143,7 +143,7 @@ func TestScheduleFiresOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() {
-				a, err := s.FireSchedule(t.Context(), sessions.ReplicaID(fmt.Sprint("r", i)), one, next, storetest.Firing(one))
+				a, err := s.Schedules.FireSchedule(t.Context(), sessions.ReplicaID(fmt.Sprint("r", i)), one, next, storetest.Firing(one))
 				mu.Lock()
 				defer mu.Unlock()
 				switch {
@@ -165,7 +165,7 @@ func TestScheduleFiresOnce(t *testing.T) {
 	if !slices.Equal(texts, []string{"喝水pending", "喝水pending"}) {
 		t.Errorf("messages are %q", texts)
 	}
-	ended := storetest.Must[sessions.Schedule](t)(s.Schedule(t.Context(), c.Lease.Key, 1))
+	ended := storetest.Must[sessions.Schedule](t)(s.Schedules.Schedule(t.Context(), c.Lease.Key, 1))
 	if ended.State != sessions.ScheduleDone || ended.SettledAt.IsZero() {
 		t.Errorf("after its last time the schedule is %+v", ended)
 	}
@@ -178,26 +178,29 @@ func TestScheduleChangesBeforeItFires(t *testing.T) {
 	c := storetest.NewChat(t, s, "cid", storetest.ZhangID, false)
 	later := time.Now().Add(time.Hour).Truncate(time.Second)
 	for i, change := range []func(sessions.Schedule) error{
-		func(d sessions.Schedule) error { _, err := s.CancelSchedule(t.Context(), d.Key, d.ID); return err },
 		func(d sessions.Schedule) error {
-			_, err := s.MoveSchedule(t.Context(), c.Lease, d, "other", later)
+			_, err := s.Schedules.CancelSchedule(t.Context(), d.Key, d.ID)
 			return err
 		},
-		func(d sessions.Schedule) error { return s.PostponeSchedule(t.Context(), d, later) },
+		func(d sessions.Schedule) error {
+			_, err := s.Schedules.MoveSchedule(t.Context(), c.Lease, d, "other", later)
+			return err
+		},
+		func(d sessions.Schedule) error { return s.Schedules.PostponeSchedule(t.Context(), d, later) },
 	} {
-		storetest.Must[sessions.Schedule](t)(s.AddSchedule(t.Context(), c.Lease, storetest.Reminder(fmt.Sprint(i), "喝水", storetest.ZhangID)))
+		storetest.Must[sessions.Schedule](t)(s.Schedules.AddSchedule(t.Context(), c.Lease, storetest.Reminder(fmt.Sprint(i), "喝水", storetest.ZhangID)))
 		one := due(t, s)
 		if err := change(one); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.FireSchedule(t.Context(), "r", one, time.Time{}, storetest.Firing(one)); !errors.Is(err, sessions.ErrConflict) {
+		if _, err := s.Schedules.FireSchedule(t.Context(), "r", one, time.Time{}, storetest.Firing(one)); !errors.Is(err, sessions.ErrConflict) {
 			t.Errorf("change %d: firing the former time: %v", i, err)
 		}
 	}
-	if _, err := s.CancelSchedule(t.Context(), c.Lease.Key, 1); !errors.Is(err, sessions.ErrNotFound) {
+	if _, err := s.Schedules.CancelSchedule(t.Context(), c.Lease.Key, 1); !errors.Is(err, sessions.ErrNotFound) {
 		t.Errorf("cancelling twice: %v", err)
 	}
-	if list := storetest.Must[[]sessions.Schedule](t)(s.ActiveSchedules(t.Context(), c.Lease.Key)); len(list) != 2 || !list[0].DueAt.Equal(later) {
+	if list := storetest.Must[[]sessions.Schedule](t)(s.Schedules.ActiveSchedules(t.Context(), c.Lease.Key)); len(list) != 2 || !list[0].DueAt.Equal(later) {
 		t.Errorf("left are %+v", list)
 	}
 }
@@ -208,40 +211,40 @@ func TestSchedulesOfAllScopes(t *testing.T) {
 	t.Parallel()
 	s, pool := storetest.Open(t, sqltest.URL(t))
 	group := storetest.NewChat(t, s, "cid", storetest.ZhangID, false)
-	first := storetest.Must[sessions.Schedule](t)(s.AddSchedule(t.Context(), group.Lease, storetest.Reminder("1", "喝水", storetest.ZhangID)))
+	first := storetest.Must[sessions.Schedule](t)(s.Schedules.AddSchedule(t.Context(), group.Lease, storetest.Reminder("1", "喝水", storetest.ZhangID)))
 	other := storetest.NewChat(t, s, "other", storetest.ZhangID, false)
-	storetest.Must[sessions.Schedule](t)(s.AddSchedule(t.Context(), other.Lease, storetest.Reminder("1", "elsewhere", storetest.ZhangID)))
-	own := storetest.Must[sessions.Accepted](t)(s.Accept(t.Context(), "a", sessions.NewKey(storetest.Robot, "cid", storetest.ZhangID), sessions.Message{
+	storetest.Must[sessions.Schedule](t)(s.Schedules.AddSchedule(t.Context(), other.Lease, storetest.Reminder("1", "elsewhere", storetest.ZhangID)))
+	own := storetest.Must[sessions.Accepted](t)(s.Inbox.Accept(t.Context(), "a", sessions.NewKey(storetest.Robot, "cid", storetest.ZhangID), sessions.Message{
 		RobotCode: storetest.Robot, ConversationID: "cid", ConversationType: sessions.Group, ID: "scoped", SenderID: storetest.ZhangID, Text: "hello",
 	})).Lease
-	second := storetest.Must[sessions.Schedule](t)(s.AddSchedule(t.Context(), own, storetest.Reminder("2", "开会", storetest.ZhangID)))
+	second := storetest.Must[sessions.Schedule](t)(s.Schedules.AddSchedule(t.Context(), own, storetest.Reminder("2", "开会", storetest.ZhangID)))
 	for _, key := range []sessions.Key{group.Lease.Key, own.Key} {
-		list := storetest.Must[[]sessions.Schedule](t)(s.ActiveSchedules(t.Context(), key))
+		list := storetest.Must[[]sessions.Schedule](t)(s.Schedules.ActiveSchedules(t.Context(), key))
 		if len(list) != 2 || !slices.Equal(slices.Sorted(slices.Values([]string{list[0].Text, list[1].Text})), []string{"喝水", "开会"}) {
 			t.Errorf("%s lists %+v", key, list)
 		}
 	}
-	found := storetest.Must[sessions.Schedule](t)(s.Schedule(t.Context(), own.Key, first.ID))
+	found := storetest.Must[sessions.Schedule](t)(s.Schedules.Schedule(t.Context(), own.Key, first.ID))
 	if found.Key != group.Lease.Key || second.ID == first.ID {
 		t.Errorf("number %d is of %s, and the second one has %d", first.ID, found.Key, second.ID)
 	}
 	later := time.Now().Add(time.Hour).Truncate(time.Second)
-	if moved := storetest.Must[sessions.Schedule](t)(s.MoveSchedule(t.Context(), own, found, "other", later)); !moved.DueAt.Equal(later) || moved.Key != found.Key {
+	if moved := storetest.Must[sessions.Schedule](t)(s.Schedules.MoveSchedule(t.Context(), own, found, "other", later)); !moved.DueAt.Equal(later) || moved.Key != found.Key {
 		t.Errorf("moved is %+v", moved)
 	}
-	storetest.Must[sessions.Schedule](t)(s.CancelSchedule(t.Context(), found.Key, found.ID))
-	if list := storetest.Must[[]sessions.Schedule](t)(s.ActiveSchedules(t.Context(), own.Key)); len(list) != 1 || list[0].ID != second.ID {
+	storetest.Must[sessions.Schedule](t)(s.Schedules.CancelSchedule(t.Context(), found.Key, found.ID))
+	if list := storetest.Must[[]sessions.Schedule](t)(s.Schedules.ActiveSchedules(t.Context(), own.Key)); len(list) != 1 || list[0].ID != second.ID {
 		t.Errorf("left are %+v", list)
 	}
 	storetest.Execute(t, pool, `INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin)
 		SELECT $1, 100 + i, 'remind', now(), '', '', 'p' || i, '{}', 'o' || i FROM generate_series(1, $2) i`, group.Lease.Key, sessions.MaxSchedules-1)
-	if _, err := s.AddSchedule(t.Context(), own, storetest.Reminder("3", "x", storetest.ZhangID)); !errors.Is(err, sessions.ErrConversationSchedules) {
+	if _, err := s.Schedules.AddSchedule(t.Context(), own, storetest.Reminder("3", "x", storetest.ZhangID)); !errors.Is(err, sessions.ErrConversationSchedules) {
 		t.Errorf("beyond the conversation's bound: %v", err)
 	}
 	// Sessions of older releases have numbers of their own.
 	storetest.Execute(t, pool, `INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin)
 		VALUES ($1, $2, 'remind', now(), '', 'older', 'p', '{}', 'older')`, group.Lease.Key, second.ID)
-	if found := storetest.Must[sessions.Schedule](t)(s.Schedule(t.Context(), own.Key, second.ID)); found.Key != own.Key {
+	if found := storetest.Must[sessions.Schedule](t)(s.Schedules.Schedule(t.Context(), own.Key, second.ID)); found.Key != own.Key {
 		t.Errorf("the member's number %d is found in %s", second.ID, found.Key)
 	}
 }
@@ -256,7 +259,7 @@ func TestDueSchedulesInPages(t *testing.T) {
 	var ids []int64
 	var last sessions.Schedule
 	for {
-		list := storetest.Must[[]sessions.Schedule](t)(s.DueSchedules(t.Context(), last, 2))
+		list := storetest.Must[[]sessions.Schedule](t)(s.Schedules.DueSchedules(t.Context(), last, 2))
 		for _, last = range list {
 			ids = append(ids, last.ID)
 			if (last.Fault != nil) != (last.ID == 3) || last.Fault != nil && strings.Contains(last.Fault.Error(), "schedule 3") {
@@ -270,13 +273,13 @@ func TestDueSchedulesInPages(t *testing.T) {
 	if !slices.Equal(ids, []int64{2, 4, 6, 1, 3, 5, 7}) {
 		t.Errorf("due are %v", ids)
 	}
-	if err := s.RefuseSchedule(t.Context(), last); err != nil {
+	if err := s.Schedules.RefuseSchedule(t.Context(), last); err != nil {
 		t.Fatal(err)
 	}
-	if ended := storetest.Must[sessions.Schedule](t)(s.Schedule(t.Context(), last.Key, last.ID)); ended.State != sessions.ScheduleRefused || ended.SettledAt.IsZero() {
+	if ended := storetest.Must[sessions.Schedule](t)(s.Schedules.Schedule(t.Context(), last.Key, last.ID)); ended.State != sessions.ScheduleRefused || ended.SettledAt.IsZero() {
 		t.Errorf("the refused schedule is %+v", ended)
 	}
-	if err := s.RefuseSchedule(t.Context(), last); !errors.Is(err, sessions.ErrConflict) {
+	if err := s.Schedules.RefuseSchedule(t.Context(), last); !errors.Is(err, sessions.ErrConflict) {
 		t.Errorf("refusing twice: %v", err)
 	}
 }
@@ -288,15 +291,15 @@ func TestScheduleNumbers(t *testing.T) {
 	group, private := storetest.NewChat(t, s, "cid", storetest.ZhangID, false), storetest.NewChat(t, s, "dm", storetest.ZhangID, true)
 	var ids []int64
 	for i, c := range []*storetest.Chat{group, group, private} {
-		ids = append(ids, storetest.Must[sessions.Schedule](t)(s.AddSchedule(t.Context(), c.Lease, storetest.Reminder(fmt.Sprint(i), "喝水", storetest.ZhangID))).ID)
+		ids = append(ids, storetest.Must[sessions.Schedule](t)(s.Schedules.AddSchedule(t.Context(), c.Lease, storetest.Reminder(fmt.Sprint(i), "喝水", storetest.ZhangID))).ID)
 	}
 	storetest.Execute(t, pool, "DELETE FROM schedules")
-	ids = append(ids, storetest.Must[sessions.Schedule](t)(s.AddSchedule(t.Context(), group.Lease, storetest.Reminder("8", "喝水", storetest.ZhangID))).ID)
+	ids = append(ids, storetest.Must[sessions.Schedule](t)(s.Schedules.AddSchedule(t.Context(), group.Lease, storetest.Reminder("8", "喝水", storetest.ZhangID))).ID)
 	member := sessions.NewKey(storetest.Robot, "cid", storetest.LiID)
 	storetest.Execute(t, pool, `INSERT INTO dingtalk_sessions (session_key, robot_code, conversation_id, conversation_type) VALUES ($1, $2, 'cid', '2')`, member, storetest.Robot)
 	storetest.Execute(t, pool, `INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin)
 		VALUES ($1, 40, 'remind', now(), '', '', 'u', '{}', 'o')`, member)
-	ids = append(ids, storetest.Must[sessions.Schedule](t)(s.AddSchedule(t.Context(), group.Lease, storetest.Reminder("9", "喝水", storetest.ZhangID))).ID)
+	ids = append(ids, storetest.Must[sessions.Schedule](t)(s.Schedules.AddSchedule(t.Context(), group.Lease, storetest.Reminder("9", "喝水", storetest.ZhangID))).ID)
 	if !slices.Equal(ids, []int64{1, 2, 1, 3, 41}) {
 		t.Errorf("the numbers are %v", ids)
 	}
@@ -309,17 +312,17 @@ func TestSchedulesAreErased(t *testing.T) {
 	c := storetest.NewChat(t, s, "cid", storetest.ZhangID, false)
 	c.Exchange(storetest.ZhangID, "你好", "好")
 	for i, by := range []sessions.UserID{storetest.ZhangID, storetest.LiID} {
-		storetest.Must[sessions.Schedule](t)(s.AddSchedule(t.Context(), c.Lease, storetest.Reminder(fmt.Sprint(i), "喝水", by)))
+		storetest.Must[sessions.Schedule](t)(s.Schedules.AddSchedule(t.Context(), c.Lease, storetest.Reminder(fmt.Sprint(i), "喝水", by)))
 	}
-	if p := storetest.Must[memory.Preview](t)(s.PreviewForget(t.Context(), memory.Forget{Person: storetest.ZhangID})); p.Schedules != 1 {
+	if p := storetest.Must[memory.Preview](t)(s.Erasure.PreviewForget(t.Context(), memory.Forget{Person: storetest.ZhangID})); p.Schedules != 1 {
 		t.Errorf("the preview counts %d schedules, want 1", p.Schedules)
 	}
-	storetest.Must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), memory.Forget{Person: storetest.ZhangID}))
-	if list := storetest.Must[[]sessions.Schedule](t)(s.ActiveSchedules(t.Context(), c.Lease.Key)); len(list) != 1 || list[0].Creator.SenderID != storetest.LiID {
+	storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetPerson(t.Context(), memory.Forget{Person: storetest.ZhangID}))
+	if list := storetest.Must[[]sessions.Schedule](t)(s.Schedules.ActiveSchedules(t.Context(), c.Lease.Key)); len(list) != 1 || list[0].Creator.SenderID != storetest.LiID {
 		t.Errorf("after the erasure the session has %+v", list)
 	}
-	storetest.Must[sessions.Deleted](t)(s.Delete(t.Context(), c.Lease.Key))
-	if list := storetest.Must[[]sessions.Schedule](t)(s.ActiveSchedules(t.Context(), c.Lease.Key)); len(list) != 0 {
+	storetest.Must[sessions.Deleted](t)(s.Erasure.Delete(t.Context(), c.Lease.Key))
+	if list := storetest.Must[[]sessions.Schedule](t)(s.Schedules.ActiveSchedules(t.Context(), c.Lease.Key)); len(list) != 0 {
 		t.Errorf("after the deletion the session has %+v", list)
 	}
 }

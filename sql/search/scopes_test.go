@@ -62,10 +62,10 @@ func TestSearchKeepsScopes(t *testing.T) {
 	if len(hits) == 0 || !strings.HasPrefix(hits[0].Path, "memory/user/") || hits[0].Who != "said by zhang" {
 		t.Fatalf("the first find is %+v", hits)
 	}
-	if text, err := show.Get(t.Context(), s, private.Reader, hits[0].Path, 1, show.LogReader{Location: time.UTC}); err != nil || !strings.Contains(text, hits[0].Content) {
+	if text, err := show.Get(t.Context(), storetest.Library{Store: s.Facts, Digests: s.Digests}, private.Reader, hits[0].Path, 1, show.LogReader{Location: time.UTC}); err != nil || !strings.Contains(text, hits[0].Content) {
 		t.Errorf("the path leads to %q (%v)", text, err)
 	}
-	if text, err := show.Get(t.Context(), s, stranger.Reader, hits[0].Path, 1, show.LogReader{Location: time.UTC}); err == nil {
+	if text, err := show.Get(t.Context(), storetest.Library{Store: s.Facts, Digests: s.Digests}, stranger.Reader, hits[0].Path, 1, show.LogReader{Location: time.UTC}); err == nil {
 		t.Errorf("another person reads the memory by its number: %q", text)
 	}
 }
@@ -108,12 +108,12 @@ func TestHistoryAndRange(t *testing.T) {
 	for i := range 5 {
 		c.Say("zhang", fmt.Sprintf("第%d次 release", i))
 	}
-	if _, err := s.Compact(t.Context(), c.Lease, storetest.SummaryOf(0, 6, "早先的对话")); err != nil {
+	if _, err := s.Compactions.Compact(t.Context(), c.Lease, storetest.SummaryOf(0, 6, "早先的对话")); err != nil {
 		t.Fatal(err)
 	}
 	history := func(query string, through int64, limit int) []int64 {
 		t.Helper()
-		events, err := s.History(t.Context(), c.Reader.Key, memory.LogQuery{Words: query, Through: through, Limit: limit, Chars: 2000})
+		events, err := s.Search.History(t.Context(), c.Reader.Key, memory.LogQuery{Words: query, Through: through, Limit: limit, Chars: 2000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,10 +139,10 @@ func TestHistoryAndRange(t *testing.T) {
 	if got := history("会议", 0, 3); len(got) != 0 {
 		t.Errorf("a search finds a reminder: %v", got)
 	}
-	if whole, err := s.Range(t.Context(), c.Reader.Key, 12, 14, 4); err != nil || len(whole) != 2 {
+	if whole, err := s.Search.Range(t.Context(), c.Reader.Key, 12, 14, 4); err != nil || len(whole) != 2 {
 		t.Errorf("the range of the reminder is %+v (%v)", whole, err)
 	}
-	events, err := s.Range(t.Context(), c.Reader.Key, 2, 7, 4)
+	events, err := s.Search.Range(t.Context(), c.Reader.Key, 2, 7, 4)
 	if err != nil || len(events) != 4 || events[0].Seq != 3 || events[3].Seq != 6 || !events[0].Archived {
 		t.Errorf("the range is %+v (%v), want 3 to 6, archived", events, err)
 	}

@@ -102,14 +102,14 @@ func TestSearchOmitsCommandsAndErasedText(t *testing.T) {
 	turn := func(command bool, says, answer string) {
 		t.Helper()
 		c.Said++
-		a, err := s.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{
+		a, err := s.Inbox.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{
 			RobotCode: storetest.Robot, ConversationID: "cid", ConversationType: sessions.Group, ID: sessions.MessageID(says), SenderID: "zhang",
 			SenderNick: "Zhang", Text: says,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Commit(t.Context(), a.Lease, sessions.Turn{
+		if _, err := s.Turns.Commit(t.Context(), a.Lease, sessions.Turn{
 			Taken: []int64{a.EventID}, TakenTokens: []int{1}, Command: command,
 			Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: answer}},
 		}); err != nil {
@@ -120,7 +120,7 @@ func TestSearchOmitsCommandsAndErasedText(t *testing.T) {
 	turn(true, "/forget the harbour", "deleted: the harbour is closed")   // 3, 4
 	turn(false, "how deep is the harbour?", "the harbour is nine metres") // 5, 6
 	turn(false, "the harbour has an owner", "noted, the harbour")         // 7, 8
-	if _, err := s.Erase(t.Context(), c.Reader.Key, []int64{7, 8}); err != nil {
+	if _, err := s.Erasure.Erase(t.Context(), c.Reader.Key, []int64{7, 8}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // with what was erased still to be indexed, and then indexed
@@ -135,7 +135,7 @@ func TestSearchOmitsCommandsAndErasedText(t *testing.T) {
 		}
 		for n := 1; n > 0; {
 			var err error
-			if n, err = s.Logs.IndexSession(t.Context(), c.Reader.Key, 100); err != nil {
+			if n, err = s.Index.Logs.IndexSession(t.Context(), c.Reader.Key, 100); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -177,7 +177,7 @@ func TestHistoryOfALongLog(t *testing.T) {
 	seqs := func(q memory.LogQuery) (out []int64, from int64) {
 		t.Helper()
 		q.Limit, q.Chars = 5, 100
-		finds, err := s.History(t.Context(), c.Reader.Key, q)
+		finds, err := s.Search.History(t.Context(), c.Reader.Key, q)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,7 @@ func TestPathsLeadToMemories(t *testing.T) {
 		if len(hits) != 1 {
 			t.Fatalf("%s: found %+v", zone, hits)
 		}
-		got, err := show.Get(t.Context(), s, c.Reader, hits[0].Path, 1, show.LogReader{Location: zone})
+		got, err := show.Get(t.Context(), storetest.Library{Store: s.Facts, Digests: s.Digests}, c.Reader, hits[0].Path, 1, show.LogReader{Location: zone})
 		if err != nil || !strings.Contains(got, "deploy on Friday") {
 			t.Errorf("%s: %s leads to %q (%v)", zone, hits[0].Path, got, err)
 		}
@@ -49,11 +49,11 @@ func TestLongBodies(t *testing.T) {
 	long := strings.Repeat("废话 and filler, ", 5000)
 	c.Say("u", long+"the Needle is here. "+long)
 	c.Say("u", "short Needle "+strings.Repeat("x", 1900))
-	a, err := s.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{ID: "tool", SenderID: "u", Text: "go"})
+	a, err := s.Inbox.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{ID: "tool", SenderID: "u", Text: "go"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Commit(t.Context(), c.Lease, sessions.Turn{
+	if _, err := s.Turns.Commit(t.Context(), c.Lease, sessions.Turn{
 		Taken: []int64{a.EventID}, TakenTokens: []int{1},
 		Events: []sessions.Event{
 			{Role: sessions.RoleAssistant, ToolCalls: []sessions.ToolCall{{ID: "c", Name: "find", Arguments: "{}"}}},
@@ -71,7 +71,7 @@ func TestLongBodies(t *testing.T) {
 		t.Errorf("of the long message %d characters were found: %.300q", len([]rune(h)), h)
 	}
 	for query, want := range map[string]int{"": 9, "needle": 3} {
-		finds, err := s.History(t.Context(), c.Reader.Key, memory.LogQuery{Words: query, Limit: 50, Chars: 2000})
+		finds, err := s.Search.History(t.Context(), c.Reader.Key, memory.LogQuery{Words: query, Limit: 50, Chars: 2000})
 		events := finds.Events
 		if err != nil || len(events) != want {
 			t.Fatalf("history of %q has %d events (%v), want %d", query, len(events), err, want)
@@ -96,7 +96,7 @@ func TestLongBodies(t *testing.T) {
 		}
 	}
 	q := memory.LogQuery{Words: "needle filler nowhere nothing", Limit: 1, Chars: 2000}
-	if finds, err := s.History(t.Context(), c.Reader.Key, q); err != nil || len(finds.Events) != 1 || finds.Events[0].Seq != 9 {
+	if finds, err := s.Search.History(t.Context(), c.Reader.Key, q); err != nil || len(finds.Events) != 1 || finds.Events[0].Seq != 9 {
 		t.Errorf("events with half of the words are %.300v (%v), want the newest", finds, err)
 	}
 }
@@ -107,18 +107,18 @@ func TestAbsurdLimits(t *testing.T) {
 	s, _ := storetest.Open(t, sqltest.URL(t))
 	c := storetest.NewChat(t, s, "cid", "u", false)
 	for limit, want := range map[int]int{1 << 40: 2, -1: 0} {
-		finds, err := s.History(t.Context(), c.Reader.Key, memory.LogQuery{Limit: limit, Chars: limit})
+		finds, err := s.Search.History(t.Context(), c.Reader.Key, memory.LogQuery{Limit: limit, Chars: limit})
 		if err != nil || len(finds.Events) != want {
 			t.Errorf("limit %d: history has %d events (%v), want %d", limit, len(finds.Events), err, want)
 		}
-		events, err := s.Range(t.Context(), c.Reader.Key, 0, 9, limit)
+		events, err := s.Search.Range(t.Context(), c.Reader.Key, 0, 9, limit)
 		if err != nil || len(events) != want {
 			t.Errorf("limit %d: the range has %d events (%v), want %d", limit, len(events), err, want)
 		}
-		if _, err := s.Pinned(t.Context(), c.Reader, limit); err != nil {
+		if _, err := s.Facts.Pinned(t.Context(), c.Reader, limit); err != nil {
 			t.Errorf("limit %d: %v", limit, err)
 		}
-		if _, err := s.Search(t.Context(), c.Reader, memory.Query{Text: "hello", Limit: limit}); err != nil {
+		if _, err := s.Search.Search(t.Context(), c.Reader, memory.Query{Text: "hello", Limit: limit}); err != nil {
 			t.Errorf("limit %d: %v", limit, err)
 		}
 	}
@@ -167,13 +167,13 @@ func TestTurnsAreFound(t *testing.T) {
 	t.Parallel()
 	s, _ := storetest.Open(t, sqltest.URL(t))
 	c := storetest.NewChat(t, s, "cid", "zhang", false)
-	a, err := s.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{
+	a, err := s.Inbox.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{
 		RobotCode: storetest.Robot, ConversationID: "cid", ConversationType: sessions.Group, ID: "m", SenderID: "zhang", Text: "哪个端口？",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Commit(t.Context(), c.Lease, sessions.Turn{
+	if _, err := s.Turns.Commit(t.Context(), c.Lease, sessions.Turn{
 		Taken: []int64{a.EventID}, TakenTokens: []int{1},
 		Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "6380"}},
 	}); err != nil {

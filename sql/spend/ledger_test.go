@@ -37,7 +37,7 @@ func (c *statementCount) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQuer
 
 func tokensToday(t *testing.T, s *sql.Store) int {
 	t.Helper()
-	return storetest.Must[sessions.Used](t)(s.Used(t.Context(), sessions.Askers{Robot: storetest.Robot})).Tokens.Count
+	return storetest.Must[sessions.Used](t)(s.Limits.Used(t.Context(), sessions.Askers{Robot: storetest.Robot})).Tokens.Count
 }
 
 // The tokens of a day and their cost stay when a person deletes all about them, and when a conversation is deleted, without
@@ -46,11 +46,11 @@ func TestLedgerOutlivesErasures(t *testing.T) {
 	t.Parallel()
 	for name, erase := range map[string]func(*sql.Store, sessions.Key) error{
 		"the person": func(s *sql.Store, _ sessions.Key) error {
-			_, err := s.ForgetPerson(t.Context(), memory.Forget{Robot: storetest.Robot, Person: "u1", Self: true})
+			_, err := s.Erasure.ForgetPerson(t.Context(), memory.Forget{Robot: storetest.Robot, Person: "u1", Self: true})
 			return err
 		},
 		"the conversation": func(s *sql.Store, key sessions.Key) error {
-			_, err := s.Delete(t.Context(), key)
+			_, err := s.Erasure.Delete(t.Context(), key)
 			return err
 		},
 	} {
@@ -63,11 +63,11 @@ func TestLedgerOutlivesErasures(t *testing.T) {
 			storetest.Execute(t, pool, `INSERT INTO model_usage (session_key, day, kind, model, person, turns, prompt_tokens, completion_tokens, cost)
 				VALUES ($1, (now() AT TIME ZONE 'UTC')::date, 'turn', 'qwen', 'u1', 3, 400, 100, 0.5), ($1, '2026-01-02', 'turn', 'qwen', 'u1', 1, 40, 10, 0.25)`, c.Reader.Key)
 			for _, kind := range []sessions.SpentKind{sessions.SpentFlush, sessions.SpentSummary} {
-				if err := s.Charge(t.Context(), c.Reader.Key, sessions.Spending{Kind: kind, Model: "small", Usage: sessions.Usage{Prompt: 50}, Cost: 0.125}); err != nil {
+				if err := s.Ledger.Charge(t.Context(), c.Reader.Key, sessions.Spending{Kind: kind, Model: "small", Usage: sessions.Usage{Prompt: 50}, Cost: 0.125}); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := s.SpendTokens(t.Context(), storetest.Robot, map[sessions.UserID]int{"u1": 500}); err != nil {
+			if err := s.Limits.SpendTokens(t.Context(), storetest.Robot, map[sessions.UserID]int{"u1": 500}); err != nil {
 				t.Fatal(err)
 			}
 			since := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -82,7 +82,7 @@ func TestLedgerOutlivesErasures(t *testing.T) {
 			if !slices.Equal(before, after) || len(after) != 4 {
 				t.Errorf("costs are %+v, want %+v", after, before)
 			}
-			used := storetest.Must[sessions.Used](t)(s.Used(t.Context(), sessions.Askers{Robot: storetest.Robot, People: []sessions.UserID{"u1"}}))
+			used := storetest.Must[sessions.Used](t)(s.Limits.Used(t.Context(), sessions.Askers{Robot: storetest.Robot, People: []sessions.UserID{"u1"}}))
 			if used.PersonTokens.Count != 500 {
 				t.Errorf("the person used %d tokens of the day, want 500", used.PersonTokens.Count)
 			}
@@ -90,7 +90,7 @@ func TestLedgerOutlivesErasures(t *testing.T) {
 				t.Errorf("%d rows name the person or the conversation", n)
 			}
 			// A call that ran during the erasure.
-			if err := s.Charge(t.Context(), c.Reader.Key, sessions.Spending{Kind: sessions.SpentTurn, Usage: sessions.Usage{Prompt: 7}}); err != nil {
+			if err := s.Ledger.Charge(t.Context(), c.Reader.Key, sessions.Spending{Kind: sessions.SpentTurn, Usage: sessions.Usage{Prompt: 7}}); err != nil {
 				t.Fatal(err)
 			}
 			if n := tokensToday(t, s); n != 607 {
@@ -109,7 +109,7 @@ func TestTokensOfAskersAreOnePipeline(t *testing.T) {
 	s := storetest.OpenTraced(t, url, 1, k)
 	for n := range 2 { // the first one reads the key of the day
 		k.Seen = nil
-		if err := s.SpendTokens(t.Context(), storetest.Robot, map[sessions.UserID]int{"u1": 10, "u2": 20, "u3": 30}); err != nil {
+		if err := s.Limits.SpendTokens(t.Context(), storetest.Robot, map[sessions.UserID]int{"u1": 10, "u2": 20, "u3": 30}); err != nil {
 			t.Fatal(err)
 		}
 		if n > 0 && len(k.Seen) != 1 {
@@ -135,7 +135,7 @@ func TestDayOfMuchUsage(t *testing.T) {
 		t.Fatalf("the day has %d tokens", n)
 	}
 	before, began := sums.n.Load(), time.Now()
-	if err := s.Charge(t.Context(), c.Reader.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: sessions.Usage{Prompt: 20, Completion: 3}}); err != nil {
+	if err := s.Ledger.Charge(t.Context(), c.Reader.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: sessions.Usage{Prompt: 20, Completion: 3}}); err != nil {
 		t.Fatal(err)
 	}
 	if n := tokensToday(t, s); n != 2023 {
@@ -143,7 +143,7 @@ func TestDayOfMuchUsage(t *testing.T) {
 	}
 	limit := sessions.Limits{Tokens: 2023}
 	for range 20 {
-		r := storetest.Must[[]sessions.Reached](t)(s.Admit(t.Context(), limit, sessions.Askers{Robot: storetest.Robot, People: []sessions.UserID{"u1"}}))
+		r := storetest.Must[[]sessions.Reached](t)(s.Limits.Admit(t.Context(), limit, sessions.Askers{Robot: storetest.Robot, People: []sessions.UserID{"u1"}}))
 		if len(r) != 1 || r[0].Limit != sessions.AllTokens {
 			t.Fatalf("the turn met %+v", r)
 		}

@@ -20,25 +20,25 @@ func TestSpentToday(t *testing.T) {
 	c := storetest.NewChat(t, s, "cid", "u1", false)
 	spent := func(want int, total sessions.Usage) {
 		t.Helper()
-		one, err := s.Session(t.Context(), c.Reader.Key)
+		one, err := s.Sessions.Session(t.Context(), c.Reader.Key)
 		if err != nil || one.SpentToday != want || one.Usage != total {
 			t.Errorf("spent today are %d of %+v (%v), want %d of %+v", one.SpentToday, one.Usage, err, want, total)
 		}
-		view, err := s.Begin(t.Context(), c.Lease, 0)
+		view, err := s.Turns.Begin(t.Context(), c.Lease, 0)
 		if err != nil || view.Session.SpentToday != want {
 			t.Errorf("a turn sees that %d were spent today (%v), want %d", view.Session.SpentToday, err, want)
 		}
-		list, err := s.Sessions(t.Context(), 10)
+		list, err := s.Lists.Sessions(t.Context(), 10)
 		if err != nil || list[0].SpentToday != want {
 			t.Errorf("the list says that %d were spent today (%v), want %d", list[0].SpentToday, err, want)
 		}
 	}
 	u := sessions.Usage{Prompt: 10, Cached: 4, Completion: 3}
-	if _, err := s.Flush(t.Context(), c.Lease, memory.Flush{Through: 1, Usage: u}); err != nil {
+	if _, err := s.Flushes.Flush(t.Context(), c.Lease, memory.Flush{Through: 1, Usage: u}); err != nil {
 		t.Fatal(err)
 	}
 	spent(13, u)
-	if _, err := s.Flush(t.Context(), c.Lease, memory.Flush{From: 1, Through: 2, Last: true, Usage: u}); err != nil {
+	if _, err := s.Flushes.Flush(t.Context(), c.Lease, memory.Flush{From: 1, Through: 2, Last: true, Usage: u}); err != nil {
 		t.Fatal(err)
 	}
 	compact(t, s, c.Lease, sessions.Spending{Kind: sessions.SpentSummary, Usage: u})
@@ -46,19 +46,19 @@ func TestSpentToday(t *testing.T) {
 	spent(39, all)
 	storetest.Execute(t, pool, "UPDATE dingtalk_sessions SET spent_on = spent_on - 1")
 	spent(0, all)
-	if err := s.Log(t.Context(), c.Lease, sessions.LogEntry{Outcome: "nothing", Usage: u}); err != nil {
+	if err := s.Compactions.Log(t.Context(), c.Lease, sessions.LogEntry{Outcome: "nothing", Usage: u}); err != nil {
 		t.Fatal(err)
 	}
 	spent(13, all.Add(u))
 	for _, key := range []sessions.Key{c.Reader.Key, "r/missing"} { // a missing session is charged with nothing
-		if err := s.Charge(t.Context(), key, sessions.Spending{Kind: sessions.SpentConsolidation, Usage: u}); err != nil {
+		if err := s.Ledger.Charge(t.Context(), key, sessions.Spending{Kind: sessions.SpentConsolidation, Usage: u}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	all = all.Add(u)
 	spent(26, all.Add(u))
 	// A turn's own calls are no maintenance.
-	if _, err := s.Commit(t.Context(), c.Lease, sessions.Turn{Usage: u}); err != nil {
+	if _, err := s.Turns.Commit(t.Context(), c.Lease, sessions.Turn{Usage: u}); err != nil {
 		t.Fatal(err)
 	}
 	spent(26, all.Add(u).Add(u))
@@ -68,15 +68,15 @@ func TestSpentToday(t *testing.T) {
 func compact(t *testing.T, s *sql.Store, l sessions.Lease, paid sessions.Spending) {
 	t.Helper()
 	job := sessions.Job{Through: 1}
-	if _, err := s.OpenJob(t.Context(), l, job); err != nil {
+	if _, err := s.Jobs.OpenJob(t.Context(), l, job); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.StageJob(t.Context(), l, job, []byte("s"), paid); err != nil {
+	if err := s.Jobs.StageJob(t.Context(), l, job, []byte("s"), paid); err != nil {
 		t.Fatal(err)
 	}
 	c := storetest.SummaryOf(0, 1, "s")
 	c.Log.Usage, c.Log.Cost = paid.Usage, paid.Cost
-	if _, err := s.Compact(t.Context(), l, c); err != nil {
+	if _, err := s.Compactions.Compact(t.Context(), l, c); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -93,16 +93,16 @@ func TestCosts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err := s.Flush(t.Context(), c.Lease, memory.Flush{Through: 1, Usage: u, Cost: 0.5})
+	_, err := s.Flushes.Flush(t.Context(), c.Lease, memory.Flush{Through: 1, Usage: u, Cost: 0.5})
 	must(err)
-	must(s.Owe(t.Context(), c.Lease, memory.Debt{Through: 2, Reason: "model error: busy", Usage: u, Cost: 0.25}))
+	must(s.Flushes.Owe(t.Context(), c.Lease, memory.Debt{Through: 2, Reason: "model error: busy", Usage: u, Cost: 0.25}))
 	compact(t, s, c.Lease, sessions.Spending{Kind: sessions.SpentSummary, Usage: u, Cost: 2})
 	storetest.Execute(t, pool, "UPDATE model_usage SET day = day - 40")
-	must(s.Log(t.Context(), c.Lease, sessions.LogEntry{Outcome: "failed", Usage: u, Cost: 1}))
-	must(s.PutOffDigest(t.Context(), c.Lease, memory.DigestFailure{Date: "2026-11-20", Reason: "busy", Counts: true, Usage: u, Cost: 0.125}))
-	_, err = s.Commit(t.Context(), c.Lease, sessions.Turn{Usage: u, Cost: 8})
+	must(s.Compactions.Log(t.Context(), c.Lease, sessions.LogEntry{Outcome: "failed", Usage: u, Cost: 1}))
+	must(s.Digests.PutOffDigest(t.Context(), c.Lease, memory.DigestFailure{Date: "2026-11-20", Reason: "busy", Counts: true, Usage: u, Cost: 0.125}))
+	_, err = s.Turns.Commit(t.Context(), c.Lease, sessions.Turn{Usage: u, Cost: 8})
 	must(err)
-	must(s.Charge(t.Context(), c.Reader.Key, sessions.Spending{Kind: sessions.SpentConsolidation, Usage: u, Cost: 4}))
+	must(s.Ledger.Charge(t.Context(), c.Reader.Key, sessions.Spending{Kind: sessions.SpentConsolidation, Usage: u, Cost: 4}))
 
 	if f := storetest.FlushesOf(t, pool, c.Reader.Key)[0]; f.Cost != 0.5 || f.PromptTokens != int64(u.Prompt) || f.CachedTokens != int64(u.Cached) || f.CompletionTokens != int64(u.Completion) {
 		t.Errorf("the receipt says %+v", f)
@@ -111,7 +111,7 @@ func TestCosts(t *testing.T) {
 	key := c.Reader.Key
 	costs := func(since time.Time, by spend.CostsBy, want ...spend.Cost) {
 		t.Helper()
-		got, err := s.Costs(t.Context(), nil, since, by)
+		got, err := s.Ledger.Costs(t.Context(), nil, since, by)
 		must(err)
 		if !slices.Equal(got, want) {
 			t.Errorf("by %+v: got\n%+v, want\n%+v", by, got, want)
@@ -129,11 +129,11 @@ func TestCosts(t *testing.T) {
 		return one
 	}
 	costs(today, spend.CostsBy{Day: true, Session: true}, todays("consolidation", 4), todays("digest", 0.125), todays("summary", 1), todays("turn", 8))
-	if got, err := s.Costs(t.Context(), []sessions.Key{key}, before, spend.CostsBy{Month: true}); err != nil || len(got) != 6 || got[0].Period != today.Format("2006-01") ||
+	if got, err := s.Ledger.Costs(t.Context(), []sessions.Key{key}, before, spend.CostsBy{Month: true}); err != nil || len(got) != 6 || got[0].Period != today.Format("2006-01") ||
 		got[5].Period != before.Format("2006-01") {
 		t.Errorf("by month: %+v, %v", got, err)
 	}
-	if got, err := s.Costs(t.Context(), []sessions.Key{"r/missing"}, before, spend.CostsBy{}); err != nil || len(got) != 0 {
+	if got, err := s.Ledger.Costs(t.Context(), []sessions.Key{"r/missing"}, before, spend.CostsBy{}); err != nil || len(got) != 0 {
 		t.Errorf("of another session: %+v, %v", got, err)
 	}
 }

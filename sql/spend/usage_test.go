@@ -21,7 +21,7 @@ func TestUsageByPersonAndModel(t *testing.T) {
 	c := storetest.NewChat(t, s, "cid", "u1", false)
 	storetest.Execute(t, pool, `INSERT INTO dingtalk_session_events (session_key, role, state, content, sender_id, sender_nick, msg_id, message) VALUES
 		($1, 'user', 'pending', 'a', 'u1', '张伟', 'm1', '{}'), ($1, 'user', 'pending', 'b', 'u2', '王芳', 'm2', '{}'), ($1, 'user', 'pending', 'c', 'u1', '张伟', 'm3', '{}')`, c.Reader.Key)
-	v, err := s.Begin(t.Context(), c.Lease, 10)
+	v, err := s.Turns.Begin(t.Context(), c.Lease, 10)
 	if err != nil || len(v.Pending) != 3 {
 		t.Fatalf("%d messages wait (%v), want 3", len(v.Pending), err)
 	}
@@ -29,10 +29,10 @@ func TestUsageByPersonAndModel(t *testing.T) {
 	for _, e := range v.Pending {
 		turn.Taken, turn.Askers = append(turn.Taken, e.ID), append(turn.Askers, e.SenderID)
 	}
-	if _, err := s.Commit(t.Context(), c.Lease, turn); err != nil {
+	if _, err := s.Turns.Commit(t.Context(), c.Lease, turn); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Charge(t.Context(), c.Reader.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: sessions.Usage{Prompt: 10}, Model: "small"}); err != nil {
+	if err := s.Ledger.Charge(t.Context(), c.Reader.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: sessions.Usage{Prompt: 10}, Model: "small"}); err != nil {
 		t.Fatal(err)
 	}
 	sums := func(by pages.UsageBy) []pages.Usage {
@@ -57,7 +57,7 @@ func TestUsageByPersonAndModel(t *testing.T) {
 	if got := sums(pages.UsageBy{Model: true}); !slices.Equal(got, models) {
 		t.Errorf("by model the usage is %+v, want %+v", got, models)
 	}
-	if _, err := s.ForgetPerson(t.Context(), memory.Forget{Person: "u1"}); err != nil {
+	if _, err := s.Erasure.ForgetPerson(t.Context(), memory.Forget{Person: "u1"}); err != nil {
 		t.Fatal(err)
 	}
 	want[0].Person, want[0].Nick, want[0].Usage.Prompt = "", "", 61
@@ -79,9 +79,9 @@ func TestUsageOfUpkeepByModel(t *testing.T) {
 	storetest.Execute(t, pool, "INSERT INTO memory_digests (session_key, day) VALUES ($1, '2026-11-20'), ($1, '2026-11-21')", c.Reader.Key)
 	used := sessions.Usage{Prompt: 10, Completion: 1}
 	for _, err := range []error{
-		s.Owe(t.Context(), c.Lease, memory.Debt{Through: 2, Failures: 1, Usage: used, Model: "flush"}),
-		s.PutOffDigest(t.Context(), c.Lease, memory.DigestFailure{Date: "2026-11-20", Usage: used, Model: "digest failed"}),
-		s.Log(t.Context(), c.Lease, sessions.LogEntry{Outcome: "failed", Usage: used, Model: "summary"}),
+		s.Flushes.Owe(t.Context(), c.Lease, memory.Debt{Through: 2, Failures: 1, Usage: used, Model: "flush"}),
+		s.Digests.PutOffDigest(t.Context(), c.Lease, memory.DigestFailure{Date: "2026-11-20", Usage: used, Model: "digest failed"}),
+		s.Compactions.Log(t.Context(), c.Lease, sessions.LogEntry{Outcome: "failed", Usage: used, Model: "summary"}),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ func TestUsageOfUpkeepByModel(t *testing.T) {
 	}
 	d := storetest.DigestOf(c, "决定周五发布")
 	d.Date, d.EndSeq, d.Usage, d.Model = "2026-11-21", 2, used, "digest"
-	storetest.Must[int64](t)(s.StoreDigest(t.Context(), c.Lease, d))
+	storetest.Must[int64](t)(s.Digests.StoreDigest(t.Context(), c.Lease, d))
 	if got, want := storetest.Collect(t, pool, "SELECT model FROM model_usage WHERE prompt_tokens = 10 ORDER BY model", pgx.RowTo[string]), []string{"digest", "digest failed", "flush", "summary"}; !slices.Equal(got, want) {
 		t.Errorf("the usage is of %q, want %q", got, want)
 	}
@@ -110,15 +110,15 @@ func TestTurnsOfADay(t *testing.T) {
 		if i == 3 {
 			turn.Taken, turn.TakenTokens, turn.Askers, turn.Dead = nil, nil, nil, id
 		}
-		if _, err := s.Begin(t.Context(), c.Lease, 1); err != nil {
+		if _, err := s.Turns.Begin(t.Context(), c.Lease, 1); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Commit(t.Context(), c.Lease, turn); err != nil {
+		if _, err := s.Turns.Commit(t.Context(), c.Lease, turn); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, kind := range []sessions.SpentKind{sessions.SpentTurn, sessions.SpentFlush} {
-		if err := s.Charge(t.Context(), key, sessions.Spending{Kind: kind, Usage: used}); err != nil {
+		if err := s.Ledger.Charge(t.Context(), key, sessions.Spending{Kind: kind, Usage: used}); err != nil {
 			t.Fatal(err)
 		}
 	}

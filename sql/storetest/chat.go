@@ -36,7 +36,7 @@ func NewChat(t *testing.T, s *sql.Store, conversation sessions.ConversationID, p
 		Key: sessions.NewKey(Robot, conversation, ""), Robot: Robot, Conversation: conversation, Private: private,
 		Users: []sessions.UserID{person},
 	}}
-	if _, err := s.Beat(t.Context(), "a"); err != nil {
+	if _, err := s.Leases.Beat(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
 	c.Say(person, "hello")
@@ -50,7 +50,7 @@ func (c *Chat) Say(person sessions.UserID, text string) { c.Answer(person, text,
 func (c *Chat) Answer(person sessions.UserID, text string, t sessions.Turn) {
 	c.T.Helper()
 	c.Said++
-	a, err := c.Store.Accept(c.T.Context(), "a", c.Reader.Key, sessions.Message{
+	a, err := c.Store.Inbox.Accept(c.T.Context(), "a", c.Reader.Key, sessions.Message{
 		RobotCode: Robot, ConversationID: c.Reader.Conversation, ConversationType: sessions.Group,
 		ID: sessions.MessageID(fmt.Sprint(c.Reader.Key, c.Said)), SenderID: person, Text: text,
 	})
@@ -60,7 +60,7 @@ func (c *Chat) Answer(person sessions.UserID, text string, t sessions.Turn) {
 	c.Lease = a.Lease
 	t.Taken, t.TakenTokens = []int64{a.EventID}, []int{10}
 	t.Events = []sessions.Event{{Role: sessions.RoleAssistant, Content: "ok", Tokens: 1}}
-	if _, err := c.Store.Commit(c.T.Context(), c.Lease, t); err != nil {
+	if _, err := c.Store.Turns.Commit(c.T.Context(), c.Lease, t); err != nil {
 		c.T.Fatal(err)
 	}
 }
@@ -68,7 +68,7 @@ func (c *Chat) Answer(person sessions.UserID, text string, t sessions.Turn) {
 // Result commits a turn with a tool result in it and no person's message: the call, the result, the answer.
 func (c *Chat) Result(body string) {
 	c.T.Helper()
-	if _, err := c.Store.Commit(c.T.Context(), c.Lease, sessions.Turn{Events: []sessions.Event{
+	if _, err := c.Store.Turns.Commit(c.T.Context(), c.Lease, sessions.Turn{Events: []sessions.Event{
 		{Role: sessions.RoleAssistant, ToolCalls: []sessions.ToolCall{{ID: "c", Name: "n", Arguments: "{}"}}, Tokens: 2},
 		{Role: sessions.RoleTool, ToolCallID: "c", ToolName: "n", Content: body, Tokens: 100},
 		{Role: sessions.RoleAssistant, Content: "ok", Tokens: 1},
@@ -80,7 +80,7 @@ func (c *Chat) Result(body string) {
 // Save stores facts of a turn.
 func (c *Chat) Save(drafts ...memory.Draft) memory.Receipt {
 	c.T.Helper()
-	r, err := c.Store.Save(c.T.Context(), c.Lease, drafts)
+	r, err := c.Store.Facts.Save(c.T.Context(), c.Lease, drafts)
 	if err != nil {
 		c.T.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func (c *Chat) Save(drafts ...memory.Draft) memory.Receipt {
 // Search returns the best ten hits for the words of a query.
 func (c *Chat) Search(query string) []memory.Hit {
 	c.T.Helper()
-	hits, err := c.Store.Search(c.T.Context(), c.Reader, memory.Query{Text: query, Limit: 10})
+	hits, err := c.Store.Search.Search(c.T.Context(), c.Reader, memory.Query{Text: query, Limit: 10})
 	if err != nil {
 		c.T.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func (c *Chat) Speak(id string, who sessions.UserID, nick, text string, quote *s
 	if quote != nil {
 		text = sessions.QuoteLead(quote.Nick, quote.Text) + text
 	}
-	a := Must[sessions.Accepted](c.T)(c.Store.Accept(c.T.Context(), "a", c.Reader.Key, sessions.Message{
+	a := Must[sessions.Accepted](c.T)(c.Store.Inbox.Accept(c.T.Context(), "a", c.Reader.Key, sessions.Message{
 		RobotCode: Robot, ConversationID: c.Reader.Conversation, ConversationType: kind, ID: sessions.MessageID(id),
 		SenderID: who, StaffID: who, SenderNick: nick, Text: text, Quote: quote, Kind: "text", SentAt: time.Unix(1, 0),
 		Webhook: "https://oapi.dingtalk.com/robot/sendBySession?session=" + string(who),
@@ -160,9 +160,9 @@ func (c *Chat) Turn(who sessions.UserID, nick, answer string, taken ...sessions.
 	for _, a := range taken {
 		t.Taken, t.TakenTokens = append(t.Taken, a.EventID), append(t.TakenTokens, 5)
 	}
-	done := Must[sessions.Committed](c.T)(c.Store.Commit(c.T.Context(), c.Lease, t))
+	done := Must[sessions.Committed](c.T)(c.Store.Turns.Commit(c.T.Context(), c.Lease, t))
 	for _, r := range done.Replies {
-		if err := c.Store.Settle(c.T.Context(), sessions.Settled{Key: c.Reader.Key, ID: r.ID, Sent: true}); err != nil {
+		if err := c.Store.Outbox.Settle(c.T.Context(), sessions.Settled{Key: c.Reader.Key, ID: r.ID, Sent: true}); err != nil {
 			c.T.Fatal(err)
 		}
 	}
@@ -176,7 +176,7 @@ func (c *Chat) Introduce(robot sessions.RobotCode, staff, encrypted sessions.Use
 	c.T.Helper()
 	c.Said++
 	id := sessions.MessageID(fmt.Sprint("intro", c.Said))
-	a := Must[sessions.Accepted](c.T)(c.Store.Accept(c.T.Context(), "a", sessions.NewKey(robot, "intro", ""), sessions.Message{
+	a := Must[sessions.Accepted](c.T)(c.Store.Inbox.Accept(c.T.Context(), "a", sessions.NewKey(robot, "intro", ""), sessions.Message{
 		RobotCode: robot, ConversationID: "intro", ConversationType: sessions.Group, ID: id, SenderNick: "N", Kind: "text",
 		SenderID: staff, StaffID: staff, EncryptedID: encrypted, Text: "大家好",
 	}))
@@ -226,7 +226,7 @@ func DigestOf(c *Chat, content string) memory.Digest {
 // ForgetZhang erases all about Zhang at the robot.
 func ForgetZhang(t *testing.T, s *sql.Store) memory.Forgotten {
 	t.Helper()
-	return Must[memory.Forgotten](t)(s.ForgetPerson(t.Context(), memory.Forget{Robot: Robot, Person: ZhangID}))
+	return Must[memory.Forgotten](t)(s.Erasure.ForgetPerson(t.Context(), memory.Forget{Robot: Robot, Person: ZhangID}))
 }
 
 // SummaryOf is a compaction of the events (from, through] into one summary.
@@ -303,7 +303,7 @@ func Loader(t *testing.T, pool *pgxpool.Pool) *yardstick.Loader {
 // Known lists what the chat reads, newest first.
 func (c *Chat) Known() []string {
 	c.T.Helper()
-	list, err := c.Store.Pinned(c.T.Context(), c.Reader, 100)
+	list, err := c.Store.Facts.Pinned(c.T.Context(), c.Reader, 100)
 	if err != nil {
 		c.T.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ebb/sql"
+	"ebb/sql/facts"
 	"ebb/sql/pg"
 )
 
@@ -75,4 +76,10 @@ func MissingDatabase(t *testing.T, address string) string {
 	}
 	u.Path = "/no_such_database"
 	return u.String()
+}
+
+// Library is memory as package show reads it.
+type Library struct {
+	*facts.Store
+	*facts.Digests
 }

@@ -88,7 +88,7 @@ func newRig(t *testing.T, url string, o openaitest.Options) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.dense.Close)
-	r.filler = &embed.Filler{Store: r.dense, Embedder: e, Batch: 16}
+	r.filler = &embed.Filler{Store: r.dense.Vectors, Embedder: e, Batch: 16}
 	return r
 }
 
@@ -109,7 +109,7 @@ func (r *rig) found(asks map[string]string) (words, meaning, both float64) {
 		for _, way := range []struct {
 			share  *float64
 			search func(context.Context, memory.Reader, memory.Query) ([]memory.Hit, error)
-		}{{&words, r.Store.Search}, {&meaning, r.dense.Dense}, {&both, r.dense.Search}} {
+		}{{&words, r.Store.Search.Search}, {&meaning, r.dense.Search.Dense}, {&both, r.dense.Search.Search}} {
 			hits, err := way.search(r.T.Context(), r.Reader, q)
 			if err != nil {
 				r.T.Fatal(err)
@@ -217,7 +217,7 @@ func (r *rig) search5(t *testing.T, asks map[string]string) map[string][]memory.
 	t.Helper()
 	out := map[string][]memory.Hit{}
 	for question := range asks {
-		hits, err := r.dense.Dense(t.Context(), r.Reader, memory.Query{Text: question, Limit: 5})
+		hits, err := r.dense.Search.Dense(t.Context(), r.Reader, memory.Query{Text: question, Limit: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -263,7 +263,7 @@ func TestSearchWithoutTheEndpoint(t *testing.T) {
 	asks := r.plant()
 	soon, stop := context.WithTimeout(t.Context(), 2*time.Second)
 	defer stop()
-	if hits, err := r.dense.Search(soon, r.Reader, memory.Query{Text: "EBB-1042", Limit: 5}); err != nil || len(hits) == 0 {
+	if hits, err := r.dense.Search.Search(soon, r.Reader, memory.Query{Text: "EBB-1042", Limit: 5}); err != nil || len(hits) == 0 {
 		t.Errorf("a caller with less time than the endpoint is given has %v (%v)", hits, err)
 	}
 	var err error
@@ -274,11 +274,11 @@ func TestSearchWithoutTheEndpoint(t *testing.T) {
 	before := len(r.server.Embeddings())
 	for question := range asks {
 		q := memory.Query{Text: question, Limit: 5}
-		words, err := r.Store.Search(t.Context(), r.Reader, q)
+		words, err := r.Store.Search.Search(t.Context(), r.Reader, q)
 		if err != nil {
 			t.Fatal(err)
 		}
-		both, err := r.dense.Search(t.Context(), r.Reader, q)
+		both, err := r.dense.Search.Search(t.Context(), r.Reader, q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -298,7 +298,7 @@ func TestNothingIsNear(t *testing.T) {
 	r.plant()
 	r.fill()
 	for _, question := range []string{"zebra crossing rules", "量子色动力学"} {
-		hits, err := r.dense.Search(t.Context(), r.Reader, memory.Query{Text: question, Limit: 5})
+		hits, err := r.dense.Search.Search(t.Context(), r.Reader, memory.Query{Text: question, Limit: 5})
 		if err != nil || len(hits) > 0 {
 			t.Errorf("%s: found %v (%v)", question, hits, err)
 		}
@@ -324,7 +324,7 @@ func TestMeaningStaysInItsScope(t *testing.T) {
 		{elsewhere, []string{"their lunch is elsewhere", "lunch again elsewhere"}},
 		{private, []string{"u1 wants no lunch, secretly", "lunch in secret"}},
 	} {
-		for _, search := range []func(context.Context, memory.Reader, memory.Query) ([]memory.Hit, error){r.dense.Dense, r.dense.Search} {
+		for _, search := range []func(context.Context, memory.Reader, memory.Query) ([]memory.Hit, error){r.dense.Search.Dense, r.dense.Search.Search} {
 			hits, err := search(t.Context(), tt.chat.Reader, memory.Query{Text: "midday food", Limit: 9})
 			if err != nil {
 				t.Fatal(err)
@@ -348,7 +348,7 @@ func TestSearchIsGivenUp(t *testing.T) {
 	r := newRig(t, sqltest.URL(t), openaitest.Options{})
 	ctx, stop := context.WithTimeout(t.Context(), time.Nanosecond)
 	defer stop()
-	if _, err := r.dense.Search(ctx, r.Reader, memory.Query{Text: "midday food", Limit: 5}); err == nil {
+	if _, err := r.dense.Search.Search(ctx, r.Reader, memory.Query{Text: "midday food", Limit: 5}); err == nil {
 		t.Error("a search whose time is over finds something")
 	}
 }

@@ -59,7 +59,7 @@ func TestEmbeddingsAreMadeOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(again.Close)
-	f := &embed.Filler{Store: again, Embedder: embedder(t, r.server, "embed-1")}
+	f := &embed.Filler{Store: again.Vectors, Embedder: embedder(t, r.server, "embed-1")}
 	if n, err := f.Fill(t.Context()); err != nil || n != 0 || len(sent(r.server)) != len(want) {
 		t.Errorf("after a restart %d texts are new (%v)", n, err)
 	}
@@ -89,7 +89,7 @@ func TestEmbeddingGoesOn(t *testing.T) {
 	if n, err := r.filler.Fill(t.Context()); err == nil || n != 20 {
 		t.Fatalf("%d texts were filled before the fault: %v", n, err)
 	}
-	f := &embed.Filler{Store: r.dense, Embedder: embedder(t, r.server, "embed-1"), Batch: 10}
+	f := &embed.Filler{Store: r.dense.Vectors, Embedder: embedder(t, r.server, "embed-1"), Batch: 10}
 	if n, err := f.Fill(t.Context()); err != nil || n != 12 {
 		t.Errorf("%d texts were filled after it (%v), want the other 12", n, err)
 	}
@@ -117,7 +117,7 @@ func TestEmbeddingModelChanges(t *testing.T) {
 		}
 		return s
 	}
-	next := &embed.Filler{Store: r.dense, Embedder: embedder(t, r.server, "embed-2"), Batch: 1}
+	next := &embed.Filler{Store: r.dense.Vectors, Embedder: embedder(t, r.server, "embed-2"), Batch: 1}
 	if _, err := next.Fill(t.Context()); err == nil {
 		t.Fatal("the fault was no error")
 	}
@@ -155,7 +155,7 @@ func TestRefusedTextIsRemembered(t *testing.T) {
 	if r.fill(); len(r.server.Embeddings()) != asked {
 		t.Error("they were sent again")
 	}
-	hits, err := r.dense.Dense(t.Context(), r.Reader, memory.Query{Text: "midday food", Limit: 5})
+	hits, err := r.dense.Search.Dense(t.Context(), r.Reader, memory.Query{Text: "midday food", Limit: 5})
 	if err != nil || len(hits) != 1 || hits[0].Content != "the lunch is at noon" {
 		t.Errorf("beside the refused ones a search finds %v (%v)", hits, err)
 	}
@@ -170,11 +170,11 @@ func TestErasedTextGetsNoVector(t *testing.T) {
 	r.Say("u1", "a secret message")
 	id := r.Save(storetest.GroupFact(r.Chat, "a secret fact")).Saved[0]
 	model := "embed-1/1024"
-	texts, err := r.dense.Unembedded(t.Context(), model, 100)
+	texts, err := r.dense.Vectors.Unembedded(t.Context(), model, 100)
 	if err != nil || len(texts) != 4 {
 		t.Fatalf("%d texts lack a vector (%v), want 4", len(texts), err)
 	}
-	if _, err := r.Store.Erase(t.Context(), r.Reader.Key, []int64{3}); err != nil {
+	if _, err := r.Store.Erasure.Erase(t.Context(), r.Reader.Key, []int64{3}); err != nil {
 		t.Fatal(err)
 	}
 	storetest.Execute(t, pool, "DELETE FROM memories WHERE id = $1", id)
@@ -182,7 +182,7 @@ func TestErasedTextGetsNoVector(t *testing.T) {
 	for i := range texts {
 		made[i] = []float32{1, 2, 3}
 	}
-	if err := r.dense.KeepVectors(t.Context(), model, texts, made); err != nil {
+	if err := r.dense.Vectors.KeepVectors(t.Context(), model, texts, made); err != nil {
 		t.Fatal(err)
 	}
 	for _, secret := range []string{"a secret message", "a secret fact"} {
@@ -207,7 +207,7 @@ func TestDeletedSessionHasNoVectors(t *testing.T) {
 	_, pool := storetest.Open(t, url)
 	r.Say("u1", "first life")
 	r.fill()
-	if _, err := r.Store.Delete(t.Context(), r.Reader.Key); err != nil {
+	if _, err := r.Store.Erasure.Delete(t.Context(), r.Reader.Key); err != nil {
 		t.Fatal(err)
 	}
 	if n := storetest.Number(t, pool, "SELECT (SELECT count(*) FROM embeddings) + (SELECT count(*) FROM embedding_cursors)"); n != 0 {
@@ -215,7 +215,7 @@ func TestDeletedSessionHasNoVectors(t *testing.T) {
 	}
 	r.Say("u1", "lunch in a second life")
 	r.fill()
-	hits, err := r.dense.Dense(t.Context(), r.Reader, memory.Query{Text: "midday food", Limit: 5})
+	hits, err := r.dense.Search.Dense(t.Context(), r.Reader, memory.Query{Text: "midday food", Limit: 5})
 	if err != nil || len(hits) != 1 {
 		t.Errorf("found %v (%v)", hits, err)
 	}
@@ -246,7 +246,7 @@ func TestVectorsGoWithTheirTexts(t *testing.T) {
 	if vectors(quote) != 1 || vectors("the fair is over") != 2 || vectors("the fair is in May") != 1 {
 		t.Fatalf("to begin with there are %d, %d and %d vectors", vectors(quote), vectors("the fair is over"), vectors("the fair is in May"))
 	}
-	if _, err := r.Store.Erase(t.Context(), r.Reader.Key, []int64{3}); err != nil {
+	if _, err := r.Store.Erasure.Erase(t.Context(), r.Reader.Key, []int64{3}); err != nil {
 		t.Fatal(err)
 	}
 	if n := vectors(quote); n != 0 {
@@ -254,7 +254,7 @@ func TestVectorsGoWithTheirTexts(t *testing.T) {
 	}
 	storetest.Execute(t, pool, "UPDATE memories SET expires_at = now() - interval '31 days' WHERE expires_at IS NOT NULL")
 	storetest.Execute(t, pool, "UPDATE memories SET expires_at = NULL WHERE content LIKE '%May'")
-	if n, err := r.Store.DeleteExpired(t.Context()); err != nil || n != 1 {
+	if n, err := r.Store.FactUpkeep.DeleteExpired(t.Context()); err != nil || n != 1 {
 		t.Fatalf("%d expired (%v)", n, err)
 	}
 	if vectors("the fair is over") != 1 || vectors("the fair is in May") != 1 {

@@ -12,26 +12,27 @@ import (
 	"go.uber.org/goleak"
 
 	"ebb/sql"
+	stored "ebb/sql/calls"
 	"ebb/sql/sqltest"
 )
 
 var (
 	_ Store = (*Memory)(nil)
-	_ Store = (*sql.Store)(nil)
+	_ Store = (*stored.Store)(nil)
 )
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("ebb/sql/localpg.(*Server).keep"), goleak.Cleanup(sqltest.Exit))
 }
 
-func openPG(t *testing.T) *sql.Store {
+func openPG(t *testing.T) *stored.Store {
 	t.Helper()
 	s, err := sql.Open(t.Context(), sql.Options{URL: sqltest.URL(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	return s
+	return s.Calls
 }
 
 // onBoth runs a test over an empty store in memory and one in PostgreSQL.

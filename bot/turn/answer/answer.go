@@ -62,13 +62,13 @@ type Upkeep interface {
 	Charge(ctx context.Context, key sessions.Key, s sessions.Spending)
 }
 
-// Store reads the view again after a compaction, and records the calls of tools. See [sessions.Store].
+// Store reads the view again after a compaction, and records the calls of tools. See [sessions.Turner].
 type Store interface {
 	Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error)
 	RecordRun(ctx context.Context, l sessions.Lease, r sessions.ToolRun) error
 }
 
-// Memory is searched before the model is asked. See [memory.Store].
+// Memory is searched before the model is asked. See [memory.Searcher].
 type Memory interface {
 	Search(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error)
 }

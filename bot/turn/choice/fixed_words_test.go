@@ -73,11 +73,11 @@ func TestLongStaleBacklog(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				shelf := bottest.NewShelf()
-				if _, err := shelf.Mem.Beat(t.Context(), "old"); err != nil {
+				if _, err := shelf.Mem.Leases.Beat(t.Context(), "old"); err != nil {
 					t.Fatal(err)
 				}
 				for i := range 50 {
-					if _, err := shelf.Mem.Accept(t.Context(), "old", bottest.Group, bottest.Said(fmt.Sprint("m", i), "alice", "在吗")); err != nil {
+					if _, err := shelf.Mem.Inbox.Accept(t.Context(), "old", bottest.Group, bottest.Said(fmt.Sprint("m", i), "alice", "在吗")); err != nil {
 						t.Fatal(err)
 					}
 				}

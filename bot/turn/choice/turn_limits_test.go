@@ -142,7 +142,7 @@ func TestTokensOfAMergedTurnAreCountedAtOnce(t *testing.T) {
 		bottest.Want(t, "writes", w.Store.Called("spend"), 1)
 		total := 0
 		for _, who := range people {
-			u, err := w.Store.Mem.Used(t.Context(), sessions.Askers{Robot: "robot", People: []sessions.UserID{sessions.UserID("u-" + who)}})
+			u, err := w.Store.Mem.Limits.Used(t.Context(), sessions.Askers{Robot: "robot", People: []sessions.UserID{sessions.UserID("u-" + who)}})
 			if err != nil || u.PersonTokens.Count == 0 {
 				t.Errorf("%s used %+v, %v", who, u.PersonTokens, err)
 			}
@@ -236,7 +236,7 @@ func TestRepeatedTurnsAreCountedOnce(t *testing.T) {
 				w.Post(bottest.Said("m2", "bob", "two"))
 				bottest.After(7 * time.Second)
 				a := sessions.Askers{Robot: "robot", Group: "c1", People: []sessions.UserID{"u-alice"}}
-				u, err := shelf.Mem.Used(t.Context(), a)
+				u, err := shelf.Mem.Limits.Used(t.Context(), a)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -33,7 +33,7 @@ func TestCommandsThatCostAreLimited(t *testing.T) {
 		w.Fill(3000)
 		bottest.After(time.Minute)
 		spend := func(who sessions.UserID) {
-			if err := w.Store.Mem.SpendTokens(t.Context(), "robot", map[sessions.UserID]int{who: 100_000}); err != nil {
+			if err := w.Store.Mem.Limits.SpendTokens(t.Context(), "robot", map[sessions.UserID]int{who: 100_000}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -49,7 +49,7 @@ func TestCommandsThatCostAreLimited(t *testing.T) {
 		w.AnswerTo("m3", "ann", "/compact")
 		bottest.After(time.Minute)
 		bottest.Want(t, "summaries", len(w.Model.Requests("summary")), before+1)
-		u, err := w.Store.Mem.Used(t.Context(), sessions.Askers{Robot: "robot", People: []sessions.UserID{"u-ann"}})
+		u, err := w.Store.Mem.Limits.Used(t.Context(), sessions.Askers{Robot: "robot", People: []sessions.UserID{"u-ann"}})
 		if err != nil || u.PersonTokens.Count < 1234 {
 			t.Errorf("the person's command counts %+v (%v), want the tokens of its summary", u.PersonTokens, err)
 		}
@@ -191,13 +191,13 @@ func TestErasuresCountNoTurn(t *testing.T) {
 		w.Post(bottest.Said("m1", "bob", "q1"))
 		for range 3 {
 			bottest.After(1200 * time.Millisecond)
-			if _, err := w.Store.Mem.Erase(t.Context(), bottest.Group, []int64{1}); err != nil {
+			if _, err := w.Store.Mem.Erasure.Erase(t.Context(), bottest.Group, []int64{1}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		bottest.After(5 * time.Second)
 		bottest.Want(t, "the last reply", w.Last().Reply.Text, "re: bob(u-bob): q1")
-		u, err := w.Store.Mem.Used(t.Context(), sessions.Askers{Robot: "robot", Group: "c1", People: []sessions.UserID{"u-bob"}})
+		u, err := w.Store.Mem.Limits.Used(t.Context(), sessions.Askers{Robot: "robot", Group: "c1", People: []sessions.UserID{"u-bob"}})
 		if err != nil || u.PersonTurns.Count != 1 || u.GroupTurns.Count != 2 {
 			t.Errorf("counted are %+v (%v), want one turn of the person and two of the group", u, err)
 		}

@@ -54,7 +54,7 @@ func TestErasureEndsTheTurnAtOnce(t *testing.T) {
 		model.calls = 0
 		w.Post(bottest.Said("m1", "bob", "q1"))
 		bottest.After(time.Second)
-		if _, err := w.Store.Mem.Erase(t.Context(), bottest.Group, []int64{1}); err != nil {
+		if _, err := w.Store.Mem.Erasure.Erase(t.Context(), bottest.Group, []int64{1}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -73,16 +73,19 @@ func TestTurnOfALostSessionEnds(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*bottest.World) error{
 		"taken": func(w *bottest.World) error {
-			l, err := w.Store.Mem.LeaseOf(w.T.Context(), bottest.Group)
+			l, err := w.Store.Mem.Cards.LeaseOf(w.T.Context(), bottest.Group)
 			if err == nil {
-				err = w.Store.Mem.Release(w.T.Context(), l)
+				err = w.Store.Mem.Leases.Release(w.T.Context(), l)
 			}
 			if err == nil {
-				_, err = w.Store.Mem.Acquire(w.T.Context(), bottest.Group, "b")
+				_, err = w.Store.Mem.Leases.Acquire(w.T.Context(), bottest.Group, "b")
 			}
 			return err
 		},
-		"deleted": func(w *bottest.World) error { _, err := w.Store.Mem.Delete(w.T.Context(), bottest.Group); return err },
+		"deleted": func(w *bottest.World) error {
+			_, err := w.Store.Mem.Erasure.Delete(w.T.Context(), bottest.Group)
+			return err
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

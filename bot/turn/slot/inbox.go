@@ -21,7 +21,7 @@ const lookWindow = 100
 
 // Inbox looks at the waiting messages of sessions, and finds the commands among them that stop a turn.
 type Inbox struct {
-	store    Store
+	store    Waiting
 	commands choice.Commands
 	running  *Running
 	timeout  time.Duration // bound of one look

@@ -155,7 +155,7 @@ func TestLimitedTurnsAreNotShownAsWaiting(t *testing.T) {
 				w, board, release := full(t, func(c *bot.Config) { c.Limits = limits })
 				if name == "tokens" {
 					s := sessions.Spending{Kind: sessions.SpentTurn, Usage: sessions.Usage{Prompt: 100}}
-					if err := w.Store.Mem.Charge(t.Context(), sessions.NewKey("robot", "group0", ""), s); err != nil {
+					if err := w.Store.Mem.Ledger.Charge(t.Context(), sessions.NewKey("robot", "group0", ""), s); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -251,7 +251,7 @@ func TestStopOfAnotherTurnGivesNoPlace(t *testing.T) {
 			w, board, release := full(t, func(c *bot.Config) { c.Limits = limits })
 			for range llm.TurnsPerCall - 1 {
 				bob := sessions.Askers{Robot: "robot", People: []sessions.UserID{"u-bob"}}
-				if reached, err := w.Store.Mem.Admit(t.Context(), limits, bob); err != nil || len(reached) > 0 {
+				if reached, err := w.Store.Mem.Limits.Admit(t.Context(), limits, bob); err != nil || len(reached) > 0 {
 					t.Fatal(reached, err)
 				}
 			}
@@ -272,7 +272,7 @@ func TestStopOfAnotherTurnGivesNoPlace(t *testing.T) {
 			if !slices.ContainsFunc(w.Wire.Texts(), func(s string) bool { return strings.Contains(s, "late answer") }) {
 				t.Errorf("Bob has no answer: people read %q", w.Wire.Texts())
 			}
-			used, err := w.Store.Mem.Used(t.Context(), sessions.Askers{Robot: "robot", Group: "group10", People: []sessions.UserID{"u-bob"}})
+			used, err := w.Store.Mem.Limits.Used(t.Context(), sessions.Askers{Robot: "robot", Group: "group10", People: []sessions.UserID{"u-bob"}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,13 +22,25 @@ import (
 // ErrHeartbeat means that this replica can't be sure of its leases until its next heartbeat.
 var ErrHeartbeat = errors.New("heartbeat is overdue: leases can't be trusted")
 
-// Store marks the messages of turns, and lists those that wait. See [sessions.Store].
-type Store interface {
+// Turns marks the messages of turns. See [sessions.Turner].
+type Turns interface {
 	Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error)
 	BeginAlone(ctx context.Context, l sessions.Lease, limit int, a sessions.Alone) (sessions.View, error)
 	Suspects(ctx context.Context) (int, error)
+}
+
+// Waiting lists the messages that wait. See [sessions.Inbox].
+type Waiting interface {
 	Pending(ctx context.Context, key sessions.Key, limit int) ([]sessions.Event, error)
+}
+
+// Cards reads the lease of a session that a card is shown for. See [sessions.Cards].
+type Cards interface {
 	LeaseOf(ctx context.Context, key sessions.Key) (sessions.Lease, error)
+}
+
+// Notices stores notices that no turn commits. See [sessions.Outbox].
+type Notices interface {
 	Announce(ctx context.Context, l sessions.Lease, r sessions.Reply) ([]sessions.Outgoing, error)
 }
 
@@ -48,7 +60,10 @@ type Outbox interface {
 // Config has the dependencies and settings of [Slots]. All but Display and Receiver are required.
 type Config struct {
 	Shared   *parts.Shared
-	Store    Store
+	Turns    Turns
+	Waiting  Waiting
+	Cards    Cards
+	Notices  Notices
 	Outbox   Outbox
 	Commands choice.Commands
 	Chooser  *choice.Chooser
@@ -79,11 +94,11 @@ type Slots struct {
 // New returns slots that are all free.
 func New(cfg Config) *Slots {
 	p, running := cfg.Shared, &Running{}
-	inbox := Inbox{cfg.Store, cfg.Commands, running, p.CommitTimeout}
+	inbox := Inbox{cfg.Waiting, cfg.Commands, running, p.CommitTimeout}
 	screen := Screen{cfg.Display, running, cfg.Outbox, cfg.Chooser.Kinds, p.Now}
 	return &Slots{
 		cfg: cfg, Gathering: &Gathering{wait: cfg.Gather, draining: p.Draining, receiver: cfg.Receiver}, Running: running, Inbox: inbox, Screen: screen,
-		Watch: Watch{p, cfg.Store, cfg.Outbox, inbox, screen, running, cfg.BusyNote},
+		Watch: Watch{p, cfg.Cards, cfg.Notices, cfg.Outbox, inbox, screen, running, cfg.BusyNote},
 		free:  llm.NewFairSemaphore(cfg.MaxTurns, p.Draining), asides: llm.NewFairSemaphore(max(1, cfg.MaxTurns/llm.TurnsPerCall), nil),
 		lookers: llm.NewFairSemaphore(maxLookers, nil), suspects: &Suspects{Closed: p.Draining},
 	}
@@ -163,7 +178,7 @@ func (s *Slots) Take(ctx context.Context, l sessions.Lease, rest Rest) (Slot, er
 	l, e := taken.Lease, entry{alone: true}
 	if taken.View.Suspect < choice.MaxBroken {
 		one, stop := context.WithTimeout(ctx, s.cfg.Shared.CommitTimeout)
-		n, err := s.cfg.Store.Suspects(one)
+		n, err := s.cfg.Turns.Suspects(one)
 		stop()
 		if err != nil {
 			taken.Leave = func() {}
@@ -202,7 +217,7 @@ func (s *Slots) markJoined(ctx context.Context, c *joining) {
 		return
 	}
 	err := persist.Write(ctx, s.cfg.Shared.CommitTimeout, "Suspect not marked as one beside others, trying again", func(one context.Context) error {
-		_, err := s.cfg.Store.BeginAlone(one, c.lease, 1, sessions.Alone{Event: c.event, Width: sessions.Joined})
+		_, err := s.cfg.Turns.BeginAlone(one, c.lease, 1, sessions.Alone{Event: c.event, Width: sessions.Joined})
 		return err
 	})
 	if err != nil && !sessions.IsFinal(err) {
@@ -242,9 +257,9 @@ func (s *Slots) begin(ctx context.Context, l sessions.Lease, rest Rest, e entry)
 	defer stop()
 	for tries := 1; ; tries++ {
 		if e.alone || p.command != 0 {
-			taken.View, err = s.cfg.Store.BeginAlone(one, taken.Lease, s.cfg.MaxMerged, p.takes(e))
+			taken.View, err = s.cfg.Turns.BeginAlone(one, taken.Lease, s.cfg.MaxMerged, p.takes(e))
 		} else {
-			taken.View, err = s.cfg.Store.Begin(one, taken.Lease, s.cfg.MaxMerged)
+			taken.View, err = s.cfg.Turns.Begin(one, taken.Lease, s.cfg.MaxMerged)
 		}
 		if !errors.Is(err, sessions.ErrLeaseLost) || tries == leaseTries {
 			return taken, p, err

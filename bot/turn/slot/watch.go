@@ -46,7 +46,8 @@ func HasLostLease(ctx context.Context) bool {
 // Watch looks for the ends of running turns.
 type Watch struct {
 	shared   *parts.Shared
-	store    Store
+	cards    Cards
+	notices  Notices
 	outbox   Outbox
 	inbox    Inbox
 	screen   Screen
@@ -132,7 +133,7 @@ func (t *watched) run(ctx context.Context, stop context.CancelCauseFunc) {
 func (t *watched) hasEnded(ctx context.Context, pending []sessions.Event) bool {
 	one, stop := context.WithTimeout(ctx, t.watch.shared.CommitTimeout)
 	defer stop()
-	l, err := t.watch.store.LeaseOf(one, t.lease.Key)
+	l, err := t.watch.cards.LeaseOf(one, t.lease.Key)
 	switch {
 	case err == nil:
 		t.watch.shared.Leases.Learn(l)
@@ -148,7 +149,7 @@ func (t *watched) notifyBusy(ctx context.Context) {
 	to.Mentions = nil
 	one, stop := context.WithTimeout(ctx, t.watch.shared.CommitTimeout)
 	defer stop()
-	outs, err := t.watch.store.Announce(one, t.lease, sessions.Reply{
+	outs, err := t.watch.notices.Announce(one, t.lease, sessions.Reply{
 		Target: to, Text: wording.Say(wording.StillBusy, t.lang), Nonce: chat.NoticeKey(t.lease.Key, t.asked[0]),
 	})
 	if err != nil {

@@ -21,7 +21,17 @@ import (
 
 // Manager returns the actions of operators on a database.
 func Manager(cfg *config.Config, s *sql.Store) *manage.Manager {
-	return manage.New(manage.Config{Audit: s.Audit(), Rights: s, Operators: s, Schedules: s, Settings: policyOf(func() *config.Config { return cfg })})
+	return manage.New(manage.Config{
+		Audit: s.Audit(), Rights: s.Rights, Erasures: s.Erasure, Operators: operatorsOn(s), Schedules: s.Schedules,
+		Settings: policyOf(func() *config.Config { return cfg }),
+	})
+}
+
+func operatorsOn(s *sql.Store) manage.Operators {
+	return manage.Operators{
+		Facts: s.Facts, Sessions: s.Sessions, Erasure: s.Erasure, Compactions: s.Compactions, Requests: s.Requests, Flushes: s.Flushes,
+		Letters: s.Lists, Calls: s.Calls,
+	}
 }
 
 // A session's own settings go over its group's, and those over the common ones.
@@ -44,9 +54,9 @@ func policyOf(inForce func() *config.Config) func(sessions.Session) compaction.S
 func (g *gateway) openConsole() (http.Handler, error) {
 	lists, reads, policy := g.store.Pages(), g.store.ForPages(), policyOf(g.inForce.Load)
 	cfg := console.Config{
-		Lists: lists, Logins: lists, Audit: lists, Records: lists, Requests: reads, Search: reads.Search, Reads: manage.New(manage.Config{Audit: lists, Rights: reads}), Settings: g.settings, Privacy: g.privacy, Policy: policy,
+		Lists: lists, Logins: lists, Audit: lists, Records: lists, Requests: reads.Requests, Search: reads.Search.Search, Reads: manage.New(manage.Config{Audit: lists, Rights: reads.Rights, Erasures: reads.Erasure}), Settings: g.settings, Privacy: g.privacy, Policy: policy,
 		Manage: manage.New(manage.Config{
-			Rights: g.store, Operators: g.store, Schedules: g.store, Settings: policy,
+			Rights: g.store.Rights, Erasures: g.store.Erasure, Operators: operatorsOn(g.store), Schedules: g.store.Schedules, Settings: policy,
 			Resolve: func(id sessions.ConversationID, settings string) (compaction.Settings, error) {
 				return g.inForce.Load().Own(id, settings)
 			},

@@ -30,10 +30,14 @@ func (g *gateway) fillVectors(ctx context.Context) (stop func()) {
 	}
 	e := g.cfg.Agent.Memory.Embeddings
 	f := &embed.Filler{
-		Store: g.store, Embedder: g.embedder, Batch: e.Batch, PerMinute: e.RequestsPerMinute,
-		Leads: func(ctx context.Context) (bool, error) { return g.store.IsLeader(ctx, g.replica) },
+		Store: g.store.Vectors, Embedder: g.embedder, Batch: e.Batch, PerMinute: e.RequestsPerMinute, Leads: g.leads,
 	}
 	return inBackground(ctx, f.Run)
+}
+
+// leads reports whether this replica does the work for which one is enough.
+func (g *gateway) leads(ctx context.Context) (bool, error) {
+	return g.store.Replicas.IsLeader(ctx, g.replica)
 }
 
 // stop waits for the end of work.

@@ -240,9 +240,9 @@ func (g *gateway) openDingTalk() (*dingtalk.Transport, error) {
 		RepliesPerMinute: d.RepliesPerMinute, KeepAlive: d.KeepAlive, Calls: g.calls, Pictures: markdown.PicturesOf(d.PictureHosts),
 	}
 	language := func(id sessions.ConversationID) string { return cmp.Or(g.bot.Language(id), a.Language) }
-	c.Reactions = &dingtalk.Reactions{Store: g.store, Language: language, Set: d.Reaction == config.ReactionOn}
+	c.Reactions = &dingtalk.Reactions{Store: g.store.Cards, Language: language, Set: d.Reaction == config.ReactionOn}
 	c.Cards = &dingtalk.Cards{
-		Store: g.store, Key: d.CardContentKey, Stream: card.Mode(d.CardStream), Interval: d.CardInterval, Thoughts: d.CardReasoning, Language: language,
+		Store: g.store.Cards, Key: d.CardContentKey, Stream: card.Mode(d.CardStream), Interval: d.CardInterval, Thoughts: d.CardReasoning, Language: language,
 	}
 	if d.Reply == config.ReplyCard {
 		c.Cards.Template = d.CardTemplateID
@@ -259,7 +259,7 @@ func (g *gateway) openBot(o Options) error {
 		return err
 	}
 	if g.transport == nil {
-		g.calls = calls.New(calls.Options{Store: g.store, Quota: int64(g.cfg.DingTalk.APICallsPerMonth)})
+		g.calls = calls.New(calls.Options{Store: g.store.Calls, Quota: int64(g.cfg.DingTalk.APICallsPerMonth)})
 		t, err := g.openDingTalk()
 		if err != nil {
 			return err
@@ -269,7 +269,7 @@ func (g *gateway) openBot(o Options) error {
 		g.login, g.transport, o.Display, background = g.openLogin(t), t, t.Display(), t.Background()
 	}
 	cleaner := retention.New(retention.Config{
-		Store: g.store, Replica: g.replica, Metrics: g.registry,
+		Store: g.store.Retention, Leads: g.leads, Metrics: g.registry,
 		Periods: func() sessions.Retention { return g.inForce.Load().Retention.Periods() },
 	})
 	background = append(background, cleaner.Task())
@@ -282,7 +282,7 @@ func (g *gateway) openBot(o Options) error {
 	if o.Transport != nil {
 		values.Access, values.Limits = nil, sessions.Limits{} // the operator's own terminal
 	}
-	planner := &schedule.Planner{Store: g.store, Location: g.location, Settings: func() schedule.Settings { return g.inForce.Load().Schedule.Settings() }}
+	planner := &schedule.Planner{Store: g.store.Schedules, Location: g.location, Settings: func() schedule.Settings { return g.inForce.Load().Schedule.Settings() }}
 	if g.calls != nil {
 		planner.Calls = g.calls
 	}
@@ -291,11 +291,12 @@ func (g *gateway) openBot(o Options) error {
 		robot = sessions.RobotCode(g.cfg.DingTalk.ClientID)
 	}
 	conf := bot.Config{
-		Robot: robot,
-		Store: g.store, Memory: g.store, Keeper: g.store, Rights: g.store, Requests: g.store, Reporter: g.store, Elector: g.store, Transport: g.transport,
+		Robot:  robot,
+		Stores: g.store.Ports(), Memory: g.store.Memory(), Tidying: g.store.FactUpkeep, Index: g.store.Index, Rights: g.store.Rights,
+		Erasures: g.store.Erasure, Requests: g.store.Requests, Reporter: g.store.Restarts, Elector: g.store.Replicas, Transport: g.transport,
 		Values: values, Counter: counter, Metrics: g.registry,
-		Schedules: g.store, Planner: planner, Audit: g.store.Audit(),
-		Tools: append(tools.All(g.store, g.store, g.location), tools.Remind(planner)), Replica: g.replica, LeaseTTL: g.cfg.Cluster.LeaseTTL,
+		Schedules: g.store.Schedules, Planner: planner, Audit: g.store.Audit(),
+		Tools: append(tools.All(ToolParts(g.store), g.location), tools.Remind(planner)), Replica: g.replica, LeaseTTL: g.cfg.Cluster.LeaseTTL,
 		Name: a.Name, Language: a.Language, Prompt: a.Prompt, Location: g.location,
 		OneStream: o.Transport == nil && g.cfg.DingTalk.Connections == config.ConnectionsOne,
 		Scope:     sessions.Scope(a.SessionScope), AloneEach: !a.MergePending, MaxMerged: a.MaxMerged, MaxToolRounds: a.MaxToolRounds,
@@ -314,6 +315,11 @@ func (g *gateway) openBot(o Options) error {
 	}
 	g.bot, err = bot.New(conf)
 	return err
+}
+
+// ToolParts are the stores that the built-in tools use.
+func ToolParts(s *sql.Store) tools.Parts {
+	return tools.Parts{Facts: s.Facts, Search: s.Search, Digests: s.Digests, Blobs: s.Compactions}
 }
 
 // Remember converts the memory section of the configuration.

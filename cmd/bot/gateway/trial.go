@@ -27,7 +27,7 @@ func OpenTrial(ctx context.Context, cfg *config.Config, url, group string) (tria
 	if err != nil {
 		return nil, func() {}, DatabaseFault(err)
 	}
-	governor := calls.New(calls.Options{Store: store, Quota: int64(d.APICallsPerMonth)})
+	governor := calls.New(calls.Options{Store: store.Calls, Quota: int64(d.APICallsPerMonth)})
 	t, err := dingtalk.New(dingtalk.Config{
 		ClientID: d.ClientID, ClientSecret: d.ClientSecret.Reveal(), APIBase: d.APIBase, OAPIBase: d.OAPIBase, Calls: governor,
 	})

@@ -162,11 +162,11 @@ func (w *eraseWorld) drawEvents(yield func(yardstick.LoadedEvent) bool) {
 }
 
 func (w *eraseWorld) ask(ctx context.Context, key sessions.Key, who sessions.UserID, text string) (memory.Asking, error) {
-	if _, err := w.store.Beat(ctx, "bench"); err != nil {
+	if _, err := w.store.Leases.Beat(ctx, "bench"); err != nil {
 		return memory.Asking{}, err
 	}
 	_, conversation := key.Conversation()
-	a, err := w.store.Accept(ctx, "bench", key, sessions.Message{
+	a, err := w.store.Inbox.Accept(ctx, "bench", key, sessions.Message{
 		RobotCode: eraseRobot, ConversationID: conversation, ConversationType: sessions.Group, ID: sessions.MessageID("asked-" + string(key) + text),
 		SenderID: who, StaffID: who, SenderNick: "Nick " + string(who), Text: text, Kind: "text",
 	})
@@ -175,7 +175,7 @@ func (w *eraseWorld) ask(ctx context.Context, key sessions.Key, who sessions.Use
 
 func (w *eraseWorld) previewPerson(ctx context.Context, i int) (time.Duration, error) {
 	began := time.Now()
-	p, err := w.store.PreviewForget(ctx, memory.Forget{Robot: eraseRobot, Person: erasedPerson(i), Self: true})
+	p, err := w.store.Erasure.PreviewForget(ctx, memory.Forget{Robot: eraseRobot, Person: erasedPerson(i), Self: true})
 	if err == nil && p.Messages != 1+eraseShare {
 		err = fmt.Errorf("the preview counts %d messages", p.Messages)
 	}
@@ -188,7 +188,7 @@ func (w *eraseWorld) forgetPerson(ctx context.Context, i int) (time.Duration, er
 		return 0, err
 	}
 	began := time.Now()
-	done, err := w.store.ForgetPerson(ctx, memory.Forget{Robot: eraseRobot, Person: erasedPerson(i), Self: true, From: from})
+	done, err := w.store.Erasure.ForgetPerson(ctx, memory.Forget{Robot: eraseRobot, Person: erasedPerson(i), Self: true, From: from})
 	if err == nil && done.Sessions != 1+eraseShare {
 		err = fmt.Errorf("%d sessions were changed", done.Sessions)
 	}
@@ -210,7 +210,7 @@ func (w *eraseWorld) forgetFactOf(ctx context.Context, group, n int) (time.Durat
 		return 0, err
 	}
 	began := time.Now()
-	done, err := w.store.ForgetMemory(ctx, factID(group, n), from)
+	done, err := w.store.Erasure.ForgetMemory(ctx, factID(group, n), from)
 	if err == nil && done.Memories != 1 {
 		err = fmt.Errorf("%d facts were deleted", done.Memories)
 	}

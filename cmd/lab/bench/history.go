@@ -149,16 +149,16 @@ func (b *suite) seedHistories(ctx context.Context) (keys [historyPairs][len(hist
 				return keys, err
 			}
 			through := int64(size - historyTail)
-			if _, err := b.store.Flush(ctx, lease, memory.Flush{Through: through, Last: true}); err != nil {
+			if _, err := b.store.Flushes.Flush(ctx, lease, memory.Flush{Through: through, Last: true}); err != nil {
 				return keys, err
 			}
 			summary := sessions.NewSummary{StartSeq: 1, EndSeq: through, Text: rig.SampleSummary, Tokens: 180}
-			if _, err := b.store.Compact(ctx, lease, sessions.Compaction{Through: through, Summaries: []sessions.NewSummary{summary}}); err != nil {
+			if _, err := b.store.Compactions.Compact(ctx, lease, sessions.Compaction{Through: through, Summaries: []sessions.NewSummary{summary}}); err != nil {
 				return keys, err
 			}
 		}
 	}
-	_, err = b.store.Resign(ctx, planter)
+	_, err = b.store.Leases.Resign(ctx, planter)
 	return keys, err
 }
 
@@ -174,14 +174,14 @@ type sessionSeed struct {
 
 // The planter keeps the lease until it resigns.
 func (b *suite) plantSession(ctx context.Context, s sessionSeed) (sessions.Lease, error) {
-	if _, err := b.store.Beat(ctx, planter); err != nil {
+	if _, err := b.store.Leases.Beat(ctx, planter); err != nil {
 		return sessions.Lease{}, err
 	}
 	first := sessions.Message{
 		RobotCode: rig.RobotCode, ConversationID: s.conversation, ConversationType: sessions.Group, ID: "seed",
 		SenderID: "u1", SenderNick: "张伟", Kind: "text", Text: s.text,
 	}
-	a, err := b.store.Accept(ctx, planter, sessions.NewKey(rig.RobotCode, s.conversation, ""), first)
+	a, err := b.store.Inbox.Accept(ctx, planter, sessions.NewKey(rig.RobotCode, s.conversation, ""), first)
 	if err != nil {
 		return sessions.Lease{}, err
 	}
@@ -189,6 +189,6 @@ func (b *suite) plantSession(ctx context.Context, s sessionSeed) (sessions.Lease
 	for range s.events - 1 {
 		t.Events = append(t.Events, sessions.Event{Role: sessions.RoleAssistant, Content: s.text, Tokens: s.tokens})
 	}
-	_, err = b.store.Commit(ctx, a.Lease, t)
+	_, err = b.store.Turns.Commit(ctx, a.Lease, t)
 	return a.Lease, err
 }

@@ -72,9 +72,11 @@ func newInside(store *sql.Store, transport chat.Transport, s turnSignals) (*bot.
 	}
 	config := config.Default()
 	set, _ := config.Policies()
+	stores := store.Ports()
+	stores.Outbox = insideOutbox{store.Outbox, s}
 	return bot.New(bot.Config{
-		Store: insideStore{store, s}, Memory: store, Transport: transport, Counter: counter,
-		Replica: sessions.ReplicaID("inside-" + rand.Text()), Tools: tools.All(store, store, time.UTC), Values: reload.Values{Model: insideModel{}, Compaction: set},
+		Stores: stores, Memory: store.Memory(), Transport: transport, Counter: counter,
+		Replica: sessions.ReplicaID("inside-" + rand.Text()), Tools: tools.All(gateway.ToolParts(store), time.UTC), Values: reload.Values{Model: insideModel{}, Compaction: set},
 		Remember: gateway.Remember(config.Agent.Memory),
 		Flush:    time.Millisecond, // the stop is not measured, and its flush is not needed
 	})
@@ -119,15 +121,15 @@ func (t *insideTransport) Send(_ context.Context, o sessions.Outgoing) (chat.Sen
 	return chat.Sent{Via: "webhook", Part: 1}, nil
 }
 
-// insideStore signals the mark of a reply, the last step of a turn without a compaction.
-type insideStore struct {
-	*sql.Store
+// insideOutbox signals the mark of a reply, the last step of a turn without a compaction.
+type insideOutbox struct {
+	sessions.Outbox
 	turnSignals
 }
 
 // Settle implements sessions.Outbox.
-func (s insideStore) Settle(ctx context.Context, r sessions.Settled) error {
-	err := s.Store.Settle(ctx, r)
+func (s insideOutbox) Settle(ctx context.Context, r sessions.Settled) error {
+	err := s.Outbox.Settle(ctx, r)
 	s.signalStep(r.Key, s.done)
 	return err
 }

@@ -41,7 +41,7 @@ func (b *suite) measureTakeover(ctx context.Context) (figures []rig.Figure, err 
 		case <-time.After(rig.AnswerTimeout):
 			return nil, errors.New("no gateway took the message")
 		}
-		s, err := r.store.Session(ctx, sessions.NewKey(rig.RobotCode, sessions.ConversationID(r.ConversationID(name)), ""))
+		s, err := r.store.Sessions.Session(ctx, sessions.NewKey(rig.RobotCode, sessions.ConversationID(r.ConversationID(name)), ""))
 		if err != nil {
 			return nil, err
 		}

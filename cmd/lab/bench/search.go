@@ -229,7 +229,7 @@ func (w *searchWorld) askQueries(ctx context.Context, s *sql.Store, talks []*sea
 			words = append(words, said[first:first+some]...)
 		}
 		began := time.Now()
-		if _, err := s.Search(ctx, t.reader, memory.Query{Text: strings.Join(words, " "), Limit: searchFinds}); err != nil {
+		if _, err := s.Search.Search(ctx, t.reader, memory.Query{Text: strings.Join(words, " "), Limit: searchFinds}); err != nil {
 			return nil, err
 		}
 		took = append(took, time.Since(began))

@@ -82,7 +82,7 @@ func (r *fixture) plantLarge(ctx context.Context) error {
 			}
 		}
 	}
-	if _, err := r.store.Resign(ctx, planter); err != nil {
+	if _, err := r.store.Leases.Resign(ctx, planter); err != nil {
 		return err
 	}
 	return r.yard.Tidy(ctx)
@@ -111,7 +111,7 @@ func (r *fixture) awaitCompacted(ctx context.Context, round int) error {
 	for i := range large {
 		key := sessions.NewKey(rig.RobotCode, sessions.ConversationID(r.ConversationID(largeName("ripe", round, i))), "")
 		for {
-			s, err := r.store.Session(limit, key)
+			s, err := r.store.Sessions.Session(limit, key)
 			if err == nil && s.CompactionCount > 0 {
 				break
 			}

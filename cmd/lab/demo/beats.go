@@ -120,7 +120,7 @@ func (s *story) awaitCompaction(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	log, err := s.store.Compactions(ctx, s.key, 1)
+	log, err := s.store.Compactions.Compactions(ctx, s.key, 1)
 	if err != nil {
 		return err
 	}

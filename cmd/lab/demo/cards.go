@@ -94,7 +94,7 @@ func (s *story) rateAnswer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	card, err := s.store.ClickedCard(ctx, track, "")
+	card, err := s.store.Cards.ClickedCard(ctx, track, "")
 	if err != nil {
 		return err
 	}

@@ -163,7 +163,7 @@ func (s *stage) startGateway(ctx context.Context, name string) (*rig.Process, er
 
 // readSession is empty before the first message.
 func (s *stage) readSession(ctx context.Context) (sessions.Session, error) {
-	row, err := s.store.Session(ctx, s.key)
+	row, err := s.store.Sessions.Session(ctx, s.key)
 	if errors.Is(err, sessions.ErrNotFound) {
 		return sessions.Session{Key: s.key}, nil
 	}
@@ -172,7 +172,7 @@ func (s *stage) readSession(ctx context.Context) (sessions.Session, error) {
 
 // countEvents returns the log's messages by id.
 func (s *stage) countEvents(ctx context.Context) (map[string]sessions.Event, error) {
-	list, err := s.store.Events(ctx, s.key, 0, 10_000)
+	list, err := s.store.Lists.Events(ctx, s.key, 0, 10_000)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (s *stage) countEvents(ctx context.Context) (map[string]sessions.Event, err
 // The oldest memory comes first.
 func (s *stage) listMemories(ctx context.Context) ([]memory.Memory, error) {
 	r := memory.Reader{Key: s.key, Robot: rig.RobotCode, Conversation: demoGroup}
-	list, err := s.store.Pinned(ctx, r, 1000)
+	list, err := s.store.Facts.Pinned(ctx, r, 1000)
 	slices.Reverse(list)
 	return list, err
 }

@@ -211,7 +211,7 @@ func (t *evalTalks) askQuery(ctx context.Context, s *sql.Store, queries []evalQu
 	for _, q := range queries {
 		talk := t.byName[q.Conv]
 		began := time.Now()
-		hits, err := s.Search(ctx, talk.reader, memory.Query{Text: q.Text, Limit: evalFinds})
+		hits, err := s.Search.Search(ctx, talk.reader, memory.Query{Text: q.Text, Limit: evalFinds})
 		if err != nil {
 			return nil, fmt.Errorf("searching for query %s: %w", q.ID, err)
 		}

@@ -25,7 +25,7 @@ func TestServerIsRemovedWithItsFolder(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	} else {
-		if _, err := s.Session(t.Context(), "none"); !errors.Is(err, sessions.ErrNotFound) {
+		if _, err := s.Sessions.Session(t.Context(), "none"); !errors.Is(err, sessions.ErrNotFound) {
 			t.Errorf("the schema has no empty table of sessions: %v", err)
 		}
 		s.Close()

@@ -15,6 +15,7 @@ import (
 	"ebb/bot/reload"
 	"ebb/bot/tools"
 	"ebb/bot/view"
+	"ebb/cmd/bot/gateway"
 	"ebb/cmd/lab/local"
 	"ebb/cmd/lab/rig"
 	"ebb/compaction"
@@ -81,8 +82,8 @@ func (c ourPolicy) openEngine(ctx context.Context, database string, counter *tok
 	r := &replayRig{countingModel: newCountingModel(t, size, c.copied), id: "replay-" + rand.Text(), began: time.Now(), sent: make(chan struct{}, 1)}
 	inlet := local.NewInlet()
 	r.gateway, err = bot.New(bot.Config{
-		Store: store, Memory: store, Transport: replayTransport{inlet, r.sent, r.countingModel}, Counter: counter,
-		Replica: sessions.ReplicaID(r.id), Tools: tools.All(store, store, time.UTC), Language: "en", Values: reload.Values{Model: r.countingModel, Compaction: c.settings},
+		Stores: store.Ports(), Memory: store.Memory(), Transport: replayTransport{inlet, r.sent, r.countingModel}, Counter: counter,
+		Replica: sessions.ReplicaID(r.id), Tools: tools.All(gateway.ToolParts(store), time.UTC), Language: "en", Values: reload.Values{Model: r.countingModel, Compaction: c.settings},
 		Remember: view.Remember{PinnedTokens: config.Default().Agent.Memory.PinnedTokens}, // only the cost of compactions is compared
 		Flush:    time.Millisecond,                                                        // the stop is not measured
 	})

@@ -234,7 +234,7 @@ func TestReplaysShareNoDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	if left, err := store.Sessions(t.Context(), 10); err != nil || len(left) > 0 {
+	if left, err := store.Lists.Sessions(t.Context(), 10); err != nil || len(left) > 0 {
 		t.Errorf("%d sessions of replays are in the database of the server, %v", len(left), err)
 	}
 }
