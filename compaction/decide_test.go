@@ -383,11 +383,13 @@ func TestCallsAreBounded(t *testing.T) {
 		most := 1 + appended/seed.MinBatch()
 		switch {
 		case p.Window > 0:
-			most = int(c.seq)/p.Window + 1 + int(c.s.Now.Sub(began)/p.Cooldown)
+			if most = int(c.seq)/p.Window + 1; p.Cooldown > 0 {
+				most += int(c.s.Now.Sub(began) / p.Cooldown)
+			}
 		case p.Segment > 0:
 			most = turns / p.Segment
 		case p.MaxMessages > 0:
-			most = 1 + int(c.seq)/(p.MaxMessages-p.TailMessages-longestTurn)
+			most = 1 + int(c.seq)/max(1, p.MaxMessages-p.TailMessages-longestTurn)
 		}
 		if c.calls > most {
 			t.Fatalf("%s asked %d times in %d turns of %d tokens, want at most %d", p.Name, c.calls, turns, appended, most)
