@@ -24,13 +24,13 @@ func (g *gateway) openServers(version string) *mcp.Pool {
 	return mcp.New(mcp.Config{Servers: servers, Version: version, Now: time.Now})
 }
 
-// runServers keeps the servers connected until stop is called.
+// runServers keeps the servers connected until stop is called: the turns of a drain call tools too. The end of ctx ends the wait alone.
 func (g *gateway) runServers(ctx context.Context) (stop func()) {
 	if g.servers == nil {
 		return func() {}
 	}
 	g.registry.MustRegister(serverMetrics{g.servers})
-	stop = inBackground(ctx, g.servers.Run)
+	stop = inBackground(context.WithoutCancel(ctx), g.servers.Run)
 	within, cancel := context.WithTimeout(ctx, firstServers)
 	defer cancel()
 	g.servers.AwaitTried(within)
