@@ -1,7 +1,7 @@
 // Package sql keeps sessions and memory in PostgreSQL, or in a compatible engine.
 //
 // schema.sql holds the tables of a new database, migrations the steps of an older one to them, queries the statements, dbsqlc the
-// code that sqlc generates. No query text is in Go. [Store] joins a store for each aggregate, over one pool of package pg:
+// code that sqlc generates. No query text is in Go. [Store] has a store for each aggregate, over one pool of package pg:
 //
 //	conversation  messages, leases, turns, replies
 //	compactions   compactions, undo, their log

@@ -18,7 +18,7 @@ type Rights struct {
 	Half      int // a deletion fails behind the sessions before this one; 0: it succeeds
 }
 
-// MessagesBefore implements memory.Rights.
+// MessagesBefore implements memory.Erasures.
 func (c *Rights) MessagesBefore(context.Context, sessions.Key, sessions.UserID, int64, int) ([]sessions.Event, error) {
 	return nil, nil
 }
@@ -39,7 +39,7 @@ func (c *Rights) Known(_ context.Context, _ memory.Asker, skip, _ int) ([]memory
 	return []memory.Known{c.Fact}, 25, nil
 }
 
-// ForgetMemory implements memory.Rights.
+// ForgetMemory implements memory.Erasures.
 func (c *Rights) ForgetMemory(_ context.Context, _ int64, from memory.Asking) (memory.Forgotten, error) {
 	if c.Half > 0 {
 		return memory.Forgotten{Sessions: c.Half - 1, Lease: from.Lease}, errors.New("the storage is away")

@@ -144,81 +144,81 @@ func (s *Store) UnderWay() int { s.mu.Lock(); defer s.mu.Unlock(); return s.open
 
 type none struct{}
 
-// Beat implements sessions.Store.
+// Beat implements sessions.Stores.
 func (s *Store) Beat(ctx context.Context, o sessions.ReplicaID) (time.Time, error) {
 	return do(s, "beat", func() (time.Time, error) { return s.Mem.Leases.Beat(ctx, o) })
 }
 
-// LeaseOf implements sessions.Store.
+// LeaseOf implements sessions.Stores.
 func (s *Store) LeaseOf(ctx context.Context, k sessions.Key) (sessions.Lease, error) {
 	return s.Mem.Cards.LeaseOf(ctx, k)
 }
 
-// Acquire implements sessions.Store.
+// Acquire implements sessions.Stores.
 func (s *Store) Acquire(ctx context.Context, k sessions.Key, o sessions.ReplicaID) (sessions.Lease, error) {
 	return do(s, "acquire", func() (sessions.Lease, error) { return s.Mem.Leases.Acquire(ctx, k, o) })
 }
 
-// Rest implements sessions.Store.
+// Rest implements sessions.Stores.
 func (s *Store) Rest(ctx context.Context, o sessions.ReplicaID, keys []sessions.Key, rest, unflushed time.Duration) ([]sessions.Key, error) {
 	return do(s, "rest", func() ([]sessions.Key, error) { return s.Mem.Leases.Rest(ctx, o, keys, rest, unflushed) })
 }
 
-// Resign implements sessions.Store.
+// Resign implements sessions.Stores.
 func (s *Store) Resign(ctx context.Context, o sessions.ReplicaID) (int, error) {
 	return do(s, "resign", func() (int, error) { return s.Mem.Leases.Resign(ctx, o) })
 }
 
-// Accept implements sessions.Store.
+// Accept implements sessions.Inbox.
 func (s *Store) Accept(ctx context.Context, o sessions.ReplicaID, k sessions.Key, m sessions.Message) (sessions.Accepted, error) {
 	return do(s, "accept", func() (sessions.Accepted, error) { return s.Mem.Inbox.Accept(ctx, o, k, m) })
 }
 
-// AcceptHere implements sessions.Store.
+// AcceptHere implements sessions.Inbox.
 func (s *Store) AcceptHere(
 	ctx context.Context, o sessions.ReplicaID, k sessions.Key, m sessions.Message, q sessions.PlaceQuery,
 ) (sessions.Accepted, error) {
 	return do(s, "accept", func() (sessions.Accepted, error) { return s.Mem.Inbox.AcceptHere(ctx, o, k, m, q) })
 }
 
-// PlaceOf implements sessions.Store.
+// PlaceOf implements sessions.Stores.
 func (s *Store) PlaceOf(ctx context.Context, q sessions.PlaceQuery) (sessions.Place, error) {
 	return do(s, "place", func() (sessions.Place, error) { return s.Mem.Scopes.PlaceOf(ctx, q) })
 }
 
-// ChooseScope implements sessions.Store.
+// ChooseScope implements sessions.Stores.
 func (s *Store) ChooseScope(ctx context.Context, l sessions.Lease, scope sessions.Scope) error {
 	_, err := do(s, "scope", func() (struct{}, error) { return struct{}{}, s.Mem.Scopes.ChooseScope(ctx, l, scope) })
 	return err
 }
 
-// LearnIDs implements sessions.Store.
+// LearnIDs implements sessions.Inbox.
 func (s *Store) LearnIDs(ctx context.Context, m sessions.Message) error {
 	_, err := do(s, "learn", func() (none, error) { return none{}, s.Mem.Inbox.LearnIDs(ctx, m) })
 	return err
 }
 
-// LinkedIDs implements sessions.Store.
+// LinkedIDs implements sessions.Inbox.
 func (s *Store) LinkedIDs(ctx context.Context, robot sessions.RobotCode, id sessions.UserID) ([]sessions.UserID, error) {
 	return s.Mem.Inbox.LinkedIDs(ctx, robot, id)
 }
 
-// Pending implements sessions.Store.
+// Pending implements sessions.Inbox.
 func (s *Store) Pending(ctx context.Context, key sessions.Key, limit int) ([]sessions.Event, error) {
 	return do(s, "pending", func() ([]sessions.Event, error) { return s.Mem.Inbox.Pending(ctx, key, limit) })
 }
 
-// Revive implements sessions.Store.
+// Revive implements sessions.Inbox.
 func (s *Store) Revive(ctx context.Context, under []sessions.Lease) ([]sessions.Key, error) {
 	return do(s, "revive", func() ([]sessions.Key, error) { return s.Mem.Inbox.Revive(ctx, under) })
 }
 
-// Waiting implements sessions.Store.
+// Waiting implements sessions.Inbox.
 func (s *Store) Waiting(ctx context.Context, o sessions.ReplicaID, limit int) ([]sessions.Key, error) {
 	return do(s, "waiting", func() ([]sessions.Key, error) { return s.Mem.Inbox.Waiting(ctx, o, limit) })
 }
 
-// Listen implements sessions.Store.
+// Listen implements sessions.Inbox.
 func (s *Store) Listen(ctx context.Context, o sessions.ReplicaID, wake func(sessions.Key)) error {
 	return s.Mem.Inbox.Listen(ctx, o, wake)
 }

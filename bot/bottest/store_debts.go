@@ -22,7 +22,7 @@ func (s *Shelf) candidates(ctx context.Context, key sessions.Key) int {
 	return n
 }
 
-// Values implements memory.Store.
+// Values implements memory.Facts.
 func (s *Store) Values(_ context.Context, r memory.Reader, id int64) ([]memory.Memory, error) {
 	return do(s, "values", func() ([]memory.Memory, error) {
 		s.Shelf.Mu.Lock()
@@ -31,7 +31,7 @@ func (s *Store) Values(_ context.Context, r memory.Reader, id int64) ([]memory.M
 	})
 }
 
-// Owed implements memory.Store.
+// Owed implements memory.Flushes.
 func (s *Store) Owed(_ context.Context, key sessions.Key) (memory.Debt, error) {
 	return do(s, "owed", func() (memory.Debt, error) {
 		s.Shelf.Mu.Lock()
@@ -63,7 +63,7 @@ func (s *Shelf) waits(ctx context.Context, key sessions.Key) (w memory.FlushCand
 	return memory.FlushCandidate{Key: key, Since: st.LastActiveAt, Conversation: st.ConversationID, SpentToday: st.SpentToday}, st, true
 }
 
-// DebtsDue implements memory.Store.
+// DebtsDue implements memory.Flushes.
 func (s *Store) DebtsDue(ctx context.Context, _ sessions.ReplicaID, after memory.FlushCandidate, limit int) ([]memory.OwedFlush, error) {
 	return do(s, "debts", func() ([]memory.OwedFlush, error) {
 		s.Shelf.Mu.Lock()
@@ -96,7 +96,7 @@ func (s *Store) Pass(_ context.Context, _ sessions.Lease, people []sessions.User
 	return err
 }
 
-// OweUnflushed implements memory.Store.
+// OweUnflushed implements memory.Flushes.
 func (s *Store) OweUnflushed(ctx context.Context, owner sessions.ReplicaID, only sessions.Key) (n int, err error) {
 	return do(s, "owe rest", func() (int, error) {
 		s.Shelf.Mu.Lock()
@@ -118,7 +118,7 @@ func (s *Store) OweUnflushed(ctx context.Context, owner sessions.ReplicaID, only
 	})
 }
 
-// Idle implements memory.Store.
+// Idle implements memory.Flushes.
 func (s *Store) Idle(
 	ctx context.Context, _ sessions.ReplicaID, rest time.Duration, after memory.FlushCandidate, limit int,
 ) ([]memory.FlushCandidate, error) {
@@ -137,7 +137,7 @@ func (s *Store) Idle(
 	})
 }
 
-// Charge implements sessions.Store.
+// Charge implements sessions.Ledger.
 func (s *Store) Charge(ctx context.Context, key sessions.Key, one sessions.Spending) error {
 	_, err := do(s, "charge", func() (none, error) {
 		s.mu.Lock()
@@ -148,17 +148,17 @@ func (s *Store) Charge(ctx context.Context, key sessions.Key, one sessions.Spend
 	return err
 }
 
-// Spent implements sessions.Store.
+// Spent implements sessions.Ledger.
 func (s *Store) Spent(ctx context.Context, key sessions.Key, since time.Time) ([]sessions.Spending, error) {
 	return do(s, "spent", func() ([]sessions.Spending, error) { return s.Mem.Ledger.Spent(ctx, key, since) })
 }
 
-// Quoted implements sessions.Store.
+// Quoted implements sessions.Turner.
 func (s *Store) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) (sessions.Event, error) {
 	return do(s, "quoted", func() (sessions.Event, error) { return s.Mem.Turns.Quoted(ctx, key, q) })
 }
 
-// Requote implements sessions.Store.
+// Requote implements sessions.Turner.
 func (s *Store) Requote(ctx context.Context, l sessions.Lease, event int64, content string, q sessions.Quote) error {
 	_, err := do(s, "requote", func() (none, error) { return none{}, s.Mem.Turns.Requote(ctx, l, event, content, q) })
 	return err

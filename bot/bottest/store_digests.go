@@ -74,7 +74,7 @@ func (s *Shelf) said(ctx context.Context, d memory.DigestDue) []sessions.Event {
 	})
 }
 
-// DigestEvents implements memory.Store.
+// DigestEvents implements memory.Digests.
 func (s *Store) DigestEvents(ctx context.Context, d memory.DigestDue, after int64, limit int) ([]sessions.Event, error) {
 	return do(s, "digest events", func() ([]sessions.Event, error) {
 		events := slices.DeleteFunc(s.said(ctx, d), func(e sessions.Event) bool { return e.Seq <= after })
@@ -82,7 +82,7 @@ func (s *Store) DigestEvents(ctx context.Context, d memory.DigestDue, after int6
 	})
 }
 
-// StoreDigest implements memory.Store.
+// StoreDigest implements memory.Digests.
 func (s *Store) StoreDigest(ctx context.Context, l sessions.Lease, d memory.Digest) (int64, error) {
 	return do(s, "store digest", func() (int64, error) {
 		if _, err := s.Mem.Turns.Begin(ctx, l, 0); err != nil {
@@ -109,7 +109,7 @@ func (s *Store) StoreDigest(ctx context.Context, l sessions.Lease, d memory.Dige
 	})
 }
 
-// PutOffDigest implements memory.Store.
+// PutOffDigest implements memory.Digests.
 func (s *Store) PutOffDigest(ctx context.Context, l sessions.Lease, f memory.DigestFailure) error {
 	_, err := do(s, "put off digest", func() (none, error) {
 		s.Shelf.Mu.Lock()
@@ -123,7 +123,7 @@ func (s *Store) PutOffDigest(ctx context.Context, l sessions.Lease, f memory.Dig
 	return err
 }
 
-// DigestsOf implements memory.Store.
+// DigestsOf implements memory.Digests.
 func (s *Store) DigestsOf(_ context.Context, r memory.Reader, from, to time.Time) ([]memory.Memory, error) {
 	return do(s, "digests of", func() ([]memory.Memory, error) {
 		return slices.DeleteFunc(s.Digests(), func(m memory.Memory) bool {

@@ -9,7 +9,7 @@ import (
 	"ebb/sessions"
 )
 
-// Save implements memory.Store.
+// Save implements memory.Facts.
 func (s *Store) Save(ctx context.Context, l sessions.Lease, drafts []memory.Draft) (memory.Receipt, error) {
 	return do(s, "save", func() (memory.Receipt, error) {
 		if _, err := s.Mem.Turns.Begin(ctx, l, 0); err != nil {
@@ -40,7 +40,7 @@ func (s *Shelf) Put(key sessions.Key, drafts []memory.Draft) (r memory.Receipt) 
 	return r
 }
 
-// Flush implements memory.Store.
+// Flush implements memory.Flushes.
 func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (memory.Receipt, error) {
 	return do(s, "flush", func() (memory.Receipt, error) {
 		v, err := s.Mem.Turns.Begin(ctx, l, 0)
@@ -66,7 +66,7 @@ func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (me
 	})
 }
 
-// Owe implements memory.Store.
+// Owe implements memory.Flushes.
 func (s *Store) Owe(ctx context.Context, l sessions.Lease, d memory.Debt) error {
 	_, err := do(s, "owe", func() (none, error) {
 		if _, err := s.Mem.Turns.Begin(ctx, l, 0); err != nil {
@@ -88,7 +88,7 @@ func (s *Store) Owe(ctx context.Context, l sessions.Lease, d memory.Debt) error 
 	return err
 }
 
-// Unflushed implements memory.Store.
+// Unflushed implements memory.Flushes.
 func (s *Store) Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]memory.UnflushedSession, error) {
 	return do(s, "unflushed", func() ([]memory.UnflushedSession, error) {
 		s.Shelf.Mu.Lock()

@@ -10,7 +10,7 @@ import (
 	"ebb/sessions"
 )
 
-// Range implements memory.Store.
+// Range implements memory.Searcher.
 func (s *Store) Range(ctx context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.Event, error) {
 	return do(s, "range", func() ([]sessions.Event, error) {
 		var out []sessions.Event
@@ -30,7 +30,7 @@ func (s *Shelf) EventsOf(ctx context.Context, key sessions.Key) []sessions.Event
 	return events
 }
 
-// Search implements memory.Store.
+// Search implements memory.Searcher.
 func (s *Store) Search(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
 	return do(s, "search", func() ([]memory.Hit, error) {
 		if s.Find != nil {
@@ -60,7 +60,7 @@ func readable(m memory.Memory, r memory.Reader) bool {
 	return false
 }
 
-// Pinned implements memory.Store.
+// Pinned implements memory.Facts.
 func (s *Store) Pinned(_ context.Context, r memory.Reader, limit int) ([]memory.Memory, error) {
 	return do(s, "pinned", func() ([]memory.Memory, error) {
 		s.Shelf.Mu.Lock()
@@ -75,7 +75,7 @@ func (s *Store) Pinned(_ context.Context, r memory.Reader, limit int) ([]memory.
 	})
 }
 
-// History implements memory.Store.
+// History implements memory.Searcher.
 func (s *Store) History(ctx context.Context, key sessions.Key, q memory.LogQuery) (memory.LogMatches, error) {
 	return do(s, "history", func() (finds memory.LogMatches, err error) {
 		for _, e := range slices.Backward(s.EventsOf(ctx, key)) {

@@ -9,22 +9,22 @@ import (
 	"ebb/sessions"
 )
 
-// Begin implements sessions.Store.
+// Begin implements sessions.Turner.
 func (s *Store) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
 	return s.begin(ctx, l, func() (sessions.View, error) { return s.Mem.Turns.Begin(ctx, l, limit) })
 }
 
-// BeginAlone implements sessions.Store.
+// BeginAlone implements sessions.Turner.
 func (s *Store) BeginAlone(ctx context.Context, l sessions.Lease, limit int, a sessions.Alone) (sessions.View, error) {
 	return s.begin(ctx, l, func() (sessions.View, error) { return s.Mem.Turns.BeginAlone(ctx, l, limit, a) })
 }
 
-// Suspects implements sessions.Store.
+// Suspects implements sessions.Turner.
 func (s *Store) Suspects(ctx context.Context) (int, error) {
 	return do(s, "suspects", func() (int, error) { return s.Mem.Turns.Suspects(ctx) })
 }
 
-// Abandon implements sessions.Store.
+// Abandon implements sessions.Turner.
 func (s *Store) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) error {
 	_, err := do(s, "abandon", func() (none, error) { return none{}, s.Mem.Turns.Abandon(ctx, l, blamed) })
 	return err
@@ -43,13 +43,13 @@ func (s *Store) begin(ctx context.Context, l sessions.Lease, of func() (sessions
 	})
 }
 
-// Release implements sessions.Store.
+// Release implements sessions.Stores.
 func (s *Store) Release(ctx context.Context, l sessions.Lease) error {
 	_, err := do(s, "release", func() (none, error) { return none{}, s.Mem.Leases.Release(ctx, l) })
 	return err
 }
 
-// Session implements sessions.Store.
+// Session implements sessions.States.
 func (s *Store) Session(ctx context.Context, key sessions.Key) (sessions.Session, error) {
 	return do(s, "session", func() (sessions.Session, error) {
 		got, err := s.Mem.Sessions.Session(ctx, key)
@@ -62,7 +62,7 @@ func (s *Store) Session(ctx context.Context, key sessions.Key) (sessions.Session
 	})
 }
 
-// Commit implements sessions.Store.
+// Commit implements sessions.Turner.
 func (s *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
 	return do(s, "commit", func() (sessions.Committed, error) {
 		if s.forgotten(t.Pinned) {
@@ -82,13 +82,13 @@ func (s *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 	})
 }
 
-// RecordRun implements sessions.Store.
+// RecordRun implements sessions.Turner.
 func (s *Store) RecordRun(ctx context.Context, l sessions.Lease, r sessions.ToolRun) error {
 	_, err := do(s, "record", func() (none, error) { return none{}, s.Mem.Turns.RecordRun(ctx, l, r) })
 	return err
 }
 
-// Compact implements sessions.Store.
+// Compact implements sessions.Compactor.
 func (s *Store) Compact(ctx context.Context, l sessions.Lease, c sessions.Compaction) (sessions.Compacted, error) {
 	return do(s, "compact", func() (sessions.Compacted, error) {
 		if s.forgotten(c.Pinned) {
@@ -113,46 +113,46 @@ func (s *Store) forgotten(p *sessions.Pinned) bool {
 	})
 }
 
-// OpenJob implements sessions.Store.
+// OpenJob implements sessions.Jobs.
 func (s *Store) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (sessions.Source, error) {
 	return do(s, "open", func() (sessions.Source, error) { return s.Mem.Jobs.OpenJob(ctx, l, j) })
 }
 
-// StageJob implements sessions.Store.
+// StageJob implements sessions.Jobs.
 func (s *Store) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte, paid sessions.Spending) error {
 	_, err := do(s, "stage", func() (none, error) { return none{}, s.Mem.Jobs.StageJob(ctx, l, j, staged, paid) })
 	return err
 }
 
-// MarkUpkeep implements sessions.Store.
+// MarkUpkeep implements sessions.Jobs.
 func (s *Store) MarkUpkeep(ctx context.Context, l sessions.Lease, limit time.Duration) error {
 	_, err := do(s, "upkeep", func() (none, error) { return none{}, s.Mem.Jobs.MarkUpkeep(ctx, l, limit) })
 	return err
 }
 
-// Job implements sessions.Store.
+// Job implements sessions.Jobs.
 func (s *Store) Job(ctx context.Context, key sessions.Key) (sessions.Job, error) {
 	return do(s, "job", func() (sessions.Job, error) { return s.Mem.Jobs.Job(ctx, key) })
 }
 
-// Undo implements sessions.Store.
+// Undo implements sessions.Compactor.
 func (s *Store) Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (sessions.LogEntry, error) {
 	return do(s, "undo", func() (sessions.LogEntry, error) { return s.Mem.Compactions.Undo(ctx, l, event, rest) })
 }
 
-// Rewrite implements sessions.Store.
+// Rewrite implements sessions.Compactor.
 func (s *Store) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewritten) error {
 	_, err := do(s, "rewrite", func() (none, error) { return none{}, s.Mem.Compactions.Rewrite(ctx, l, w) })
 	return err
 }
 
-// Configure implements sessions.Store.
+// Configure implements sessions.States.
 func (s *Store) Configure(ctx context.Context, l sessions.Lease, settings string) error {
 	_, err := do(s, "configure", func() (none, error) { return none{}, s.Mem.Sessions.Configure(ctx, l, settings) })
 	return err
 }
 
-// Renew implements sessions.Store.
+// Renew implements sessions.States.
 func (s *Store) Renew(ctx context.Context, l sessions.Lease) error {
 	_, err := do(s, "renew", func() (none, error) {
 		err := s.Mem.Sessions.Renew(ctx, l)
@@ -176,7 +176,7 @@ func (s *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted,
 	return do(s, "delete", func() (sessions.Deleted, error) { return s.Mem.Erasure.Delete(ctx, key) })
 }
 
-// Backlogs implements sessions.Store.
+// Backlogs implements sessions.Compactor.
 func (s *Store) Backlogs(
 	ctx context.Context, owner sessions.ReplicaID, tokens int, after sessions.Key, limit int,
 ) ([]sessions.Session, error) {
@@ -185,44 +185,44 @@ func (s *Store) Backlogs(
 	})
 }
 
-// Compactions implements sessions.Store.
+// Compactions implements sessions.Compactor.
 func (s *Store) Compactions(ctx context.Context, key sessions.Key, limit int) ([]sessions.LogEntry, error) {
 	return do(s, "compactions", func() ([]sessions.LogEntry, error) { return s.Mem.Compactions.Compactions(ctx, key, limit) })
 }
 
-// Blob implements sessions.Store.
+// Blob implements sessions.Compactor.
 func (s *Store) Blob(ctx context.Context, key sessions.Key, blob string) (string, error) {
 	return do(s, "blob", func() (string, error) { return s.Mem.Compactions.Blob(ctx, key, blob) })
 }
 
-// Log implements sessions.Store.
+// Log implements sessions.Compactor.
 func (s *Store) Log(ctx context.Context, l sessions.Lease, e sessions.LogEntry) error {
 	_, err := do(s, "log", func() (none, error) { return none{}, s.Mem.Compactions.Log(ctx, l, e) })
 	return err
 }
 
-// Unsent implements sessions.Store.
+// Unsent implements sessions.Stores.
 func (s *Store) Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoing, error) {
 	return do(s, "unsent", func() ([]sessions.Outgoing, error) { return s.Mem.Outbox.Unsent(ctx, l) })
 }
 
-// Announce implements sessions.Store.
+// Announce implements sessions.Stores.
 func (s *Store) Announce(ctx context.Context, l sessions.Lease, r sessions.Reply) ([]sessions.Outgoing, error) {
 	return do(s, "announce", func() ([]sessions.Outgoing, error) { return s.Mem.Outbox.Announce(ctx, l, r) })
 }
 
-// Claim implements sessions.Store.
+// Claim implements sessions.Stores.
 func (s *Store) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]sessions.Outgoing, error) {
 	return do(s, "claim", func() ([]sessions.Outgoing, error) { return s.Mem.Outbox.Claim(ctx, l, t) })
 }
 
-// PutDown implements sessions.Store.
+// PutDown implements sessions.Stores.
 func (s *Store) PutDown(ctx context.Context, o sessions.ReplicaID) error {
 	_, err := do(s, "release replies", func() (none, error) { return none{}, s.Mem.Outbox.PutDown(ctx, o) })
 	return err
 }
 
-// Settle implements sessions.Store.
+// Settle implements sessions.Stores.
 func (s *Store) Settle(ctx context.Context, t sessions.Settled) error {
 	_, err := do(s, "settle", func() (none, error) { return none{}, s.Mem.Outbox.Settle(ctx, t) })
 	return err

@@ -70,7 +70,7 @@ func (m Ledger) Charge(_ context.Context, key sessions.Key, one sessions.Spendin
 	return nil
 }
 
-// Spent implements sessions.Store.
+// Spent implements sessions.Ledger.
 func (m Ledger) Spent(_ context.Context, key sessions.Key, since time.Time) ([]sessions.Spending, error) {
 	m.t.mu.Lock()
 	defer m.t.mu.Unlock()

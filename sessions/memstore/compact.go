@@ -12,7 +12,7 @@ import (
 	"ebb/sessions"
 )
 
-// Compact implements sessions.Store.
+// Compact implements sessions.Compactor.
 func (m Compactions) Compact(ctx context.Context, l sessions.Lease, c sessions.Compaction) (sessions.Compacted, error) {
 	s, err := m.t.lockSession(ctx, l)
 	if err != nil {
@@ -249,7 +249,7 @@ func boundedSum(u sessions.Usage) sessions.Usage {
 	return sessions.Usage{Prompt: bound(u.Prompt), Cached: bound(u.Cached), Completion: bound(u.Completion)}
 }
 
-// Log implements sessions.Store.
+// Log implements sessions.Compactor.
 func (m Compactions) Log(ctx context.Context, l sessions.Lease, e sessions.LogEntry) error {
 	s, err := m.t.lockSession(ctx, l)
 	if err != nil {
@@ -276,7 +276,7 @@ func (m Compactions) recordAttempt(s *sessionRows, e sessions.LogEntry, a logged
 	return e
 }
 
-// Compactions implements sessions.Store.
+// Compactions implements sessions.Compactor.
 func (m Compactions) Compactions(_ context.Context, key sessions.Key, limit int) ([]sessions.LogEntry, error) {
 	m.t.mu.Lock()
 	defer m.t.mu.Unlock()
@@ -292,7 +292,7 @@ func (m Compactions) Compactions(_ context.Context, key sessions.Key, limit int)
 	return list[:min(len(list), max(limit, 0))], nil
 }
 
-// Backlogs implements sessions.Store.
+// Backlogs implements sessions.Compactor.
 func (m Compactions) Backlogs(_ context.Context, owner sessions.ReplicaID, tokens int, after sessions.Key, limit int) ([]sessions.Session, error) {
 	m.t.mu.Lock()
 	defer m.t.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"ebb/sessions"
 )
 
-// Erase implements sessions.Store; memory itself is kept elsewhere.
+// Erase implements sessions.Eraser; memory itself is kept elsewhere.
 func (m Erasure) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sessions.Erased, error) {
 	done, err := m.erase(ctx, key, seqs)
 	if err != nil {
@@ -245,7 +245,7 @@ func (s *sessionRows) markErased(freed int) {
 	}
 }
 
-// Rewrite implements sessions.Store.
+// Rewrite implements sessions.Compactor.
 func (m Compactions) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewritten) error {
 	s, err := m.t.lockSession(ctx, l)
 	if err != nil {
@@ -274,7 +274,7 @@ func (m Compactions) Rewrite(ctx context.Context, l sessions.Lease, w sessions.R
 	return nil
 }
 
-// Delete implements sessions.Store; memory itself is kept elsewhere.
+// Delete implements sessions.Eraser; memory itself is kept elsewhere.
 func (m Erasure) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error) {
 	done, err := m.delete(ctx, key)
 	if err != nil {

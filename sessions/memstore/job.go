@@ -15,7 +15,7 @@ func (j *compactionJob) isSame(o sessions.Job) bool {
 	return j != nil && j.Gen == o.Gen && j.From == o.From && j.Through == o.Through && j.Version == o.Version
 }
 
-// OpenJob implements sessions.Store.
+// OpenJob implements sessions.Jobs.
 func (m Jobs) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (sessions.Source, error) {
 	var src sessions.Source
 	s, err := m.t.lockSession(ctx, l)
@@ -58,7 +58,7 @@ func (s *sessionRows) restoreState(e *sessions.Event) {
 	}
 }
 
-// StageJob implements sessions.Store.
+// StageJob implements sessions.Jobs.
 func (m Jobs) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte, paid sessions.Spending) error {
 	s, err := m.t.lockSession(ctx, l)
 	if err != nil {
@@ -73,7 +73,7 @@ func (m Jobs) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, st
 	return nil
 }
 
-// MarkUpkeep implements sessions.Store.
+// MarkUpkeep implements sessions.Jobs.
 func (m Jobs) MarkUpkeep(ctx context.Context, l sessions.Lease, limit time.Duration) error {
 	s, err := m.t.lockSession(ctx, l)
 	if err != nil {
@@ -84,7 +84,7 @@ func (m Jobs) MarkUpkeep(ctx context.Context, l sessions.Lease, limit time.Durat
 	return nil
 }
 
-// Job implements sessions.Store.
+// Job implements sessions.Jobs.
 func (m Jobs) Job(_ context.Context, key sessions.Key) (sessions.Job, error) {
 	m.t.mu.Lock()
 	defer m.t.mu.Unlock()
@@ -94,7 +94,7 @@ func (m Jobs) Job(_ context.Context, key sessions.Key) (sessions.Job, error) {
 	return sessions.Job{}, fmt.Errorf("reading the compaction under way: %w", sessions.ErrNotFound)
 }
 
-// Blob implements sessions.Store.
+// Blob implements sessions.Compactor.
 func (m Compactions) Blob(_ context.Context, key sessions.Key, blob string) (string, error) {
 	m.t.mu.Lock()
 	defer m.t.mu.Unlock()
@@ -111,7 +111,7 @@ func (m Compactions) Blob(_ context.Context, key sessions.Key, blob string) (str
 	return "", fmt.Errorf("reading a result that was moved out of a view: %w", sessions.ErrNotFound)
 }
 
-// Undo implements sessions.Store.
+// Undo implements sessions.Compactor.
 func (m Compactions) Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (sessions.LogEntry, error) {
 	s, err := m.t.lockSession(ctx, l)
 	if err != nil {
@@ -175,7 +175,7 @@ func (s *sessionRows) stepBack(b viewBefore) {
 	s.sweepBlobs()
 }
 
-// Configure implements sessions.Store.
+// Configure implements sessions.States.
 func (m Sessions) Configure(ctx context.Context, l sessions.Lease, settings string) error {
 	s, err := m.t.lockSession(ctx, l)
 	if err != nil {
@@ -186,7 +186,7 @@ func (m Sessions) Configure(ctx context.Context, l sessions.Lease, settings stri
 	return nil
 }
 
-// Renew implements sessions.Store.
+// Renew implements sessions.States.
 func (m Sessions) Renew(ctx context.Context, l sessions.Lease) error {
 	s, err := m.t.lockSession(ctx, l)
 	if err != nil {

@@ -125,7 +125,7 @@ func (m *Store) FailFlush(key sessions.Key, failures int) {
 	}
 }
 
-// Session implements sessions.Store.
+// Session implements sessions.States.
 func (m Sessions) Session(_ context.Context, key sessions.Key) (sessions.Session, error) {
 	m.t.mu.Lock()
 	defer m.t.mu.Unlock()

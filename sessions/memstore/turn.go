@@ -11,17 +11,17 @@ import (
 	"ebb/sessions"
 )
 
-// Begin implements sessions.Store.
+// Begin implements sessions.Turner.
 func (m Turns) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
 	return m.beginTurn(ctx, l, limit, nil)
 }
 
-// BeginAlone implements sessions.Store.
+// BeginAlone implements sessions.Turner.
 func (m Turns) BeginAlone(ctx context.Context, l sessions.Lease, limit int, a sessions.Alone) (sessions.View, error) {
 	return m.beginTurn(ctx, l, limit, &a)
 }
 
-// Suspects implements sessions.Store.
+// Suspects implements sessions.Turner.
 func (m Turns) Suspects(context.Context) (int, error) {
 	m.t.mu.Lock()
 	defer m.t.mu.Unlock()
@@ -186,7 +186,7 @@ func (m Inbox) Pending(_ context.Context, key sessions.Key, limit int) ([]sessio
 	return pending, nil
 }
 
-// Abandon implements sessions.Store.
+// Abandon implements sessions.Turner.
 func (m Turns) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -215,7 +215,7 @@ func (m Turns) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) er
 	return nil
 }
 
-// Commit implements sessions.Store.
+// Commit implements sessions.Turner.
 func (m Turns) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
 	var c sessions.Committed
 	if len(t.Taken) != len(t.TakenTokens) {
@@ -365,7 +365,7 @@ func (s *sessionRows) addUsage(t sessions.Turn, first int64) {
 	}
 }
 
-// RecordRun implements sessions.Store.
+// RecordRun implements sessions.Turner.
 func (m Turns) RecordRun(ctx context.Context, l sessions.Lease, r sessions.ToolRun) error {
 	m.t.restoreTurn(l)
 	s, err := m.t.lockSession(ctx, l)

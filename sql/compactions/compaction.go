@@ -40,7 +40,7 @@ type ShownBefore struct {
 	Blob   string  `json:"blob,omitempty"`
 }
 
-// Compact implements sessions.Store.
+// Compact implements sessions.Compactor.
 func (s *Store) Compact(
 	ctx context.Context, l sessions.Lease, c sessions.Compaction,
 ) (sessions.Compacted, error) {
@@ -185,7 +185,7 @@ func (s *Store) notice(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, r se
 	return out, err
 }
 
-// Log implements sessions.Store.
+// Log implements sessions.Compactor.
 func (s *Store) Log(ctx context.Context, l sessions.Lease, e sessions.LogEntry) error {
 	e.Key = l.Key
 	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
@@ -266,7 +266,7 @@ func (s *Store) complete(ctx context.Context, tx pgx.Tx, p *dbsqlc.CompactionIns
 	return err
 }
 
-// Backlogs implements sessions.Store.
+// Backlogs implements sessions.Compactor.
 func (s *Store) Backlogs(
 	ctx context.Context, owner sessions.ReplicaID, tokens int, after sessions.Key, limit int,
 ) ([]sessions.Session, error) {

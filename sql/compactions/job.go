@@ -21,7 +21,7 @@ type Jobs struct{ db *pg.DB }
 // NewJobs returns the jobs of a database.
 func NewJobs(db *pg.DB) *Jobs { return &Jobs{db} }
 
-// OpenJob implements sessions.Store.
+// OpenJob implements sessions.Jobs.
 func (s *Jobs) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (sessions.Source, error) {
 	var src sessions.Source
 	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
@@ -84,7 +84,7 @@ func (s *Jobs) source(ctx context.Context, tx pgx.Tx, key sessions.Key, j sessio
 	return src, nil
 }
 
-// StageJob implements sessions.Store.
+// StageJob implements sessions.Jobs.
 func (s *Jobs) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, staged []byte, paid sessions.Spending) error {
 	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) error {
 		n, err := s.db.Q.JobStage(ctx, tx, &dbsqlc.JobStageParams{
@@ -101,7 +101,7 @@ func (s *Jobs) StageJob(ctx context.Context, l sessions.Lease, j sessions.Job, s
 	return nil
 }
 
-// MarkUpkeep implements sessions.Store.
+// MarkUpkeep implements sessions.Jobs.
 func (s *Jobs) MarkUpkeep(ctx context.Context, l sessions.Lease, limit time.Duration) error {
 	n, err := s.db.Q.UpkeepMark(ctx, s.db.Pool, &dbsqlc.UpkeepMarkParams{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, LimitSeconds: limit.Seconds(),
@@ -112,7 +112,7 @@ func (s *Jobs) MarkUpkeep(ctx context.Context, l sessions.Lease, limit time.Dura
 	return nil
 }
 
-// Job implements sessions.Store.
+// Job implements sessions.Jobs.
 func (s *Jobs) Job(ctx context.Context, key sessions.Key) (sessions.Job, error) {
 	row, err := s.db.Q.JobFind(ctx, s.db.Pool, key)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"ebb/sql/pg"
 )
 
-// Compactions implements sessions.Store.
+// Compactions implements sessions.Compactor.
 func (s *Store) Compactions(ctx context.Context, key sessions.Key, limit int) ([]sessions.LogEntry, error) {
 	rows, err := s.db.Q.CompactionsList(ctx, s.db.Pool, &dbsqlc.CompactionsListParams{
 		SessionKey: string(key), MaxRows: pg.Clamp(limit),

@@ -13,7 +13,7 @@ import (
 	"ebb/sql/spend"
 )
 
-// Rewrite implements sessions.Store.
+// Rewrite implements sessions.Compactor.
 func (s *Store) Rewrite(ctx context.Context, l sessions.Lease, w sessions.Rewritten) error {
 	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
 		n, err := s.db.Q.SummaryRewrite(ctx, tx, &dbsqlc.SummaryRewriteParams{

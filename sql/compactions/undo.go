@@ -16,7 +16,7 @@ import (
 	"ebb/sql/pg"
 )
 
-// Undo implements sessions.Store.
+// Undo implements sessions.Compactor.
 func (s *Store) Undo(ctx context.Context, l sessions.Lease, event int64, rest int) (entry sessions.LogEntry, err error) {
 	err = s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
 		entry, err = s.undo(ctx, tx, row, 0, asker{event: event}, rest)

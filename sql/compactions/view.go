@@ -64,7 +64,7 @@ func (s *Store) showAs(ctx context.Context, tx pgx.Tx, key sessions.Key, list []
 	return s.db.Q.BlobsKeep(ctx, tx, &dbsqlc.BlobsKeepParams{SessionKey: key, AfterSeq: after})
 }
 
-// Blob implements sessions.Store.
+// Blob implements sessions.Compactor.
 func (s *Store) Blob(ctx context.Context, key sessions.Key, blob string) (string, error) {
 	body, err := s.db.Q.BlobFind(ctx, s.db.Pool, &dbsqlc.BlobFindParams{SessionKey: key, BlobID: pg.Clean(blob)})
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && sessions.BlobOf(body) != blob {

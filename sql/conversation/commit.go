@@ -16,7 +16,7 @@ import (
 	"ebb/sql/pg"
 )
 
-// Commit implements sessions.Store. After an error other than sessions.ErrLeaseLost and ErrConflict the turn may be
+// Commit implements sessions.Turner. After an error other than sessions.ErrLeaseLost and ErrConflict the turn may be
 // committed and only the answer lost. A repeated commit then returns ErrConflict.
 func (s *Turns) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
 	c, err := s.commit(ctx, l, t)

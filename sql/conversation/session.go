@@ -27,7 +27,7 @@ func (s *Sessions) Session(ctx context.Context, key sessions.Key) (sessions.Sess
 	return convert.Session(&row.Session, row.SpentToday), nil
 }
 
-// Renew implements sessions.Store.
+// Renew implements sessions.States.
 func (s *Sessions) Renew(ctx context.Context, l sessions.Lease) error {
 	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
 		if err := s.db.Q.SummariesClose(ctx, tx, l.Key); err != nil {
@@ -52,7 +52,7 @@ func (s *Sessions) Renew(ctx context.Context, l sessions.Lease) error {
 	return nil
 }
 
-// Configure implements sessions.Store.
+// Configure implements sessions.States.
 func (s *Sessions) Configure(ctx context.Context, l sessions.Lease, settings string) error {
 	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) error {
 		return s.db.Q.SessionConfigured(ctx, tx, &dbsqlc.SessionConfiguredParams{SessionKey: l.Key, Settings: settings})

@@ -18,7 +18,7 @@ import (
 	"ebb/sql/vectors"
 )
 
-// Erase implements sessions.Store. It deletes the facts of each flush whose range has one of the events, since a fact
+// Erase implements sessions.Eraser. It deletes the facts of each flush whose range has one of the events, since a fact
 // does not record its source event.
 func (s *Store) Erase(ctx context.Context, key sessions.Key, seqs []int64) (sessions.Erased, error) {
 	return s.EraseEvents(ctx, key, seqs, nil)
@@ -322,7 +322,7 @@ func (e *eventErasure) eraseBodies(ctx context.Context) error {
 	return err
 }
 
-// Delete implements sessions.Store. A message that arrives meanwhile creates the session again: at once when its
+// Delete implements sessions.Eraser. A message that arrives meanwhile creates the session again: at once when its
 // statement does not see the session, otherwise at the next Waiting.
 func (s *Store) Delete(ctx context.Context, key sessions.Key) (sessions.Deleted, error) {
 	var done sessions.Deleted

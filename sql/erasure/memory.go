@@ -42,7 +42,7 @@ type memoryErasure struct {
 // A session saved the memory once more, or committed its source, during the erasure.
 var errSavedAgain = errors.New("a session saved the memory again during its erasure")
 
-// ForgetMemory implements memory.Rights. Each session is one transaction, as in [Store.ForgetPerson]. Sessions that
+// ForgetMemory implements memory.Erasures. Each session is one transaction, as in [Store.ForgetPerson]. Sessions that
 // repeat the memory come before its source sessions, since the sources identify the repeats. The asking session comes
 // last, with the memory's rows, so that an interrupted process is asked again. Work that the erasure waits for may
 // save the memory again: then the erasure starts over.

@@ -16,7 +16,7 @@ import (
 	"ebb/sql/pg"
 )
 
-// MessagesBefore implements memory.Rights.
+// MessagesBefore implements memory.Erasures.
 func (s *Store) MessagesBefore(
 	ctx context.Context, key sessions.Key, person sessions.UserID, event int64, limit int,
 ) ([]sessions.Event, error) {
@@ -44,7 +44,7 @@ func (s *Store) MessagesBefore(
 	return events, nil
 }
 
-// ForgetMessage implements memory.Rights.
+// ForgetMessage implements memory.Erasures.
 func (s *Store) ForgetMessage(ctx context.Context, event int64, from memory.Asking) (memory.Forgotten, error) {
 	var done memory.Forgotten
 	key := from.Lease.Key

@@ -16,7 +16,7 @@ import (
 	"ebb/sql/pg"
 )
 
-// ForgetPerson implements memory.Rights. Each session is one transaction; the asking one and memory come last.
+// ForgetPerson implements memory.Erasures. Each session is one transaction; the asking one and memory come last.
 func (s *Store) ForgetPerson(ctx context.Context, f memory.Forget) (memory.Forgotten, error) {
 	g, done, err := s.beginPersonErasure(ctx, f, s.erasing)
 	if err != nil {

@@ -92,7 +92,7 @@ func (sv *sessionSurvey) erasablePlaces() []erasedEvent {
 	return all
 }
 
-// PreviewForget implements memory.Rights.
+// PreviewForget implements memory.Erasures.
 func (s *Store) PreviewForget(ctx context.Context, f memory.Forget) (memory.Preview, error) {
 	g, done, err := s.beginPersonErasure(ctx, f, s.previewing)
 	if err != nil {

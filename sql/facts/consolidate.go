@@ -86,7 +86,7 @@ func (s *Upkeep) DeleteExpired(ctx context.Context) (int, error) {
 // Each list of overfull scopes reads the whole table.
 const maxOverfull = 200
 
-// OverfullScopes implements memory.ConsolidationStore.
+// OverfullScopes implements memory.Upkeep.
 func (s *Upkeep) OverfullScopes(ctx context.Context, limit int, after memory.OverfullScope) ([]memory.OverfullScope, error) {
 	if after == (memory.OverfullScope{}) {
 		after.Held = math.MaxInt
@@ -104,7 +104,7 @@ func (s *Upkeep) OverfullScopes(ctx context.Context, limit int, after memory.Ove
 	return scopes, nil
 }
 
-// FactGroups implements memory.ConsolidationStore.
+// FactGroups implements memory.Upkeep.
 func (s *Upkeep) FactGroups(ctx context.Context, c memory.OverfullScope) ([]memory.FactGroup, error) {
 	rows, err := s.db.Q.MemoriesPiles(ctx, s.db.Pool, &dbsqlc.MemoriesPilesParams{Scope: c.Scope, ScopeID: c.ScopeID})
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *Upkeep) FactGroups(ctx context.Context, c memory.OverfullScope) ([]memo
 	return piles, nil
 }
 
-// Oldest implements memory.ConsolidationStore.
+// Oldest implements memory.Upkeep.
 func (s *Upkeep) Oldest(ctx context.Context, p memory.FactGroup, limit int) ([]memory.Memory, error) {
 	rows, err := s.db.Q.MemoriesOldest(ctx, s.db.Pool, &dbsqlc.MemoriesOldestParams{
 		Scope: p.Scope, ScopeID: p.ScopeID, SourceSession: p.Session, SourceGroup: p.Group, SubjectID: p.Subject,
@@ -140,7 +140,7 @@ func (s *Upkeep) Oldest(ctx context.Context, p memory.FactGroup, limit int) ([]m
 	return memories, nil
 }
 
-// WithholdFacts implements memory.ConsolidationStore.
+// WithholdFacts implements memory.Upkeep.
 func (s *Upkeep) WithholdFacts(ctx context.Context, w sessions.Withholding) error {
 	mark, err := pg.CleanJSON(sessions.Withheld{w.Model: w.Mark(sessions.WithheldBody)})
 	if err != nil {
@@ -152,7 +152,7 @@ func (s *Upkeep) WithholdFacts(ctx context.Context, w sessions.Withholding) erro
 	return nil
 }
 
-// Consolidate implements memory.ConsolidationStore. The old memories name the first new row as their successor, since
+// Consolidate implements memory.Upkeep. The old memories name the first new row as their successor, since
 // the model did not map old facts to new ones.
 func (s *Upkeep) Consolidate(ctx context.Context, old []memory.Memory, drafts []memory.Draft) (memory.Receipt, error) {
 	if len(old) == 0 || len(drafts) == 0 {

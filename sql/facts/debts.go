@@ -18,7 +18,7 @@ const (
 	idleOldest = 7 * 24 * time.Hour
 )
 
-// Owed implements memory.Store.
+// Owed implements memory.Flushes.
 func (s *Flushes) Owed(ctx context.Context, key sessions.Key) (memory.Debt, error) {
 	row, err := s.db.Q.DebtFind(ctx, s.db.Pool, key)
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *Flushes) Owed(ctx context.Context, key sessions.Key) (memory.Debt, erro
 	return memory.Debt{Through: row.ThroughSeq, Failures: row.Failures, Reason: row.Reason}, nil
 }
 
-// DebtsDue implements memory.Store.
+// DebtsDue implements memory.Flushes.
 func (s *Flushes) DebtsDue(
 	ctx context.Context, owner sessions.ReplicaID, after memory.FlushCandidate, limit int,
 ) ([]memory.OwedFlush, error) {
@@ -54,7 +54,7 @@ const cutOff = "the process stopped"
 // unflushed one for this time, until the idle flush, so that only a dead owner leaves such a session.
 const unownedRecent = 35 * time.Minute
 
-// OweUnflushed implements memory.Store.
+// OweUnflushed implements memory.Flushes.
 func (s *Flushes) OweUnflushed(ctx context.Context, owner sessions.ReplicaID, key sessions.Key) (int, error) {
 	n, err := s.db.Q.DebtsOwe(ctx, s.db.Pool, &dbsqlc.DebtsOweParams{
 		Owner: string(owner), SessionKey: string(key), Reason: cutOff, RecentSeconds: unownedRecent.Seconds(), TtlSeconds: s.db.TTL.Seconds(),
@@ -65,7 +65,7 @@ func (s *Flushes) OweUnflushed(ctx context.Context, owner sessions.ReplicaID, ke
 	return int(n), nil
 }
 
-// Idle implements memory.Store.
+// Idle implements memory.Flushes.
 func (s *Flushes) Idle(
 	ctx context.Context, owner sessions.ReplicaID, rest time.Duration, after memory.FlushCandidate, limit int,
 ) ([]memory.FlushCandidate, error) {

@@ -19,7 +19,7 @@ type Flushes struct{ db *pg.DB }
 // NewFlushes returns the flushes of a database.
 func NewFlushes(db *pg.DB) *Flushes { return &Flushes{db} }
 
-// Flush implements memory.Store.
+// Flush implements memory.Flushes.
 func (s *Flushes) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (memory.Receipt, error) {
 	var receipt memory.Receipt
 	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
@@ -57,7 +57,7 @@ func (s *Flushes) settleDebt(ctx context.Context, tx pgx.Tx, key sessions.Key, t
 	return s.db.Q.DebtShorten(ctx, tx, &dbsqlc.DebtShortenParams{SessionKey: key, ThroughSeq: through})
 }
 
-// Owe implements memory.Store.
+// Owe implements memory.Flushes.
 func (s *Flushes) Owe(ctx context.Context, l sessions.Lease, d memory.Debt) error {
 	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
 		if d.Through > row.LastSeq {
@@ -81,7 +81,7 @@ func (s *Flushes) Owe(ctx context.Context, l sessions.Lease, d memory.Debt) erro
 	return nil
 }
 
-// Unflushed implements memory.Store.
+// Unflushed implements memory.Flushes.
 func (s *Flushes) Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]memory.UnflushedSession, error) {
 	rows, err := s.db.Q.SessionsUnflushed(ctx, s.db.Pool, &dbsqlc.SessionsUnflushedParams{
 		Owner: string(owner), RecentSeconds: unownedRecent.Seconds(), TtlSeconds: s.db.TTL.Seconds(),

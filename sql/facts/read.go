@@ -10,7 +10,7 @@ import (
 	"ebb/sql/pg"
 )
 
-// Pinned implements memory.Store.
+// Pinned implements memory.Facts.
 func (s *Store) Pinned(ctx context.Context, r memory.Reader, limit int) ([]memory.Memory, error) {
 	memories, err := s.reader.List(ctx, r, limit)
 	if err == nil {
@@ -22,7 +22,7 @@ func (s *Store) Pinned(ctx context.Context, r memory.Reader, limit int) ([]memor
 	return memories, nil
 }
 
-// Values implements memory.Store.
+// Values implements memory.Facts.
 func (s *Store) Values(ctx context.Context, r memory.Reader, id int64) ([]memory.Memory, error) {
 	users, err := s.identities.IDs(ctx, s.db.Pool, r.Robot, r.Users...)
 	if err != nil {

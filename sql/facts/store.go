@@ -25,7 +25,7 @@ func New(db *pg.DB, identities *identity.Store, reader *Reader) *Store {
 	return &Store{db: db, identities: identities, reader: reader}
 }
 
-// Save implements memory.Store.
+// Save implements memory.Facts.
 func (s *Store) Save(ctx context.Context, l sessions.Lease, drafts []memory.Draft) (memory.Receipt, error) {
 	var receipt memory.Receipt
 	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
@@ -39,7 +39,7 @@ func (s *Store) Save(ctx context.Context, l sessions.Lease, drafts []memory.Draf
 	return receipt, nil
 }
 
-// Pass implements memory.Store. The stops of a turn have a turn of their own behind it.
+// Pass implements memory.Facts. The stops of a turn have a turn of their own behind it.
 func (s *Store) Pass(ctx context.Context, l sessions.Lease, people []sessions.UserID) error {
 	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) error {
 		from, to := row.LastTurn+1, row.LastTurn+3

@@ -28,7 +28,7 @@ const (
 	historyOlder  = 200        // older events from the index
 )
 
-// History implements memory.Store. An event matches when it holds at least half of the query's terms. The newest part
+// History implements memory.Searcher. An event matches when it holds at least half of the query's terms. The newest part
 // of a long log is compared word by word. Older events must have all the words.
 func (s *Store) History(ctx context.Context, key sessions.Key, q memory.LogQuery) (memory.LogMatches, error) {
 	finds, err := s.history(ctx, key, q)
@@ -166,7 +166,7 @@ func piece(text string, place int) string {
 	return text
 }
 
-// Range implements memory.Store.
+// Range implements memory.Searcher.
 func (s *Store) Range(
 	ctx context.Context, key sessions.Key, from, through int64, limit int,
 ) ([]sessions.Event, error) {

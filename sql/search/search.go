@@ -44,7 +44,7 @@ func New(
 	return s
 }
 
-// Search implements memory.Store. Candidates come from the index on terms, and memory/rank scores them. Configured
+// Search implements memory.Searcher. Candidates come from the index on terms, and memory/rank scores them. Configured
 // embeddings add candidates by meaning.
 func (s *Store) Search(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error) {
 	if q.Limit <= 0 {

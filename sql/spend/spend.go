@@ -105,7 +105,7 @@ func (s *Store) chargeGone(ctx context.Context, key sessions.Key, day *dbsqlc.Us
 	return p.Send(ctx)
 }
 
-// Spent implements sessions.Store.
+// Spent implements sessions.Ledger.
 func (s *Store) Spent(ctx context.Context, key sessions.Key, since time.Time) ([]sessions.Spending, error) {
 	costs, err := s.Costs(ctx, []sessions.Key{key}, since, CostsBy{})
 	if err != nil {

@@ -45,7 +45,7 @@ func Hash(content string) []byte {
 // ScopeKey is the key of the vectors of a scope's memories. The session's key of events never contains this sign.
 func ScopeKey(scope memory.Scope, id string) string { return string(scope) + "|" + id }
 
-// Unembedded implements memory.Vectors. It reads all memories once a process, then the new ones. The table has a cursor
+// Unembedded implements embed.Store. It reads all memories once a process, then the new ones. The table has a cursor
 // for each session's log.
 func (s *Store) Unembedded(ctx context.Context, model string, limit int) ([]memory.Unembedded, error) {
 	texts, err := s.memoriesUnembedded(ctx, model, limit)
@@ -182,7 +182,7 @@ func (s *Store) know(ctx context.Context, model string, texts []memory.Unembedde
 	return nil
 }
 
-// KeepVectors implements memory.Vectors. It normalizes vectors to length one, so that their product is the cosine.
+// KeepVectors implements embed.Store. It normalizes vectors to length one, so that their product is the cosine.
 func (s *Store) KeepVectors(ctx context.Context, model string, texts []memory.Unembedded, vectors [][]float32) error {
 	var keys []sessions.Key
 	ids := []int64{}
@@ -216,7 +216,7 @@ func (s *Store) KeepVectors(ctx context.Context, model string, texts []memory.Un
 	return nil
 }
 
-// DropVectors implements memory.Vectors.
+// DropVectors implements embed.Store.
 func (s *Store) DropVectors(ctx context.Context, model string) (int, error) {
 	dropped := 0
 	for {
