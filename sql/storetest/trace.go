@@ -25,9 +25,20 @@ type Killer struct {
 func (k *Killer) TraceQueryStart(ctx context.Context, conn *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
 	k.Seen = append(k.Seen, data.SQL)
 	if k.Left--; k.Left == 0 {
-		_, k.Err = k.Pool.Exec(ctx, "SELECT pg_terminate_backend($1, 60000)", int32(conn.PgConn().PID()))
+		k.Err = k.kill(ctx, conn.PgConn().PID())
 	}
 	return ctx
+}
+
+// kill asks until the process is gone. The server's own wait looks ten times a second, and a test kills hundreds.
+func (k *Killer) kill(ctx context.Context, pid uint32) error {
+	for there := true; there; {
+		err := k.Pool.QueryRow(ctx, "SELECT coalesce(bool_and(pg_terminate_backend(pid)), false) FROM pg_stat_activity WHERE pid = $1", int64(pid)).Scan(&there)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // TraceBatchStart implements pgx.BatchTracer.
