@@ -89,9 +89,11 @@ func (t *tail) within(version int, read []dbsqlc.TurnTailRow) *tail {
 }
 
 // last is the place of the last event, or 0.
-func (t *tail) last() int64 {
-	if len(t.events) == 0 {
+func (t *tail) last() int64 { return lastPlace(t.events) }
+
+func lastPlace(events []sessions.Event) int64 {
+	if len(events) == 0 {
 		return 0
 	}
-	return t.events[len(t.events)-1].Seq
+	return events[len(events)-1].Seq
 }

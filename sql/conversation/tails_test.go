@@ -1,6 +1,7 @@
 package conversation_test
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"testing"
@@ -64,6 +65,30 @@ func TestKnownTailIsThatOfTheLog(t *testing.T) {
 	l.Term++
 	same("under another term", l, 5)
 	same("after the next turn", turn(9), 7)
+}
+
+// A takeover between two statements of a begin loses the lease, whatever was known of the tail: the events behind it are not read.
+func TestKnownTailHidesNoTakeover(t *testing.T) {
+	t.Parallel()
+	db, err := pg.Open(t.Context(), pg.Options{URL: sqltest.URL(t), MaxConns: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	w := turnStores{
+		scopes: conversation.NewScopes(db), inbox: conversation.NewInbox(db, identity.New(db)),
+		turns: conversation.NewTurns(db, index.NewLogs(db)), outbox: conversation.NewOutbox(db),
+	}
+	w.run(t, 0)
+	w.run(t, 1) // its begin knows the turn before, and its own events come behind
+	storetest.Execute(t, db.Pool.Pool, `CREATE FUNCTION take_over() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		UPDATE dingtalk_sessions SET lease_owner = 'another', lease_term = lease_term + 1; RETURN NEW; END $$`)
+	storetest.Execute(t, db.Pool.Pool, `CREATE TRIGGER take_over BEFORE UPDATE OF attempt_term ON dingtalk_session_events FOR EACH ROW EXECUTE FUNCTION take_over()`)
+	key := sessions.NewKey("robot", "cid", "")
+	a := storetest.Must[sessions.Accepted](t)(w.inbox.Accept(t.Context(), "replica", key, sessions.Message{RobotCode: "robot", ConversationID: "cid", ID: "late", SenderID: "a", Text: "a question"}))
+	if v, err := w.turns.Begin(t.Context(), a.Lease, 20); !errors.Is(err, sessions.ErrLeaseLost) {
+		t.Errorf("the turn begins with %d of %d events, %v", len(v.Tail), v.Session.LastSeq, err)
+	}
 }
 
 // A turn asks the server for the events since the last one alone.

@@ -121,7 +121,8 @@ func (s *Turns) view(ctx context.Context, l sessions.Lease, limit int, alone *se
 		return v, err
 	}
 	s.tails.put(l, v.Session.ViewVersion, known, v.Tail)
-	if len(v.Tail) == 0 && v.Session.LastSeq > v.Session.CompactedSeq { // all expired, or a takeover came between two statements
+	// The newest events expired, or a takeover came between two statements: then those behind the known ones were not read.
+	if seen := max(lastPlace(v.Tail), v.Session.CompactedSeq); seen < v.Session.LastSeq {
 		return v, s.holds(ctx, l)
 	}
 	return v, nil
