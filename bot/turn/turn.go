@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -38,9 +37,8 @@ func (r *Runner) RunTurn(ctx context.Context, key sessions.Key) (more bool, err 
 
 // The ends of a turn without a commit.
 var (
-	errPanic    = errors.New("panic")
-	errTurnTime = fmt.Errorf("turn took too long: %w", context.DeadlineExceeded)
-	errAside    = errors.New("the place beside the slots is for a turn that is stopped")
+	errPanic = errors.New("panic")
+	errAside = errors.New("the place beside the slots is for a turn that is stopped")
 )
 
 // turn goes from a slot to a choice, an answer and a commit. again is set if another turn begins at once, for messages that this one
@@ -93,22 +91,19 @@ func (r *Runner) turn(ctx context.Context, key sessions.Key, rest slot.Rest) (mo
 	began := time.Now()
 	live, hide := r.slots.Screen.Show(ctx, made)
 	defer hide() // also during a panic, after the work has ended
-	work, stop := context.WithTimeoutCause(ctx, r.cfg.TurnTimeout, errTurnTime)
-	defer stop()
 	var a answer.Answer
 	var cut stopped
 	switch made.Kind {
 	case choice.Ask:
-		attended, leave := r.slots.Watch.Attend(work, made, live)
-		defer leave()
-		a, err = r.asker.Ask(attended, made, live)
-		leave()
-		a, cut, err = r.judge(ctx, work, attended, made, a, err)
+		attended := r.slots.Watch.Attend(ctx, r.cfg.TurnTimeout, made, live)
+		defer attended.Leave() // during a panic
+		a, err = r.asker.Ask(attended.Work, made, live)
+		a, cut, err = r.judge(ctx, made, a, err, attended.Leave())
 		a.Card = hide()
 	case choice.Command:
-		a = r.command(work, made)
+		a = r.command(ctx, made)
 	default:
-		a, err = r.fixed(work, made)
+		a, err = r.fixed(ctx, made)
 	}
 	if err != nil {
 		end = err
@@ -174,18 +169,16 @@ func withMessage(ctx context.Context, e sessions.Event) context.Context {
 }
 
 // judge makes an answer of a stop, and of a failure of the model. After any other error the messages must be tried again.
-func (r *Runner) judge(ctx, work, attended context.Context, made choice.Choice, a answer.Answer, err error) (answer.Answer, stopped, error) {
+func (r *Runner) judge(ctx context.Context, made choice.Choice, a answer.Answer, err error, end slot.End) (answer.Answer, stopped, error) {
 	var cut stopped
 	switch {
-	case ctx.Err() != nil:
-		return a, cut, context.Cause(ctx)
-	case slot.HasLostLease(attended):
-		return a, cut, context.Cause(attended)
-	case err != nil && slot.IsStopped(attended):
-		if a, cut, err = r.cutShort(ctx, made, a, slot.StoppedBy(attended)); err != nil {
+	case end.Lost != nil:
+		return a, cut, end.Lost
+	case err != nil && len(end.Stops) > 0:
+		if a, cut, err = r.cutShort(ctx, made, a, end.Stops); err != nil {
 			return a, cut, err
 		}
-	case err != nil && !isModelFault(work, a, err):
+	case err != nil && !isModelFault(end.TimedOut, a, err):
 		return a, cut, err
 	case err != nil:
 		a = answer.Apologize(ctx, a, err)
@@ -198,8 +191,8 @@ func (r *Runner) judge(ctx, work, attended context.Context, made choice.Choice, 
 
 // isModelFault separates a failure of the model, which people read about, from one of the storage, after which the turn
 // runs again. A deadline that expired in a stalled storage is a storage failure.
-func isModelFault(work context.Context, a answer.Answer, err error) bool {
-	if context.Cause(work) == errTurnTime { //nolint:errorlint // the cause is that very value
+func isModelFault(timedOut bool, a answer.Answer, err error) bool {
+	if timedOut {
 		return !a.Stalled()
 	}
 	_, ok := errors.AsType[*llm.CallError](err)
@@ -208,6 +201,8 @@ func isModelFault(work context.Context, a answer.Answer, err error) bool {
 
 // command counts the tokens of a command for its person, whatever becomes of the answer. An erasure gives the turn another lease.
 func (r *Runner) command(ctx context.Context, made choice.Choice) answer.Answer {
+	ctx, stop := context.WithTimeoutCause(ctx, r.cfg.TurnTimeout, slot.ErrTurnTime)
+	defer stop()
 	t := view.CommandTurn{Lease: made.Lease, View: made.View, Asked: made.Asked[0], Lang: made.Lang}
 	after := func() choice.Choice {
 		made.Lease, made.View, made.Asked, made.Lang = t.Lease, t.View, []sessions.Event{t.Asked}, t.Lang
@@ -227,6 +222,8 @@ func (r *Runner) command(ctx context.Context, made choice.Choice) answer.Answer 
 
 // fixed answers without the model.
 func (r *Runner) fixed(ctx context.Context, made choice.Choice) (answer.Answer, error) {
+	ctx, stop := context.WithTimeoutCause(ctx, r.cfg.TurnTimeout, slot.ErrTurnTime)
+	defer stop()
 	text, err := r.chooser.FixedWords(ctx, made)
 	a := answer.Answer{For: made, Text: text, Mute: text == ""}
 	switch {

@@ -3,6 +3,7 @@ package slot
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -30,14 +31,6 @@ func (e *stopError) Unwrap() error { return errStopped }
 // IsStopped reports whether a member stopped the turn of a context.
 func IsStopped(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errStopped) }
 
-// StoppedBy returns the commands that stopped the turn of a context.
-func StoppedBy(ctx context.Context) []sessions.Event {
-	if e, ok := errors.AsType[*stopError](context.Cause(ctx)); ok {
-		return e.by
-	}
-	return nil
-}
-
 // HasLostLease reports whether the lease of a context's turn ended.
 func HasLostLease(ctx context.Context) bool {
 	return errors.Is(context.Cause(ctx), sessions.ErrLeaseLost)
@@ -55,10 +48,45 @@ type Watch struct {
 	busyNote time.Duration // a longer turn is announced once; 0: never
 }
 
-// Attend ends the returned context at a /stop, see [IsStopped], and with ErrLeaseLost when an erasure or another replica ended the lease's
-// term. It notifies members once of a long turn.
-func (w Watch) Attend(ctx context.Context, made choice.Choice, live chat.Live) (work context.Context, leave func()) {
-	work, cancel := context.WithCancelCause(ctx)
+// ErrTurnTime ends the work of a turn at its deadline.
+var ErrTurnTime = fmt.Errorf("turn took too long: %w", context.DeadlineExceeded)
+
+// Attended is the work of a turn that is attended.
+type Attended struct {
+	// Work ends at the turn's deadline, at a /stop, see [IsStopped], and with ErrLeaseLost when an erasure or another replica ended the
+	// lease's term.
+	Work context.Context
+
+	turn, bounded context.Context // parents of Work: the turn's, and the one with the deadline
+	leave         func()
+}
+
+// End is why the work of a turn ended. Its zero value: it came to its own end.
+type End struct {
+	Lost     error            // the process stops, or the lease is lost: the messages wait for another turn
+	Stops    []sessions.Event // commands that stopped it
+	TimedOut bool             // at its deadline
+}
+
+// Leave ends the work, and returns why it ended. It may be called again.
+func (a Attended) Leave() End {
+	a.leave()
+	e := End{TimedOut: context.Cause(a.bounded) == ErrTurnTime} //nolint:errorlint // the cause is that very value
+	switch stopped, ok := errors.AsType[*stopError](context.Cause(a.Work)); {
+	case a.turn.Err() != nil:
+		e.Lost = context.Cause(a.turn)
+	case HasLostLease(a.Work):
+		e.Lost = context.Cause(a.Work)
+	case ok:
+		e.Stops = stopped.by
+	}
+	return e
+}
+
+// Attend looks for the end of a turn's work while it goes on, within a limit. It notifies members once of a long turn.
+func (w Watch) Attend(ctx context.Context, limit time.Duration, made choice.Choice, live chat.Live) Attended {
+	bounded, expire := context.WithTimeoutCause(ctx, limit, ErrTurnTime)
+	work, cancel := context.WithCancelCause(bounded)
 	t := watched{
 		watch: w, lease: made.Lease, asked: slices.Clone(made.Asked), since: made.Since, lang: made.Lang, arrived: w.running.arrivals(made.Lease.Key), live: live,
 	}
@@ -71,10 +99,11 @@ func (w Watch) Attend(ctx context.Context, made choice.Choice, live chat.Live) (
 		defer logPanic(ctx)
 		t.run(work, cancel)
 	}()
-	return work, func() {
+	return Attended{Work: work, turn: ctx, bounded: bounded, leave: func() {
 		cancel(nil)
 		<-done
-	}
+		expire()
+	}}
 }
 
 // watched is a running turn.
