@@ -2,11 +2,15 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
+	"ebb/bot/tools"
 	"ebb/bot/tools/mcp"
 )
 
@@ -58,6 +62,9 @@ func defaultMCP() MCPConfig {
 // serverName is what providers accept in the name of a tool, without the separator of server and tool.
 var serverName = regexp.MustCompile(`^[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*$`)
 
+// headerName is a token of RFC 9110.
+var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+
 const (
 	maxServerName  = 24
 	maxServers     = 20
@@ -81,6 +88,14 @@ func (m *MCPConfig) check(k checker, at string) {
 	k.required(at+".name", m.Name, "a name for its tools, such as files")
 	k.want(m.Name == "" || serverName.MatchString(m.Name) && len(m.Name) <= maxServerName, at+".name", strconv.Quote(m.Name),
 		"letters, digits, - and single _, at most %d", maxServerName)
+	k.want(!slices.Contains(tools.Names(), m.Name), at+".name", strconv.Quote(m.Name), "another name than that of a built-in tool: groups.ID.tools could mean both")
+	for _, name := range slices.Sorted(maps.Keys(m.Env)) {
+		k.want(name != "" && !strings.ContainsAny(name, "=\x00"), at+".env", strconv.Quote(name), "the name of a variable")
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Headers)) {
+		k.want(headerName.MatchString(name), at+".headers", strconv.Quote(name), "the name of an HTTP header")
+		k.want(!strings.ContainsFunc(m.Headers[name].Reveal(), unicode.IsControl), at+".headers", "a value of "+strconv.Quote(name)+" with control characters", "one line")
+	}
 	switch {
 	case m.Command == "" && m.URL == "":
 		k.fail(at, "has neither command nor url, want one of the two")

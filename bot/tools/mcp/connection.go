@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -108,6 +110,7 @@ func (c *connection) connect(ctx context.Context, tried func()) error {
 	drain(c.broken)
 	c.joined(ctx, session)
 	tried()
+	changes, quiet := pauses.Start(), c.now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -123,7 +126,11 @@ func (c *connection) connect(ctx context.Context, tried func()) error {
 			if err != nil {
 				return err
 			}
-			retry.Sleep(ctx, time.Second) // a server that changes its list all the time gets one reading a second
+			if quiet.Before(c.now().Add(-steady)) {
+				changes.Reset()
+			}
+			retry.Sleep(ctx, changes.NextBackOff()) // each new list costs the prompt cache: one that changes all the time is read ever less often
+			quiet = c.now()
 		}
 	}
 }
@@ -136,16 +143,17 @@ var (
 // list reads the server's tools. A list that is the same changes nothing.
 func (c *connection) list(ctx context.Context, session *mcp.ClientSession) error {
 	var found []chat.Tool
-	names, cursor := map[string]bool{}, ""
+	listed, names, cursor := map[string]bool{}, map[string]bool{}, ""
 	for range maxPages {
 		page, err := session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
 		if err != nil {
 			return fmt.Errorf("list of tools: %w", err)
 		}
 		for _, t := range page.Tools {
-			if t == nil || len(found) >= maxTools || !matches(c.server.Allow, t.Name) || matches(c.server.Confirm, t.Name) {
+			if t == nil || len(found) >= maxTools || listed[t.Name] || !matches(c.server.Allow, t.Name) || matches(c.server.Confirm, t.Name) {
 				continue // no call can be approved yet: a tool in Confirm is not offered
 			}
+			listed[t.Name] = true // one that is listed twice is one tool
 			one := c.tool(t, names)
 			names[one.spec.Name] = true
 			found = append(found, one)
@@ -270,19 +278,35 @@ const (
 func (s Server) mask(text string) string {
 	if at, err := url.Parse(s.URL); err == nil && s.URL != "" {
 		text = strings.ReplaceAll(text, s.URL, at.Scheme+"://"+at.Host)
-		if at.RawQuery != "" {
+		if len(at.RawQuery) >= minSecret {
 			text = strings.ReplaceAll(text, at.RawQuery, masked)
 		}
 	}
 	for _, values := range []map[string]string{s.Headers, s.Env} {
 		for _, v := range values {
-			if len(v) >= minSecret {
-				text = strings.ReplaceAll(text, v, masked)
+			for _, word := range append([]string{v}, strings.Fields(v)...) { // of a header, the token alone is the secret
+				if len(word) >= minSecret && word != "Bearer" {
+					text = strings.ReplaceAll(text, word, masked)
+				}
 			}
 		}
 	}
 	return text
 }
+
+// conceal masks what is secret by its name, in text that people and the model see: other values, such as directories, are needed there.
+func (s Server) conceal(text string) string {
+	secret := Server{Headers: maps.Clone(s.Headers), Env: maps.Clone(s.Env)}
+	for _, values := range []map[string]string{secret.Headers, secret.Env} {
+		maps.DeleteFunc(values, func(name, _ string) bool { return !secretName.MatchString(name) })
+	}
+	if strings.Contains(s.URL, "?") {
+		secret.URL = s.URL
+	}
+	return secret.mask(text)
+}
+
+var secretName = regexp.MustCompile(`(?i)key|token|secret|pass|auth|cookie|credential`)
 
 func signal(c chan struct{}) {
 	select {

@@ -3,6 +3,7 @@ package mcp
 import (
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"ebb/sessions"
@@ -39,10 +40,13 @@ func (s Server) serves(id sessions.ConversationID, kind sessions.ConversationTyp
 
 func matches(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		ok, err := path.Match(pattern, name)
+		ok, err := path.Match(flat(pattern), flat(name))
 		return err == nil && ok
 	})
 }
+
+// flat has another character in place of "/", at which * and ? of a path stop. Names of tools are no paths.
+func flat(name string) string { return strings.ReplaceAll(name, "/", "\x01") }
 
 // ValidPattern reports whether a pattern of names can be read.
 func ValidPattern(pattern string) bool {

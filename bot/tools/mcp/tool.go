@@ -36,33 +36,10 @@ type tool struct {
 
 // tool describes t for the model. taken has the names in use.
 func (c *connection) tool(t *mcp.Tool, taken map[string]bool) tool {
-	spec := llm.ToolSpec{Name: nameOf(c.server.Name, t.Name, taken), Description: cut(strings.ToValidUTF8(t.Description, ""), maxDescription)}
+	spec := llm.ToolSpec{Name: nameOf(c.server.Name, t.Name, taken), Description: cut(storable(t.Description), maxDescription)}
 	schema, _ := t.InputSchema.(map[string]any)
 	spec.Schema = objectSchema(schema)
 	return tool{of: c, name: t.Name, spec: spec}
-}
-
-// objectSchema is schema if it describes an object and is small. Any other one becomes the schema of all objects: the server checks the arguments.
-func objectSchema(schema map[string]any) map[string]any {
-	raw, err := json.Marshal(schema)
-	if kind, _ := schema["type"].(string); err != nil || len(raw) > maxSchema || kind != "object" {
-		return map[string]any{"type": "object", "properties": map[string]any{}}
-	}
-	schema = copyWithout(schema, "$schema")
-	if schema["properties"] == nil {
-		schema["properties"] = map[string]any{} // some providers demand it
-	}
-	return schema
-}
-
-func copyWithout(from map[string]any, key string) map[string]any {
-	to := make(map[string]any, len(from))
-	for k, v := range from {
-		if k != key {
-			to[k] = v
-		}
-	}
-	return to
 }
 
 // nameOf makes a name that providers accept, and that no other tool of the server has.
@@ -73,12 +50,13 @@ func nameOf(server, name string, taken map[string]bool) string {
 		}
 		return '_'
 	}, server+chat.ServerSeparator+name)
-	if len(full) > maxName || taken[full] {
-		sum := sha256.Sum256([]byte(server + "\x00" + name))
+	short := full
+	for try := 0; len(short) > maxName || taken[short]; try++ { // a server can also list the name with the hash
+		sum := sha256.Sum256([]byte(server + "\x00" + name + strings.Repeat("\x00", try)))
 		tail := "_" + hex.EncodeToString(sum[:4])
-		full = full[:min(len(full), maxName-len(tail))] + tail
+		short = full[:min(len(full), maxName-len(tail))] + tail
 	}
-	return full
+	return short
 }
 
 func sameSpecs(x, y []chat.Tool) bool {
@@ -100,7 +78,7 @@ func (t tool) Call(ctx context.Context, in chat.ToolInput) (string, error) {
 	if err != nil {
 		return "", t.failed(ctx, within, err)
 	}
-	text := textOf(result)
+	text := t.of.server.conceal(textOf(result))
 	if result.IsError {
 		return "", errors.New(text)
 	}
@@ -141,7 +119,7 @@ func (t tool) failed(ctx, within context.Context, err error) error {
 	answered, isAnswer := errors.AsType[*jsonrpc.Error](err)
 	switch {
 	case isAnswer:
-		return fmt.Errorf("the server refused the call: %s", cut(t.of.server.mask(answered.Message), maxRefusal))
+		return fmt.Errorf("the server refused the call: %s", cut(t.of.server.conceal(storable(answered.Message)), maxRefusal))
 	case errors.Is(err, errNeedsInput), errors.Is(err, errAway):
 		return err
 	case ctx.Err() == nil && within.Err() != nil:

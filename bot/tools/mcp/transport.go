@@ -22,7 +22,7 @@ import (
 
 const (
 	// terminateTime is the wait for a child process after its input was closed, and again after SIGTERM.
-	terminateTime = 2 * time.Second
+	terminateTime = time.Second
 	// maxBody bounds an answer over HTTP, as the SDK bounds a line of a child process.
 	maxBody = 16 << 20
 )

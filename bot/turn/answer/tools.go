@@ -13,6 +13,7 @@ import (
 	"ebb/bot/turn/persist"
 	"ebb/bot/turn/slot"
 	"ebb/bot/view"
+	"ebb/compaction/tokens"
 	"ebb/memory/draft"
 	"ebb/sessions"
 )
@@ -46,6 +47,9 @@ func (q *question) callTool(ctx, part context.Context, a *Answer, c sessions.Too
 			return view.Interrupted, nil
 		}
 	}
+	if result := earlierRuns(q.made.View.Runs, c, seen); result != "" {
+		return result, nil
+	}
 	run := sessions.ToolRun{Call: c, EventID: q.made.Asked[0].ID}
 	for slices.ContainsFunc(q.made.View.Runs, func(before sessions.ToolRun) bool { return before.Call.ID == run.Call.ID }) {
 		run.Call.ID += "+" // some providers reuse call IDs in every round
@@ -60,6 +64,34 @@ func (q *question) callTool(ctx, part context.Context, a *Answer, c sessions.Too
 	seen[id] = true
 	q.made.View.Runs = append(q.made.View.Runs, run) // a repeated request of this turn does not run it again
 	return run.Result, nil
+}
+
+const (
+	toldArguments = 500
+	toldResult    = 2000
+)
+
+// earlierRuns tells of calls of a server's tool that an earlier attempt made, once: a model asks again in other words, and would have the
+// effect twice. It is empty if there are none. seen gets them.
+func earlierRuns(runs []sessions.ToolRun, c sessions.ToolCall, seen map[string]bool) string {
+	if chat.ServerOf(c.Name) == "" {
+		return ""
+	}
+	var b strings.Builder
+	for _, before := range runs {
+		if id := before.Call.Name + "\x00" + before.Call.Arguments; before.Call.Name == c.Name && !seen[id] {
+			seen[id] = true
+			result := view.Interrupted
+			if before.Finished {
+				result = tokens.HeadTail(before.Result, toldResult)
+			}
+			fmt.Fprintf(&b, "\nArguments: %s\nResult: %s\n", tokens.HeadTail(before.Call.Arguments, toldArguments), result)
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "Not run: an earlier attempt at this question, which ended early, called this tool already. Call it again only if that call does not serve.\n" + b.String()
 }
 
 const minTokenBytes = 2

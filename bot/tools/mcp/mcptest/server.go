@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -31,6 +32,24 @@ func New() *mcp.Server {
 	}
 	add("echo", "Repeats a text.", func(_ context.Context, in words) (*mcp.CallToolResult, error) { return say("echo: " + in.Text), nil })
 	add("hang", "Never answers.", func(ctx context.Context, _ words) (*mcp.CallToolResult, error) { <-ctx.Done(); return nil, ctx.Err() })
+	add("slow", "Notes a text in a file, and answers after six seconds.", func(ctx context.Context, in words) (*mcp.CallToolResult, error) {
+		f, err := os.OpenFile(os.Getenv("ODD_FILE"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := f.WriteString(in.Text + "\n"); err != nil {
+			return nil, err
+		}
+		if err := f.Close(); err != nil {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(6 * time.Second):
+			return say("slow: " + in.Text), nil
+		}
+	})
 	add("die", "Ends the server.", func(context.Context, words) (*mcp.CallToolResult, error) { os.Exit(3); return nil, nil })
 	add("flood", "Answers with 5 MB.", func(context.Context, words) (*mcp.CallToolResult, error) {
 		return say(strings.Repeat("0123456789", 500_000)), nil

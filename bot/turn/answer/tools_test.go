@@ -1,0 +1,32 @@
+package answer
+
+import (
+	"strings"
+	"testing"
+
+	"ebb/bot/view"
+	"ebb/sessions"
+)
+
+// After a crash a model writes a call in other words. It reads of the earlier calls once, and may call again then.
+func TestEarlierCallsAreToldOnce(t *testing.T) {
+	t.Parallel()
+	runs := []sessions.ToolRun{
+		{Call: sessions.ToolCall{Name: "mail__send", Arguments: `{"text":"hi"}`}},
+		{Call: sessions.ToolCall{Name: "mail__send", Arguments: `{"text":"ho"}`}, Finished: true, Result: "sent as 7"},
+		{Call: sessions.ToolCall{Name: "mail__drop", Arguments: `{}`}, Finished: true, Result: "gone"},
+	}
+	seen := map[string]bool{}
+	again := sessions.ToolCall{Name: "mail__send", Arguments: `{"text":"Hi!"}`}
+	got := earlierRuns(runs, again, seen)
+	for _, part := range []string{"Not run", `{"text":"hi"}`, view.Interrupted, `{"text":"ho"}`, "sent as 7"} {
+		if !strings.Contains(got, part) {
+			t.Errorf("%q lacks %q", got, part)
+		}
+	}
+	if strings.Contains(got, "gone") {
+		t.Errorf("%q has a result of another tool", got)
+	}
+	want(t, "the second time", earlierRuns(runs, again, seen), "")
+	want(t, "a built-in tool", earlierRuns([]sessions.ToolRun{{Call: sessions.ToolCall{Name: "remind", Arguments: "{}"}}}, sessions.ToolCall{Name: "remind"}, seen), "")
+}
