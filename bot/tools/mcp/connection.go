@@ -284,7 +284,7 @@ func (s Server) mask(text string) string {
 	}
 	for _, values := range []map[string]string{s.Headers, s.Env} {
 		for _, v := range values {
-			for _, word := range append([]string{v}, strings.Fields(v)...) { // of a header, the token alone is the secret
+			for _, word := range append([]string{v}, strings.Fields(v)...) { // the token of a header is secret without "Bearer", too
 				if len(word) >= minSecret && word != "Bearer" {
 					text = strings.ReplaceAll(text, word, masked)
 				}
@@ -294,7 +294,7 @@ func (s Server) mask(text string) string {
 	return text
 }
 
-// conceal masks what is secret by its name, in text that people and the model see: other values, such as directories, are needed there.
+// conceal masks values with the names of secrets, in text that people and the model see. Other values, such as directories, are needed there.
 func (s Server) conceal(text string) string {
 	secret := Server{Headers: maps.Clone(s.Headers), Env: maps.Clone(s.Env)}
 	for _, values := range []map[string]string{secret.Headers, secret.Env} {

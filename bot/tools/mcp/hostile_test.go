@@ -101,7 +101,7 @@ func TestSchemasThatProvidersRefuse(t *testing.T) {
 	}
 }
 
-// What a server answers has none of its own credentials, which a group would read, and no NUL, which some providers refuse.
+// An answer of a server has none of its credentials, which a group would read, and no NUL, which some providers refuse.
 func TestAnswersHaveNoCredentials(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []string{

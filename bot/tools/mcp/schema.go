@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// objectSchema is schema if it describes an object, is small, and has a form that providers accept: a provider that refuses one schema refuses
-// the whole request, and each turn with it. Any other one becomes the schema of all objects: the server checks the arguments.
+// objectSchema is schema if it describes an object, is small, and has a form that providers accept. A refused schema costs the whole request, and
+// each turn. Any other one becomes the schema of all objects: the server checks the arguments.
 func objectSchema(schema map[string]any) map[string]any {
 	raw, err := json.Marshal(schema)
 	if kind, _ := schema["type"].(string); err != nil || len(raw) > maxSchema || kind != "object" || !isSchema(schema, maxDepth) || isJoined(schema) {

@@ -67,11 +67,11 @@ func (q *question) callTool(ctx, part context.Context, a *Answer, c sessions.Too
 }
 
 const (
-	toldArguments = 500
-	toldResult    = 2000
+	earlierArguments = 500
+	earlierResult    = 2000
 )
 
-// earlierRuns tells of calls of a server's tool that an earlier attempt made, once: a model asks again in other words, and would have the
+// earlierRuns reports calls of a server's tool that an earlier attempt made, once: a model asks again in other words, and would have the
 // effect twice. It is empty if there are none. seen gets them.
 func earlierRuns(runs []sessions.ToolRun, c sessions.ToolCall, seen map[string]bool) string {
 	if chat.ServerOf(c.Name) == "" {
@@ -83,9 +83,9 @@ func earlierRuns(runs []sessions.ToolRun, c sessions.ToolCall, seen map[string]b
 			seen[id] = true
 			result := view.Interrupted
 			if before.Finished {
-				result = tokens.HeadTail(before.Result, toldResult)
+				result = tokens.HeadTail(before.Result, earlierResult)
 			}
-			fmt.Fprintf(&b, "\nArguments: %s\nResult: %s\n", tokens.HeadTail(before.Call.Arguments, toldArguments), result)
+			fmt.Fprintf(&b, "\nArguments: %s\nResult: %s\n", tokens.HeadTail(before.Call.Arguments, earlierArguments), result)
 		}
 	}
 	if b.Len() == 0 {

@@ -9,7 +9,7 @@ import (
 )
 
 // After a crash a model writes a call in other words. It reads of the earlier calls once, and may call again then.
-func TestEarlierCallsAreToldOnce(t *testing.T) {
+func TestEarlierCallsAreReportedOnce(t *testing.T) {
 	t.Parallel()
 	runs := []sessions.ToolRun{
 		{Call: sessions.ToolCall{Name: "mail__send", Arguments: `{"text":"hi"}`}},
