@@ -324,7 +324,7 @@ var noted = map[string]string{
 	"compaction.readsResults":  "no text",
 	"upkeep.missingNote":       "a call of ReadCallOf, as in gap notes",
 	"answer.makeRoom":          "no text: it writes compaction.Reference, of notesOfResults",
-	"view.Shrink":              "shortened; its number: TestHugeToolResult",
+	"view.shrink":              "shortened; its number: TestHugeToolResult",
 	"show.callGet":             "pages",
 	"sessions.BlobCall":        "offloaded",
 	"sessions.ReadCall":        "pruned",

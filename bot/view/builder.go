@@ -73,7 +73,7 @@ func New(p *parts.Shared, quotes Quotes, facts Facts, commands Commands, o Optio
 	b := &Builder{shared: p, quotes: quotes, facts: facts, commands: commands, opts: o, Counted: newTokenCache(p.Counter), resolved: newResolved()}
 	b.frames, _ = lru.New[frameKey, *Frame](maxFrames) // it fails only without a size
 	var err error
-	b.Frame, err = b.newFrame(reload.Group{}, nil, nil)
+	b.Frame, err = b.newFrame(reload.Group{}, nil, nil, 0)
 	return b, err
 }
 
@@ -84,6 +84,7 @@ type frameKey struct {
 	file    *reload.Values
 	id      sessions.ConversationID
 	outside int64 // version of the tools of other programs
+	room    int   // their bound in tokens
 }
 
 const maxFrames = 1000
@@ -98,6 +99,9 @@ func (b *Builder) FrameOf(s sessions.Session) *Frame {
 		key.outside = b.opts.Outside.Version()
 		outside = b.opts.Outside.Tools(s.ConversationID, s.ConversationType)
 	}
+	if len(outside) > 0 {
+		key.room = BodyLimit(b.Settings(s).Window.Usable())
+	}
 	switch {
 	case !ok && len(file.Withheld) == 0 && len(outside) == 0:
 		return b.Frame
@@ -107,7 +111,7 @@ func (b *Builder) FrameOf(s sessions.Session) *Frame {
 	if f, known := b.frames.Get(key); known {
 		return f
 	}
-	f, err := b.newFrame(g, file.Withheld, outside)
+	f, err := b.newFrame(g, file.Withheld, outside, key.room)
 	if err != nil {
 		return b.Frame // never: it has all the parts that can fail
 	}
@@ -115,7 +119,8 @@ func (b *Builder) FrameOf(s sessions.Session) *Frame {
 	return f
 }
 
-func (b *Builder) newFrame(g reload.Group, withheld []string, outside []chat.Tool) (*Frame, error) {
+// newFrame leaves out tools of other programs beyond room tokens: a server with endless schemas costs its own tools, and not the conversation.
+func (b *Builder) newFrame(g reload.Group, withheld []string, outside []chat.Tool, room int) (*Frame, error) {
 	isOffered := func(name string) bool {
 		return !slices.Contains(withheld, name) && (len(g.Tools) == 0 || slices.Contains(g.Tools, name) || slices.Contains(g.Tools, chat.ServerOf(name)))
 	}
@@ -133,7 +138,7 @@ func (b *Builder) newFrame(g reload.Group, withheld []string, outside []chat.Too
 	}
 	f := &Frame{name: b.opts.Name, System: strings.TrimSpace(sys.String()), Loc: b.shared.Location, byName: map[string]chat.Tool{}}
 	f.Tokens = b.shared.Counter.Count(f.System) + tokens.MessageOverhead
-	for _, tool := range slices.Concat(b.opts.Tools, outside) {
+	for i, tool := range slices.Concat(b.opts.Tools, outside) {
 		spec := tool.Spec()
 		if !isOffered(spec.Name) {
 			continue
@@ -142,7 +147,14 @@ func (b *Builder) newFrame(g reload.Group, withheld []string, outside []chat.Too
 		if err != nil {
 			return nil, fmt.Errorf("schema of tool %s: %w", spec.Name, err)
 		}
-		f.Tokens += b.shared.Counter.Count(string(schema))
+		size := b.shared.Counter.Count(string(schema))
+		if i >= len(b.opts.Tools) {
+			if size > room {
+				continue
+			}
+			room -= size
+		}
+		f.Tokens += size
 		f.Tools = append(f.Tools, spec)
 		f.byName[spec.Name] = tool
 	}
