@@ -111,6 +111,7 @@ func (c *connection) connect(ctx context.Context, tried func()) error {
 	c.joined(ctx, session)
 	tried()
 	changes, quiet := pauses.Start(), c.now()
+	relist, again := c.relist, (<-chan time.Time)(nil)
 	for {
 		select {
 		case <-ctx.Done():
@@ -119,7 +120,9 @@ func (c *connection) connect(ctx context.Context, tried func()) error {
 			return errors.Join(errEnded, err)
 		case <-c.broken:
 			return errSilent
-		case <-c.relist:
+		case <-again:
+			relist, again, quiet = c.relist, nil, c.now()
+		case <-relist:
 			within, stop := context.WithTimeout(ctx, startTime)
 			err := c.list(within, session)
 			stop()
@@ -129,8 +132,8 @@ func (c *connection) connect(ctx context.Context, tried func()) error {
 			if quiet.Before(c.now().Add(-steady)) {
 				changes.Reset()
 			}
-			retry.Sleep(ctx, changes.NextBackOff()) // each new list costs the prompt cache: one that changes all the time is read ever less often
-			quiet = c.now()
+			// Each new list costs the prompt cache: one that changes all the time is read ever less often.
+			relist, again = nil, time.After(changes.NextBackOff())
 		}
 	}
 }
