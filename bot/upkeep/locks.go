@@ -2,6 +2,7 @@ package upkeep
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"ebb/sessions"
@@ -15,37 +16,63 @@ func (u *Worker) Lock(ctx context.Context, key sessions.Key) (unlock func(), err
 // Busy implements turn.Upkeep.
 func (u *Worker) Busy(key sessions.Key) bool { return u.locks.busy(key) }
 
+// locks serve the waiters of a session in the order of their requests: work that returns at once, such as an owed flush over a model that
+// hangs, never overtakes the command of a person that waits.
 type locks struct {
 	mu   sync.Mutex
-	held map[sessions.Key]chan struct{}
+	held map[sessions.Key][]chan struct{} // the waiters of each held lock, the first one next
 }
 
 func (l *locks) lock(ctx context.Context, key sessions.Key) (unlock func(), err error) {
-	for {
-		l.mu.Lock()
-		busy, ok := l.held[key]
-		if !ok {
-			done := make(chan struct{})
-			l.held[key] = done
-			l.mu.Unlock()
-			return func() {
-				l.mu.Lock()
-				delete(l.held, key)
-				l.mu.Unlock()
-				close(done)
-			}, nil
-		}
+	l.mu.Lock()
+	waiters, held := l.held[key]
+	if !held {
+		l.held[key] = nil
 		l.mu.Unlock()
-		select {
-		case <-busy:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
+		return func() { l.pass(key) }, nil
 	}
+	turn := make(chan struct{})
+	l.held[key] = append(waiters, turn)
+	l.mu.Unlock()
+	select {
+	case <-turn:
+		return func() { l.pass(key) }, nil
+	case <-ctx.Done():
+		if !l.leave(key, turn) { // it was this one's turn at the same time
+			l.pass(key)
+		}
+		return nil, context.Cause(ctx)
+	}
+}
+
+// pass gives the lock to the next waiter, or frees it.
+func (l *locks) pass(key sessions.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	waiters := l.held[key]
+	if len(waiters) == 0 {
+		delete(l.held, key)
+		return
+	}
+	l.held[key] = waiters[1:]
+	close(waiters[0])
+}
+
+// leave removes a waiter, and reports whether it still waited.
+func (l *locks) leave(key sessions.Key, turn chan struct{}) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.Index(l.held[key], turn)
+	if i < 0 {
+		return false
+	}
+	l.held[key] = slices.Delete(l.held[key], i, i+1)
+	return true
 }
 
 func (l *locks) busy(key sessions.Key) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.held[key] != nil
+	_, held := l.held[key]
+	return held
 }

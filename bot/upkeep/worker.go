@@ -74,7 +74,7 @@ type Stats interface {
 func New(p *parts.Shared, views *view.Builder, store sessions.Stores, facts memory.Stores, model llm.Model, o Options) *Worker {
 	u := &Worker{
 		shared: p, views: views, store: store, memory: facts, model: model, opts: o,
-		locks: &locks{held: map[sessions.Key]chan struct{}{}}, slots: semaphore.NewWeighted(maxConcurrent),
+		locks: &locks{held: map[sessions.Key][]chan struct{}{}}, slots: semaphore.NewWeighted(maxConcurrent),
 	}
 	u.accuser = accuser{u}
 	u.summarizer = summarize.Summarizer{
