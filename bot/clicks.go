@@ -89,6 +89,7 @@ func (b *Bot) stopByClick(ctx context.Context, card sessions.Clicked, by session
 	m := card.Message
 	m.ID, m.SenderID, m.StaffID = chat.StopID(card.EventID, by), by, by
 	m.Press = &sessions.Press{Button: sessions.ButtonStop, Turn: card.EventID}
+	m.Quiet = true // for replicas of a release without Press, which serve the session during an upgrade
 	m.Text, m.SentAt, m.Admin = "/stop", b.shared.Now(), slices.Contains(b.shared.Current.Get().Admins, by)
 	served, err := b.placing.serves(ctx, m)
 	if err != nil {
