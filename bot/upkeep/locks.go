@@ -16,8 +16,8 @@ func (u *Worker) Lock(ctx context.Context, key sessions.Key) (unlock func(), err
 // Busy implements turn.Upkeep.
 func (u *Worker) Busy(key sessions.Key) bool { return u.locks.busy(key) }
 
-// locks serve the waiters of a session in the order of their requests: work that returns at once, such as an owed flush over a model that
-// hangs, never overtakes the command of a person that waits.
+// locks serve the waiters of a session in the order of their requests. So work that comes back at once, such as an owed flush over a model
+// that hangs, never overtakes a person's command that waits.
 type locks struct {
 	mu   sync.Mutex
 	held map[sessions.Key][]chan struct{} // the waiters of each held lock, the first one next

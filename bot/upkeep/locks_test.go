@@ -45,7 +45,7 @@ func TestLocksServeInOrder(t *testing.T) {
 	})
 }
 
-// Whatever waiters come and give up, one at a time has a lock, in the order of their requests, and at the end it is free.
+// Waiters come and give up at any time. One at a time has a lock, in the order of their requests, and at the end it is free.
 func TestLocksPassOn(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

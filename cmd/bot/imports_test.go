@@ -273,7 +273,7 @@ func TestImportRulesRefuse(t *testing.T) {
 		{"bot/console/page.go", "ebb/sql", true},
 		{"bot/dingtalk/reply.go", "ebb/bot/dingtalk/card", false},
 		{"bot/dingtalk/card/card.go", "ebb/bot/dingtalk", true},
-		{"bot/media/pdf.go", "github.com/ledongthuc/pdf", false},
+		{"bot/media/document/pdf.go", "github.com/ledongthuc/pdf", false},
 		{"bot/turn/turn.go", "github.com/ledongthuc/pdf", true},
 		{"bot/schedule/runner.go", "ebb/bot/wording", false},
 		{"bot/tools/mcp/client.go", "github.com/modelcontextprotocol/go-sdk/mcp", false},

@@ -111,26 +111,6 @@ func TestCells(t *testing.T) {
 	})
 }
 
-// As a text grows, all pieces but the last stay as they are: what was sent is never changed.
-func TestSentPiecesStay(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		var text strings.Builder
-		for text.Len() < 4000 {
-			text.WriteString(someText().Draw(t, "text") + strings.Repeat("words ", rapid.IntRange(0, 40).Draw(t, "words")))
-		}
-		whole := Split(text.String(), Budget{1000, bytes}, Budget{1200, bytes})
-		for n := 0; n < text.Len(); n += rapid.IntRange(1, 500).Draw(t, "step") {
-			begun := Split(strings.ToValidUTF8(text.String()[:n], ""), Budget{1000, bytes}, Budget{1200, bytes})
-			for i := range len(begun) - 1 {
-				if begun[i] != whole[i] {
-					t.Fatalf("piece %d was %q at %d bytes, and is %q", i, begun[i], n, whole[i])
-				}
-			}
-		}
-	})
-}
-
 // Each piece of a long table begins with the head of the table, and no row is lost or cut.
 func TestPiecesRepeatTheHead(t *testing.T) {
 	t.Parallel()
