@@ -262,7 +262,11 @@ func (p *place) look() sessions.Session {
 // decision is what the bot decided on, before the compaction or after it. The message that set it off counts as said
 // where the log does not have it yet.
 func (g *ground) decision(r *replica, before int64, after bool) string {
-	views := r.store.read()
+	var views []sessions.View
+	await(r.t, "the bot has read the conversation", func() bool { // upkeep begins after the answer that settles the world
+		views = r.store.read()
+		return len(views) > 0
+	})
 	at := 0
 	for i, v := range views {
 		if compactedIn(v) == compactedIn(views[0]) {
