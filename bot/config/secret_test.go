@@ -87,3 +87,16 @@ func TestEndpointString(t *testing.T) {
 		}
 	}
 }
+
+// The arguments of a program may be an address with a password: a printed configuration shows none.
+func TestArgumentsAreNotPrinted(t *testing.T) {
+	t.Parallel()
+	cfg := mustParse(t, `{"tools": {"mcp": [{"name": "db", "command": "pgserver", "args": ["postgres://reader:db-password@db/docs"]}]}}`)
+	text, err := cfg.JSON()
+	if err != nil || strings.Contains(string(text), "db-password") {
+		t.Errorf("%v: printed as %s", err, text)
+	}
+	if got := cfg.Tools.Servers()[0].Args; len(got) != 1 || got[0] != "postgres://reader:db-password@db/docs" {
+		t.Errorf("the program gets %q", got)
+	}
+}

@@ -24,9 +24,10 @@ type ToolsConfig struct {
 type MCPConfig struct {
 	// Name begins the names of its tools. Required, unique.
 	Name string `json:"name"`
-	// Command is a program that speaks MCP on its standard input and output, with Args.
+	// Command is a program that speaks MCP on its standard input and output, with Args. An argument may be an address with a password: none
+	// is printed.
 	Command string   `json:"command"`
-	Args    []string `json:"args"`
+	Args    []Secret `json:"args"`
 	// Env has further variables of the program. It sees none of the bot's but PATH, HOME and the like.
 	Env map[string]Secret `json:"env"`
 	// URL is an endpoint of the streamable HTTP transport, with Headers.
@@ -54,7 +55,7 @@ const (
 
 func defaultMCP() MCPConfig {
 	return MCPConfig{
-		Args: []string{}, Env: map[string]Secret{}, Headers: map[string]Secret{}, Allow: []string{"*"}, Confirm: []string{}, Groups: []string{"*"},
+		Args: []Secret{}, Env: map[string]Secret{}, Headers: map[string]Secret{}, Allow: []string{"*"}, Confirm: []string{}, Groups: []string{"*"},
 		Identity: identityBot, Timeout: 30 * time.Second, MaxResultTokens: 8000,
 	}
 }
@@ -140,11 +141,19 @@ func (t *ToolsConfig) Servers() []mcp.Server {
 	servers := make([]mcp.Server, len(t.MCP))
 	for i, m := range t.MCP {
 		servers[i] = mcp.Server{
-			Name: m.Name, Command: m.Command, Args: m.Args, Env: revealed(m.Env), URL: m.URL.Reveal(), Headers: revealed(m.Headers),
+			Name: m.Name, Command: m.Command, Args: m.args(), Env: revealed(m.Env), URL: m.URL.Reveal(), Headers: revealed(m.Headers),
 			Allow: m.Allow, Confirm: m.Confirm, Groups: m.Groups, Personal: m.Identity == identityPerson, Timeout: m.Timeout, MaxResultTokens: m.MaxResultTokens,
 		}
 	}
 	return servers
+}
+
+func (m *MCPConfig) args() []string {
+	plain := make([]string, len(m.Args))
+	for i, a := range m.Args {
+		plain[i] = a.Reveal()
+	}
+	return plain
 }
 
 func revealed(secrets map[string]Secret) map[string]string {

@@ -83,7 +83,7 @@ func TestDeathAtEveryStatement(t *testing.T) {
 			return s.Compactions.Log(ctx, c.Lease, sessions.LogEntry{Outcome: "failed", Error: "busy", Usage: sessions.Usage{Prompt: 1}})
 		}},
 		{"undoing", func(ctx context.Context) error { _, err := s.Compactions.Undo(ctx, c.Lease, 0, 5); return err }},
-		{"beginning anew", func(ctx context.Context) error { return s.Sessions.Renew(ctx, c.Lease) }},
+		{"beginning again", func(ctx context.Context) error { return s.Sessions.Renew(ctx, c.Lease) }},
 		{"erasing", func(ctx context.Context) error { _, err := s.Erasure.Erase(ctx, c.Lease.Key, []int64{4}); return err }},
 	} {
 		dies(k, t, step.name, step.do)

@@ -160,7 +160,7 @@ func TestGone(t *testing.T) {
 	s, db := storetest.Open(t, sqltest.URL(t))
 	var stored []sessions.Stored
 	chats := map[string]*storetest.Chat{}
-	for _, name := range []string{"whole", "holed", "deleted", "anew"} {
+	for _, name := range []string{"whole", "holed", "deleted", "again"} {
 		c := storetest.NewChat(t, s, sessions.ConversationID(name), "u", false)
 		chats[name] = c
 		storetest.Execute(t, db, "UPDATE dingtalk_sessions SET created_at = now() - interval '1 minute' WHERE session_key = $1", c.Reader.Key)
@@ -181,12 +181,12 @@ func TestGone(t *testing.T) {
 	if n := gone(); n != 0 {
 		t.Errorf("%d are gone, and all are there", n)
 	}
-	for _, name := range []string{"deleted", "anew"} {
+	for _, name := range []string{"deleted", "again"} {
 		if _, err := s.Erasure.Delete(t.Context(), chats[name].Reader.Key); err != nil {
 			t.Fatal(err)
 		}
 	}
-	chats["anew"].Say("u", "hello again")
+	chats["again"].Say("u", "hello again")
 	if n := gone(); n != 0 {
 		t.Errorf("%d are lost, and a member deleted them", n)
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -277,13 +278,16 @@ const (
 	minSecret = 6
 )
 
-// mask replaces the configured address, headers and variables.
+// mask replaces the configured address, headers, variables, and arguments that are secrets.
 func (s Server) mask(text string) string {
 	if at, err := url.Parse(s.URL); err == nil && s.URL != "" {
 		text = strings.ReplaceAll(text, s.URL, at.Scheme+"://"+at.Host)
 		if len(at.RawQuery) >= minSecret {
 			text = strings.ReplaceAll(text, at.RawQuery, masked)
 		}
+	}
+	for _, a := range s.secretArgs() {
+		text = strings.ReplaceAll(text, a, masked)
 	}
 	for _, values := range []map[string]string{s.Headers, s.Env} {
 		for _, v := range values {
@@ -299,7 +303,7 @@ func (s Server) mask(text string) string {
 
 // conceal masks values with the names of secrets, in text that people and the model see. Other values, such as directories, are needed there.
 func (s Server) conceal(text string) string {
-	secret := Server{Headers: maps.Clone(s.Headers), Env: maps.Clone(s.Env)}
+	secret := Server{Args: s.Args, Headers: maps.Clone(s.Headers), Env: maps.Clone(s.Env)}
 	for _, values := range []map[string]string{secret.Headers, secret.Env} {
 		maps.DeleteFunc(values, func(name, _ string) bool { return !secretName.MatchString(name) })
 	}
@@ -307,6 +311,24 @@ func (s Server) conceal(text string) string {
 		secret.URL = s.URL
 	}
 	return secret.mask(text)
+}
+
+// secretArgs are addresses with a password, and the values of options with the names of secrets: --token X and --token=X.
+func (s Server) secretArgs() (secrets []string) {
+	named := false
+	for _, a := range s.Args {
+		option, value, joined := strings.Cut(a, "=")
+		isOption := strings.HasPrefix(a, "-") && secretName.MatchString(option)
+		at, err := url.Parse(a)
+		switch {
+		case isOption && joined:
+			secrets = append(secrets, value)
+		case named, err == nil && at.User != nil:
+			secrets = append(secrets, a)
+		}
+		named = isOption && !joined
+	}
+	return slices.DeleteFunc(secrets, func(a string) bool { return len(a) < minSecret })
 }
 
 var secretName = regexp.MustCompile(`(?i)key|token|secret|pass|auth|cookie|credential`)

@@ -321,8 +321,12 @@ func TestFaultsAreMasked(t *testing.T) {
 	t.Parallel()
 	s, _ := overHTTP(t, nil)
 	s.Env = map[string]string{"TOKEN": "a-secret-token"}
-	got := s.faultOf(errors.New(`Post "` + s.URL + `": a-secret-token Bearer token-of-the-bot` + strings.Repeat(" x", 1000)))
-	if len(got) > maxFault+5 || slices.ContainsFunc([]string{"a-secret", "token-of-the-bot", "key-in-the-address"}, func(secret string) bool { return strings.Contains(got, secret) }) {
+	s.Args = []string{"postgres://reader:db-password@db/docs", "--api-key", "key-behind-it", "--auth-token=key-in-it", "/srv/handbook"}
+	got := s.faultOf(errors.New(`Post "` + s.URL + `": a-secret-token Bearer token-of-the-bot postgres://reader:db-password@db/docs key-behind-it key-in-it /srv/handbook` + strings.Repeat(" x", 1000)))
+	if len(got) > maxFault+5 || slices.ContainsFunc([]string{"a-secret", "token-of-the-bot", "key-in-the-address", "db-password", "key-behind-it", "key-in-it"}, func(secret string) bool { return strings.Contains(got, secret) }) {
 		t.Errorf("got %s", got)
+	}
+	if !strings.Contains(got, "/srv/handbook") {
+		t.Errorf("a directory is masked: %s", got)
 	}
 }

@@ -90,7 +90,12 @@ func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-const maxLogLine = 500
+// Secrets are masked in maxRawLine bytes of a line, and maxLogLine bytes of the result are logged. A cut before the masks could leave a part of
+// a secret.
+const (
+	maxLogLine = 500
+	maxRawLine = 8 << 10
+)
 
 // lineLog logs the lines that a child process writes to its standard error.
 type lineLog struct {
@@ -111,10 +116,10 @@ func (l *lineLog) Write(p []byte) (int, error) {
 		switch {
 		case b == '\n':
 			if l.line.Len() > 0 {
-				l.log.Debug().Str("line", redact.Secrets(l.server.mask(oneLine(l.line.String())))).Msg("MCP server wrote to its log")
+				l.log.Debug().Str("line", cut(redact.Secrets(l.server.mask(oneLine(l.line.String()))), maxLogLine)).Msg("MCP server wrote to its log")
 			}
 			l.line.Reset()
-		case l.line.Len() < maxLogLine:
+		case l.line.Len() < maxRawLine:
 			l.line.WriteByte(b)
 		}
 	}
