@@ -33,7 +33,7 @@ type link struct {
 	wg       sync.WaitGroup
 
 	mu   sync.Mutex
-	open map[net.Conn]bool
+	open map[net.Conn]net.Conn // by client, the connection to the server
 	dead bool
 	seen int           // statements since watch
 	cut  int           // breaks before the statement of this number; 0: never
@@ -49,7 +49,7 @@ func newLink(t *testing.T, address string, broke func()) (*link, string) {
 		t.Fatal(err)
 	}
 	network, place := pgconn.NetworkAddress(server.Host, server.Port)
-	l := &link{broke: broke, open: map[net.Conn]bool{}, dial: func() (net.Conn, error) { return net.Dial(network, place) }}
+	l := &link{broke: broke, open: map[net.Conn]net.Conn{}, dial: func() (net.Conn, error) { return net.Dial(network, place) }}
 	l.life, l.end = context.WithCancel(context.WithoutCancel(t.Context()))
 	if l.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
@@ -76,15 +76,20 @@ func (l *link) close() {
 }
 
 // sever breaks the link permanently. Its port stays taken, so that no client reaches another server by the old address.
+// The server ends statements that it has begun, as after the death of a process: close waits for that.
 func (l *link) sever() {
 	l.end()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.dead = true
-	for c := range l.open {
-		_ = c.Close()
+	for client, server := range l.open {
+		_ = client.Close()
+		hangUp(server)
 	}
 }
+
+// hangUp has the server read the end of the connection. It is read to its end all the same.
+func hangUp(server net.Conn) { _ = server.(interface{ CloseWrite() error }).CloseWrite() }
 
 // watch restarts the count, and breaks before the statement of number cut, or where the answer to a COMMIT comes in.
 func (l *link) watch(cut int, lost bool) {
@@ -110,21 +115,21 @@ func (l *link) serve() {
 }
 
 // keep notes a connection that is to be closed when the link breaks; false where it has.
-func (l *link) keep(c net.Conn) bool {
+func (l *link) keep(client, server net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.dead {
 		return false
 	}
-	l.open[c] = true
+	l.open[client] = server
 	return true
 }
 
-func (l *link) drop(c net.Conn) {
+func (l *link) drop(client net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.open, c)
-	_ = c.Close()
+	delete(l.open, client)
+	_ = client.Close()
 }
 
 // carry takes one connection's messages to the server, and its answers back.
@@ -134,10 +139,11 @@ func (l *link) carry(client net.Conn) {
 	if err != nil {
 		return
 	}
-	defer l.drop(server)
-	if !l.keep(client) || !l.keep(server) {
+	if !l.keep(client, server) {
+		_ = server.Close()
 		return
 	}
+	defer hangUp(server)
 	var committing atomic.Bool
 	l.wg.Go(func() { l.back(server, client, &committing) })
 	in := bufio.NewReader(client)
@@ -156,9 +162,9 @@ func (l *link) carry(client net.Conn) {
 	}
 }
 
-// back carries answers.
+// back carries answers until the server ends the connection. Those of a client that is gone are dropped.
 func (l *link) back(server, client net.Conn, committing *atomic.Bool) {
-	defer func() { _ = client.Close() }()
+	defer func() { _ = errors.Join(client.Close(), server.Close()) }()
 	buf := make([]byte, 16<<10)
 	for {
 		n, err := server.Read(buf)
@@ -166,11 +172,7 @@ func (l *link) back(server, client net.Conn, committing *atomic.Bool) {
 			l.broke()
 			return
 		}
-		if n > 0 {
-			if _, err := client.Write(buf[:n]); err != nil {
-				return
-			}
-		}
+		_, _ = client.Write(buf[:n])
 		if err != nil {
 			return
 		}

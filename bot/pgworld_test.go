@@ -51,6 +51,7 @@ type pgStore struct {
 	before   func(op string, n int) error // asked before a step, with its number from 0 on; nil: all is well
 	after    func(op string, n int) error // asked when a step has done its work: its answer gets lost
 	accepted func() error                 // asked when a message is stored
+	begin    func() error                 // asked before a turn or upkeep reads the conversation
 	began    func(views int)              // called when maintenance has read the view a number of times
 }
 
@@ -152,11 +153,19 @@ func (p pgFlushes) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) 
 }
 
 func (p pgTurns) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
+	s := p.s
+	s.mu.Lock()
+	begin := s.begin
+	s.mu.Unlock()
+	if begin != nil {
+		if err := begin(); err != nil {
+			return sessions.View{}, err
+		}
+	}
 	v, err := p.Turner.Begin(ctx, l, limit)
 	if err != nil || limit > 0 {
 		return v, err
 	}
-	s := p.s
 	s.mu.Lock()
 	kept := v
 	kept.Tail = slices.Clone(v.Tail)
