@@ -22,8 +22,8 @@ func (c serveCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
-	// A gateway's heap is small: with Go's default of 100 its turns would have it collected several times a second, and each collection
-	// goes through the 600,000 strings of tiktoken-go.
+	// A gateway's heap is small: with Go's default of 100 its turns would have it collected several times a second. Each collection
+	// goes through the 200,000 strings of the token table.
 	if app.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}

@@ -316,7 +316,7 @@ func TestProgramLinksTheChosenLibraries(t *testing.T) {
 	linked := strings.Fields(string(out))
 	for _, pkg := range []string{
 		"github.com/open-dingtalk/dingtalk-stream-sdk-go/payload", "github.com/jackc/pgx/v5", "github.com/pressly/goose/v3",
-		"github.com/sashabaranov/go-openai", "github.com/pkoukk/tiktoken-go", "github.com/pkoukk/tiktoken-go-loader",
+		"github.com/sashabaranov/go-openai", "github.com/pkoukk/tiktoken-go", "github.com/pkoukk/tiktoken-go-loader/assets",
 		"github.com/rs/zerolog", "github.com/tailscale/hujson", "github.com/cenkalti/backoff/v5",
 		"github.com/hashicorp/golang-lru/v2", "github.com/prometheus/client_golang/prometheus", "github.com/alecthomas/kong",
 	} {

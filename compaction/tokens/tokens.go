@@ -10,7 +10,6 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/pkoukk/tiktoken-go"
-	loader "github.com/pkoukk/tiktoken-go-loader"
 )
 
 // MessageOverhead is the tokens of a chat message besides its text.
@@ -28,11 +27,8 @@ func (c *Counter) Counted() int64 { return c.counted.Load() }
 
 const countedWords = 1 << 14
 
-// loadLibrary takes the table from the program instead of the network. The library keeps both in variables.
-var loadLibrary = sync.OnceValues(func() (*tiktoken.Tiktoken, error) {
-	tiktoken.SetBpeLoader(loader.NewOfflineLoader())
-	return tiktoken.GetEncoding(tiktoken.MODEL_O200K_BASE)
-})
+// loadLibrary runs once: the library keeps its loader and the table in variables.
+var loadLibrary = sync.OnceValues(newLibrary)
 
 // NewCounter loads the o200k_base table, once for the process.
 func NewCounter() (*Counter, error) {
