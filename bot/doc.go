@@ -131,6 +131,7 @@
 //	cmd/bot/gateway/embed.go      the filling of vectors                               one, awaited by the stop
 //	cmd/bot/gateway/servers.go    a check of a server of tools                         one a server, awaited
 //	cmd/bot/main.go               the wait for signals                                 one, to the end of the process
+//	cmd/bot/setup/terminal.go     the reader of an answer                              one a question, to its line or the end of the process
 //	cmd/bot/cmd_chat.go           the reader of the terminal                           one, to the end of the input
 //	cmd/bot/cmd_doctor.go         a check of a model                                   one a model, awaited
 //	cmd/bot/cmd_import.go         the heartbeats of an import                          one, awaited

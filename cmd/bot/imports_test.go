@@ -111,6 +111,7 @@ var importRules = []struct {
 	{"sql/inspect", []string{"sessions", "sql/convert", "sql/dbsqlc"}},
 	{"sql/yardstick", []string{"sessions", "memory", "memory/*", "sql/dbsqlc", "sql/facts", "sql/index", "sql/pg"}},
 	{"cmd/bot/gateway", []string{"memory/pages", "sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "bot", "bot/*", "bot/dingtalk/*", "bot/tools/*", "sql", "sql/admin", "sql/facts", "sql/pg", "sql/spend", "sql/localpg"}},
+	{"cmd/bot/setup", []string{"bot/config"}},
 	{"cmd/lab", []string{"cmd/lab/*"}},
 	{"cmd/lab/rig", nil},
 	{"cmd/lab/local", []string{"bot", "bot/chat", "sql", "sql/localpg"}},

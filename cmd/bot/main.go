@@ -24,6 +24,7 @@ import (
 // cli has a type with a Run method for each command, in its own cmd_*.go.
 type cli struct {
 	Serve       serveCmd       `cmd:"" help:"Run the gateway until a signal, then drain."`
+	Init        initCmd        `cmd:"" help:"Ask for what a first configuration needs, write it, and check it."`
 	Chat        chatCmd        `cmd:"" help:"Talk with the configured model in the terminal: same engine, same commands."`
 	Migrate     migrateCmd     `cmd:"" help:"Bring the database's schema up to date, or show its state."`
 	Doctor      doctorCmd      `cmd:"" help:"Check config, database, model, DingTalk and clock, one line each."`

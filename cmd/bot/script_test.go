@@ -105,6 +105,7 @@ import (
 //	peer CONV NICK N            another bot speaks, and answers each reply, until it gets none: after N replies in CONV
 //	settled                     wait until nothing waits for an answer or to be sent
 //
+// $DINGTALK_URL, $MODEL_URL and $SCENARIO_DATABASE are addresses for command lines.
 // CONV is the name of a group, or @NICK for the private chat with a member. WHICH is chat, flush, summary, or words of the request.
 func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	cmds := map[string]func(*testscript.TestScript, bool, []string){}
@@ -216,6 +217,9 @@ func setUp(env *testscript.Env) error {
 	w.main = startModel()
 	w.config = w.newConfig()
 	env.Values[worldKey{}] = w
+	env.Setenv("DINGTALK_URL", ding.URL)
+	env.Setenv("MODEL_URL", w.main.URL)
+	env.Setenv("SCENARIO_DATABASE", w.url)
 	env.Defer(w.tearDown)
 	return nil
 }
