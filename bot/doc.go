@@ -7,7 +7,7 @@
 //	 3 mailbox      one turn at a time per session           sessions/serial, sessions/lease
 //	 4 load         summaries + raw tail + pinned memory     turn/slot        -> sql/queries/turn.sql
 //	 5 assemble     fit into the window                      view; turn/answer/request.go
-//	 6 loop         model <-> tools                          turn/answer/loop.go -> bot/openai, bot/tools
+//	 6 loop         model <-> tools                          turn/answer/ask.go -> bot/openai, bot/tools
 //	 7 commit       events + counters + outbox, fenced       turn/turn.go     -> sql/queries/turn.sql
 //	 8 reply        outbox -> webhook or open API            outbox           -> bot/dingtalk
 //	 9 account      provider usage corrects the estimate     turn/answer/account.go, compaction/tokens

@@ -15,16 +15,6 @@ import (
 	"ebb/sessions"
 )
 
-// Report is the last call's account of the context's size, beside ours.
-type Report struct {
-	usage    sessions.Usage // the provider's; its zero value: there is none
-	guessed  bool           // the usage is an estimate
-	ended    bool           // Ebb ended the call before a report
-	estimate int            // our own count of the request, not calibrated
-	recalled int            // tokens of recalled memory in it
-	partial  bool           // it showed a part of the view
-}
-
 // Account is the size of the context behind an answer, in tokens.
 type Account struct {
 	Total       int // for the next request

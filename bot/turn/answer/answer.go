@@ -1,5 +1,6 @@
-// Package answer makes the answer of a turn. It fits a request into the window, searches memory, lets the model and its tools work in
-// rounds, and asks again in another way if the provider refuses the request. It counts the tokens of the context behind the answer.
+// Package answer makes the answer of a turn in stages. Memory is searched (recall.go), a request is fitted into the window (request.go), and
+// the model and its tools work in rounds (loop.go). Asker.Ask in ask.go goes through them, and asks again in another way if the provider
+// refuses the request. The package counts the tokens of the context behind the answer.
 package answer
 
 import (
@@ -9,13 +10,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/bot/chat"
 	"ebb/bot/llm"
-	"ebb/bot/parts"
 	"ebb/bot/turn/choice"
-	"ebb/bot/turn/slot"
 	"ebb/bot/view"
-	"ebb/memory"
 	"ebb/sessions"
 )
 
@@ -51,101 +48,29 @@ func (a Answer) after(before Answer) Answer {
 	return a
 }
 
-// Upkeep is the work on a session apart from its turns.
-type Upkeep interface {
-	// Busy reports whether a flush or a compaction runs.
-	Busy(key sessions.Key) bool
-	// Inline compacts before the model is asked; waiting is the size of the question in tokens. needed returns the
-	// trigger, or "".
-	Inline(ctx context.Context, l sessions.Lease, waiting int, needed func(sessions.View) string) error
-	// Charge counts the spending of failed work.
-	Charge(ctx context.Context, key sessions.Key, s sessions.Spending)
+// Report is the last call's account of the context's size, beside ours.
+type Report struct {
+	usage    sessions.Usage // the provider's; its zero value: there is none
+	guessed  bool           // the usage is an estimate
+	ended    bool           // Ebb ended the call before a report
+	estimate int            // our own count of the request, not calibrated
+	recalled int            // tokens of recalled memory in it
+	partial  bool           // it showed a part of the view
 }
 
-// Store reads the view again after a compaction, and records the calls of tools. See [sessions.Turner].
-type Store interface {
-	Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error)
-	RecordRun(ctx context.Context, l sessions.Lease, r sessions.ToolRun) error
-}
-
-// Memory is searched before the model is asked. See [memory.Searcher].
-type Memory interface {
-	Search(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error)
-}
-
-// Stats counts the calls of tools, and the permanent refusals by what the provider refused.
-type Stats interface {
-	ToolCalled(tool, outcome string)
-	RequestRefused(what Refused)
-}
-
-// Config has the dependencies and settings of an [Asker]. All are required.
-type Config struct {
-	Shared *parts.Shared
-	Views  *view.Builder
-	Store  Store
-	Memory Memory
-	Model  llm.Model
-	Upkeep Upkeep
-	May    func(e sessions.Event, command string) bool // whether a message's sender has the right to a command, by its English name
-	Stats  Stats
-
-	MaxToolRounds int
-}
-
-// Asker asks the model.
-type Asker struct{ cfg Config }
-
-// New returns an asker.
-func New(cfg Config) *Asker { return &Asker{cfg: cfg} }
-
-// question is a choice while the model is asked about it.
-type question struct {
-	asker    *Asker
-	made     choice.Choice    // a compaction replaces its view, a refusal leaves its first message alone
-	live     chat.Live        // nil: not shown
-	pinned   *sessions.Pinned // read for this turn; nil: unchanged
-	found    found
-	sent     request // the newest one with the conversation
-	half     bool    // the provider refused a request as too large: our counts may use half of the window only
-	refusals refusals
-	share    int // see [Answer]
-}
-
-// Ask asks the model about a choice. It asks once more with the emergency view if the provider finds the request too large, or may do so.
-// If it refuses the request, the question is asked alone. The answer of an error has the work before it. live is nil without a display.
-func (k *Asker) Ask(ctx context.Context, made choice.Choice, live chat.Live) (Answer, error) {
-	made.Asked = slices.Clone(made.Asked) // requests shorten them
-	q := &question{asker: k, made: made, live: live}
-	a, err := q.loop(ctx, q.fit(ctx))
-	refused := refusedBy(a.last, err)
-	switch {
-	case err == nil && q.refusals.passed != nil: // another model answered
-		q.refusals.suspicion = q.suspects(q.refusals.passed).Join(q.refusals.suspicion)
-		k.cfg.Stats.RequestRefused(RefusedHistory)
-		return q.finish(a), nil
-	case err == nil || slot.IsStopped(ctx):
-		return q.finish(a), err
+// MarshalZerologObject logs the model's share of a turn. A turn without requests has none.
+func (a Answer) MarshalZerologObject(e *zerolog.Event) {
+	if a.Work.requests == 0 {
+		return
 	}
-	if isTooLarge(err, a.Report.estimate, k.cfg.Views.Settings(q.made.View.Session).Window) {
-		before := a
-		a, err = q.loop(ctx, q.halve(ctx, err))
-		refused, a = refusedBy(a.last, err), a.after(before)
+	e.Str("model", a.Spent.Model).Int("requests", a.Work.requests).Int("tokens_in", a.Spent.Usage.Prompt).Int("tokens_cached", a.Spent.Usage.Cached).
+		Int("tokens_out", a.Spent.Usage.Completion).Float64("cost", a.Spent.Cost)
+	if len(a.Work.tools) > 0 {
+		e.Strs("tools", a.Work.tools)
 	}
-	if err != nil && refused != nil && q.refusals.left() > 0 && !slot.IsStopped(ctx) {
-		before := a
-		a, err = q.askAlone(ctx, refused)
-		if a = a.after(before); err != nil {
-			a.Events = before.Events // the log keeps the calls
-		}
+	if a.Work.first > 0 {
+		e.Dur("first_token_ms", a.Work.first)
 	}
-	return q.finish(a), err
-}
-
-func (q *question) finish(a Answer) Answer {
-	a.For, a.Pinned, a.Share, a.Read = q.made, q.pinned, q.share, slices.Concat(q.found.facts(), a.Read)
-	a.Spent.Kind, a.Marks = sessions.SpentTurn, q.refusals.marks(q.made.View)
-	return a
 }
 
 // Apologize makes an answer of a model's failure.

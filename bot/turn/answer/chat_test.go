@@ -34,7 +34,7 @@ func TestRetoldTextHasNoSpeaker(t *testing.T) {
 	} {
 		words := cmp.Or(c.words, "嗯，继续吧")
 		asked := sessions.Event{Role: sessions.RoleUser, SenderID: "u1", Content: words, Message: &sessions.Message{Text: words}}
-		q := &question{found: found{hits: c.found}, made: choice.Choice{Asked: []sessions.Event{asked}}}
+		q := question{found: found{hits: c.found}, made: choice.Choice{Asked: []sessions.Event{asked}}}
 		q.made.View.Summaries = c.summaries
 		q.made.View.Session = sessions.Session{Key: sessions.NewKey("robot", "c1", ""), RobotCode: "robot", ConversationID: "c1", ConversationType: sessions.Group, CompactedSeq: c.compacted}
 		drafts, refused := draft.Route([]memory.Fact{fact}, q.chat(nil))

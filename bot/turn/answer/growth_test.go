@@ -47,11 +47,11 @@ func TestGrowth(t *testing.T) {
 			Message: &sessions.Message{ConversationType: sessions.Group, Quote: &sessions.Quote{Nick: "王芳", Text: s}},
 		}
 		itsView := sessions.View{Session: sessions.Session{Key: key}, Pending: []sessions.Event{e}}
-		q := &question{asker: k, made: choice.Choice{Lease: sessions.Lease{Key: key}, View: itsView, Kind: choice.Ask, Asked: []sessions.Event{e}}}
-		k.cfg.Views.RecallQuery(q.made.Asked)
+		q := question{made: choice.Choice{Lease: sessions.Lease{Key: key}, View: itsView, Kind: choice.Ask, Asked: []sessions.Event{e}}}
+		k.requests.views.RecallQuery(q.made.Asked)
 		view.Shrink(q.made.Asked, usable, 1)
-		q.build(q.made.View, false)
-		k.cfg.Views.WithoutCommands(itsView.Pending)
+		k.requests.build(q, q.made.View, false)
+		k.requests.views.WithoutCommands(itsView.Pending)
 	}
 	for name, f := range map[string]func(string){"turn": turn, "apology": func(s string) { wording.LanguageOf(s, "zh") }} {
 		t.Run(name, func(t *testing.T) { sessionstest.CheckGrowth(t, name, sessionstest.LongMessage, f) })

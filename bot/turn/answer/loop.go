@@ -7,7 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rs/zerolog"
+
 	"ebb/bot/llm"
+	"ebb/bot/parts"
 	"ebb/bot/turn/slot"
 	"ebb/bot/view"
 	"ebb/bot/wording"
@@ -16,168 +19,34 @@ import (
 	"ebb/sessions"
 )
 
-// loop lets the model and its tools work in rounds, from a request to the answer. The error is a model call that failed after all retries;
-// the answer then has the work before it.
-func (q *question) loop(ctx context.Context, req request) (Answer, error) {
-	cfg := &q.asker.cfg
-	a := Answer{Report: Report{estimate: req.size, recalled: req.recalled.tokens, partial: req.partial}}
-	msgs, first := slices.Clone(req.messages), len(req.messages)
-	seen, again := map[string]bool{}, false
-	for round := 1; ; round++ {
-		last := !q.makeRoom(&a, msgs, first) || round > cfg.MaxToolRounds || q.refusals.left() == 1
-		if round == 1 && q.refusals.left() == 1 { // no request is left for a result
-			msgs[len(msgs)-1].Content += noMoreCalls
-		}
-		resp, err := cfg.Model.Generate(ctx, q.generation(msgs))
-		q.refusals.note(resp, err, q.half)
-		a.Work.add(resp.Parts)
-		a.last = resp
-		if err != nil && (slot.IsStopped(ctx) || slot.HasLostLease(ctx)) {
-			a.Text = resp.Text
-			q.estimateUse(a, &resp)
-		}
-		a.Spent.Usage, a.Spent.Cost = a.Spent.Usage.Add(resp.Usage), a.Spent.Cost+resp.Cost // a failed call may have used tokens
-		if resp.Usage != (sessions.Usage{}) {
-			a.Spent.Model = cmp.Or(resp.UsedModel(), a.Spent.Model)
-		}
-		if err != nil && round > 1 && q.dropCalls(ctx, &a, msgs, refusedBy(resp, err)) {
-			if q.refusals.left() > 0 {
-				continue
-			}
-			a.say(llm.Response{Text: wording.Say(wording.ResultsRefused, q.made.Lang)}, q.made.Lang, false)
-			return a, nil
-		}
-		if err != nil {
-			return a, fmt.Errorf("model call %d of the turn: %w", round, err)
-		}
-		if resp.Garbled() && !again && !last { // the model is asked once more
-			again = true
-			q.hide()
-			continue
-		}
-		a.Report.usage, a.Report.guessed, a.Report.ended = resp.Usage, resp.Guessed, resp.Guessed && resp.Ended()
-		a.Spent.Model = cmp.Or(resp.Model, a.Spent.Model)
-		if len(resp.ToolCalls) == 0 || last {
-			a.say(resp, q.made.Lang, last)
-			return a, nil
-		}
-		msgs = q.append(&a, msgs, sessions.Event{Role: sessions.RoleAssistant, Content: resp.Text, ToolCalls: resp.ToolCalls})
-		msgs[len(msgs)-1].Reasoning = resp.Reasoning
-		if msgs, err = q.runCalls(ctx, &a, msgs, resp.ToolCalls, seen, round == cfg.MaxToolRounds || q.refusals.left() == 1); err != nil {
-			return a, err
-		}
+// toolLoop is one request to the model, and the rounds of the model and its tools that follow it.
+type toolLoop struct {
+	before   Answer // by the requests before
+	sent     request
+	messages []llm.Message // those of the request, then the calls and results of its rounds
+	answer   Answer
+	round    int             // 0 before the first one
+	called   map[string]bool // calls of tools, each with its arguments
+	repeated bool            // the model was asked once more for an answer that can't be read
+	last     bool            // no round may follow
+}
+
+func newLoop(r request, before Answer) *toolLoop {
+	return &toolLoop{
+		before: before, sent: r, messages: slices.Clone(r.messages), called: map[string]bool{},
+		answer: Answer{Report: Report{estimate: r.size, recalled: r.recalled.tokens, partial: r.partial}},
 	}
 }
 
-func (q *question) generation(msgs []llm.Message) llm.Request {
-	v := q.made.View
-	r := llm.Request{
-		Kind: llm.KindTurn, Model: cmp.Or(q.refusals.accepts, q.asker.cfg.Views.Model(v.Session)), Messages: msgs, Tools: q.frame().Tools,
-		Requests: q.refusals.bound(), Voices: q.frame().Voices(v, q.made.Asked),
-	}
-	if q.live != nil { // without a display a model is asked for no stream
-		r.Delta, r.Thought = q.live.Text, q.live.Thought
-	}
-	return r
-}
+// results are the messages of the rounds.
+func (l *toolLoop) results() []llm.Message { return l.messages[len(l.sent.messages):] }
 
-// hide takes back what a display shows of an answer that is asked for again.
-func (q *question) hide() {
-	if q.live != nil {
-		q.live.Text("", true)
-	}
-}
-
-// estimateUse is for a call that a stop or the end of the lease ended, if its request was sent and the provider reported nothing.
-func (q *question) estimateUse(a Answer, resp *llm.Response) {
-	at := len(resp.Parts) - 1
-	if resp.Usage != (sessions.Usage{}) || at < 0 || resp.Parts[at].Requests == 0 {
-		return
-	}
-	cfg, cal := &q.asker.cfg, q.made.View.Session.CalibrationFactor
-	resp.Usage = sessions.Usage{Prompt: view.Calibrated(a.Report.estimate, cal), Completion: view.Calibrated(cfg.Shared.Counter.Count(resp.Text), cal)}
-	resp.Cost = cfg.Views.Price(resp.Parts[at].Model).Cost(resp.Usage)
-}
-
-// runCalls gives the calls one deadline: tools that hang leave the model half of the turn's remaining time.
-func (q *question) runCalls(
-	ctx context.Context, a *Answer, msgs []llm.Message, calls []sessions.ToolCall, seen map[string]bool, lastRound bool,
-) ([]llm.Message, error) {
-	part, stop := withHalf(ctx)
-	defer stop()
-	for _, call := range calls {
-		result, err := q.callTool(ctx, part, a, call, seen)
-		if err != nil {
-			return msgs, err
-		}
-		if lastRound {
-			result += noMoreCalls
-		}
-		msgs = q.append(a, msgs, sessions.Event{Role: sessions.RoleTool, Content: result, ToolCallID: call.ID, ToolName: call.Name})
-	}
-	return msgs, nil
-}
-
-const noMoreCalls = "\n\n[No more tool calls in this turn: answer with what you have.]"
-
-func (q *question) append(a *Answer, msgs []llm.Message, e sessions.Event) []llm.Message {
-	e.Tokens = q.asker.cfg.Views.CountEvent(e)
-	a.Events = append(a.Events, e)
-	shown := []sessions.Event{e}
-	q.asker.cfg.Views.Shrink(q.made.View.Session, shown, q.made.Next()+int64(len(q.made.Asked)+len(a.Events)-1))
-	a.Report.estimate += compaction.TokensOf(shown)
-	return append(msgs, llm.Message{Role: string(e.Role), Content: shown[0].Content, ToolCalls: e.ToolCalls, ToolCallID: e.ToolCallID})
-}
-
-const squeezedBytes = 400
-
-// makeRoom offloads the turn's own large tool results as the policy demands, then shortens more, the oldest first,
-// until the request fits. A reference names the path at which memory_get reads the whole, also in this turn. It
-// reports whether another round has room.
-func (q *question) makeRoom(a *Answer, msgs []llm.Message, first int) bool {
-	set, count := q.asker.cfg.Views.Settings(q.made.View.Session), q.asker.cfg.Shared.Counter.Count
-	usable, cal := set.Window.Usable(), q.made.View.Session.CalibrationFactor
-	if q.half {
-		usable, cal = usable/2, 1
-	}
-	replace := func(i int, text string) {
-		a.Report.estimate -= count(msgs[i].Content) - count(text)
-		msgs[i].Content, a.Report.partial = text, true
-	}
-	state := compaction.State{Tail: q.current(a.Events), Tokens: view.Calibrated(a.Report.estimate, cal)}
-	shown, _ := set.Policy.Offload(set.Window, state, count)
-	if !set.Enabled || !q.frame().Offers(sessions.GetTool) {
-		shown = nil
-	}
-	for _, one := range shown {
-		if i := first + int(one.Seq-q.made.Next()) - len(q.made.Asked); one.Text != msgs[i].Content {
-			replace(i, one.Text)
-		}
-	}
-	for i := first; i < len(msgs) && view.Calibrated(a.Report.estimate, cal) >= usable; i++ {
-		if msgs[i].Role != "tool" || len(msgs[i].Content) <= squeezedBytes {
-			continue
-		}
-		whole := a.Events[i-first] // no result is shortened twice
-		text, ok := compaction.Reference(whole)
-		if !ok || !q.frame().Offers(sessions.GetTool) {
-			text = tokens.HeadTail(whole.Content, squeezedBytes)
-		}
-		if len(text) < len(msgs[i].Content) {
-			replace(i, text)
-		}
-	}
-	if len(msgs) > first && view.Calibrated(a.Report.estimate, cal) >= usable {
-		msgs[len(msgs)-1].Content += noMoreCalls
-		return false
-	}
-	return true
-}
-
-func (a *Answer) say(resp llm.Response, lang string, rounds bool) {
+// say ends the loop with words of the model, or fixed ones in their place. noRounds reports that the model may not go on.
+func (l *toolLoop) say(resp llm.Response, lang string, noRounds bool) {
+	a := &l.answer
 	a.Text = strings.TrimSpace(resp.Text)
 	switch {
-	case a.Text == "" && rounds:
+	case a.Text == "" && noRounds:
 		a.Text = wording.Say(wording.Rounds, lang)
 	case a.Text == "" && resp.Finish == llm.FinishFilter:
 		a.Text = wording.Say(wording.Refused, lang)
@@ -191,4 +60,194 @@ func (a *Answer) say(resp llm.Response, lang string, rounds bool) {
 		a.Text += wording.Say(wording.Repeats, lang)
 	}
 	a.Events = append(a.Events, sessions.Event{Role: sessions.RoleAssistant, Content: a.Text})
+}
+
+// roundRunner runs the rounds of the model and its tools.
+type roundRunner struct {
+	shared *parts.Shared
+	views  *view.Builder
+	tools  toolCaller
+	stats  Stats
+	most   int // rounds with calls
+}
+
+// next makes the request of the next round.
+func (r roundRunner) next(q question, f *refusals, l *toolLoop) llm.Request {
+	l.round++
+	l.last = !r.makeRoom(q, l) || l.round > r.most || f.left() == 1
+	if l.round == 1 && f.left() == 1 { // no request is left for a result
+		l.messages[len(l.messages)-1].Content += noMoreCalls
+	}
+	v := q.made.View
+	frame := r.views.FrameOf(v.Session)
+	req := llm.Request{
+		Kind: llm.KindTurn, Model: cmp.Or(f.accepts, r.views.Model(v.Session)), Messages: l.messages, Tools: frame.Tools,
+		Requests: f.bound(), Voices: frame.Voices(v, q.made.Asked),
+	}
+	if q.live != nil { // without a display a model is asked for no stream
+		req.Delta, req.Thought = q.live.Text, q.live.Thought
+	}
+	return req
+}
+
+// take judges the response of a round, and runs the calls in it. more reports whether another round follows. The error is a model call that
+// failed after all retries, or a call that can't be recorded.
+func (r roundRunner) take(ctx context.Context, q *question, f *refusals, l *toolLoop, resp llm.Response, err error) (more bool, _ error) {
+	a := &l.answer
+	a.Work.add(resp.Parts)
+	a.last = resp
+	if err != nil && (slot.IsStopped(ctx) || slot.HasLostLease(ctx)) {
+		a.Text = resp.Text
+		r.estimateUse(*q, *a, &resp)
+	}
+	a.Spent.Usage, a.Spent.Cost = a.Spent.Usage.Add(resp.Usage), a.Spent.Cost+resp.Cost // a failed call may have used tokens
+	if resp.Usage != (sessions.Usage{}) {
+		a.Spent.Model = cmp.Or(resp.UsedModel(), a.Spent.Model)
+	}
+	switch {
+	case err != nil && l.round > 1 && r.dropCalls(ctx, *q, f, l, refusedBy(resp, err)):
+		if f.left() > 0 {
+			return true, nil
+		}
+		l.say(llm.Response{Text: wording.Say(wording.ResultsRefused, q.made.Lang)}, q.made.Lang, false)
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("model call %d of the turn: %w", l.round, err)
+	case resp.Garbled() && !l.repeated && !l.last: // the model is asked once more
+		l.repeated = true
+		if q.live != nil {
+			q.live.Text("", true) // the display takes back what it shows of the answer
+		}
+		return true, nil
+	}
+	a.Report.usage, a.Report.guessed, a.Report.ended = resp.Usage, resp.Guessed, resp.Guessed && resp.Ended()
+	a.Spent.Model = cmp.Or(resp.Model, a.Spent.Model)
+	if len(resp.ToolCalls) == 0 || l.last {
+		l.say(resp, q.made.Lang, l.last)
+		return false, nil
+	}
+	r.append(*q, l, sessions.Event{Role: sessions.RoleAssistant, Content: resp.Text, ToolCalls: resp.ToolCalls})
+	l.messages[len(l.messages)-1].Reasoning = resp.Reasoning
+	err = r.runCalls(ctx, q, f, l, resp.ToolCalls)
+	return err == nil, err
+}
+
+// estimateUse is for a call that a stop or the end of the lease ended, if its request was sent and the provider reported nothing.
+func (r roundRunner) estimateUse(q question, a Answer, resp *llm.Response) {
+	at := len(resp.Parts) - 1
+	if resp.Usage != (sessions.Usage{}) || at < 0 || resp.Parts[at].Requests == 0 {
+		return
+	}
+	cal := q.made.View.Session.CalibrationFactor
+	resp.Usage = sessions.Usage{Prompt: view.Calibrated(a.Report.estimate, cal), Completion: view.Calibrated(r.shared.Counter.Count(resp.Text), cal)}
+	resp.Cost = r.views.Price(resp.Parts[at].Model).Cost(resp.Usage)
+}
+
+// runCalls gives the calls one deadline: tools that hang leave the model half of the turn's remaining time.
+func (r roundRunner) runCalls(ctx context.Context, q *question, f *refusals, l *toolLoop, calls []sessions.ToolCall) error {
+	part, stop := withHalf(ctx)
+	defer stop()
+	lastRound := l.round == r.most || f.left() == 1
+	for _, call := range calls {
+		suspicion := cmp.Or(f.suspicion.Join(q.made.View.Session.Suspicion), q.made.View.Session.Suspicion)
+		result, err := r.tools.call(ctx, part, q, &l.answer, suspicion, call, l.called)
+		if err != nil {
+			return err
+		}
+		if lastRound {
+			result += noMoreCalls
+		}
+		r.append(*q, l, sessions.Event{Role: sessions.RoleTool, Content: result, ToolCallID: call.ID, ToolName: call.Name})
+	}
+	return nil
+}
+
+const noMoreCalls = "\n\n[No more tool calls in this turn: answer with what you have.]"
+
+func (r roundRunner) append(q question, l *toolLoop, e sessions.Event) {
+	a := &l.answer
+	e.Tokens = r.views.CountEvent(e)
+	a.Events = append(a.Events, e)
+	shown := []sessions.Event{e}
+	r.views.Shrink(q.made.View.Session, shown, q.made.Next()+int64(len(q.made.Asked)+len(a.Events)-1))
+	a.Report.estimate += compaction.TokensOf(shown)
+	l.messages = append(l.messages, llm.Message{Role: string(e.Role), Content: shown[0].Content, ToolCalls: e.ToolCalls, ToolCallID: e.ToolCallID})
+}
+
+const squeezedBytes = 400
+
+// makeRoom offloads the turn's own large tool results as the policy demands, then shortens more, the oldest first,
+// until the request fits. A reference names the path at which memory_get reads the whole, also in this turn. It
+// reports whether another round has room.
+func (r roundRunner) makeRoom(q question, l *toolLoop) bool {
+	a, results := &l.answer, l.results()
+	set, count, frame := r.views.Settings(q.made.View.Session), r.shared.Counter.Count, r.views.FrameOf(q.made.View.Session)
+	usable, cal := set.Window.Usable(), q.made.View.Session.CalibrationFactor
+	if l.sent.half {
+		usable, cal = usable/2, 1
+	}
+	replace := func(i int, text string) {
+		a.Report.estimate -= count(results[i].Content) - count(text)
+		results[i].Content, a.Report.partial = text, true
+	}
+	state := compaction.State{Tail: q.current(a.Events), Tokens: view.Calibrated(a.Report.estimate, cal)}
+	shown, _ := set.Policy.Offload(set.Window, state, count)
+	if !set.Enabled || !frame.Offers(sessions.GetTool) {
+		shown = nil
+	}
+	for _, one := range shown {
+		if i := int(one.Seq-q.made.Next()) - len(q.made.Asked); one.Text != results[i].Content {
+			replace(i, one.Text)
+		}
+	}
+	for i := 0; i < len(results) && view.Calibrated(a.Report.estimate, cal) >= usable; i++ {
+		if results[i].Role != "tool" || len(results[i].Content) <= squeezedBytes {
+			continue
+		}
+		whole := a.Events[i] // no result is shortened twice
+		text, ok := compaction.Reference(whole)
+		if !ok || !frame.Offers(sessions.GetTool) {
+			text = tokens.HeadTail(whole.Content, squeezedBytes)
+		}
+		if len(text) < len(results[i].Content) {
+			replace(i, text)
+		}
+	}
+	if len(results) > 0 && view.Calibrated(a.Report.estimate, cal) >= usable {
+		results[len(results)-1].Content += noMoreCalls
+		return false
+	}
+	return true
+}
+
+// dropCalls leaves out the newest calls of tools and their results: the request before them was accepted, so the cause is among them. It
+// reports whether the request is another one now.
+func (r roundRunner) dropCalls(ctx context.Context, q question, f *refusals, l *toolLoop, cause *llm.CallError) bool {
+	a, msgs := &l.answer, l.messages
+	at := len(a.Events)
+	for at > 0 && a.Events[at-1].Role == sessions.RoleTool {
+		at--
+	}
+	if cause == nil || at == len(a.Events) || at == 0 {
+		return false
+	}
+	a.Report.partial = true
+	results := msgs[len(msgs)-(len(a.Events)-at):]
+	for i := range results {
+		a.Report.estimate += sessions.WithheldTokens - r.shared.Counter.Count(results[i].Content)
+		results[i].Content = sessions.WithheldText
+	}
+	results[len(results)-1].Content += noMoreCalls
+	calls := &msgs[len(msgs)-len(results)-1]
+	calls.Content, calls.Reasoning, calls.ToolCalls = "", "", slices.Clone(calls.ToolCalls)
+	for i := range calls.ToolCalls {
+		calls.ToolCalls[i].Arguments = "{}"
+	}
+	zerolog.Ctx(ctx).Warn().Str("class", string(cause.Class)).Str("tool", a.Events[at].ToolName).Msg("Model refused calls of tools or their results: they are left out")
+	r.stats.RequestRefused(RefusedHistory)
+	first := q.made.Next() + int64(len(q.made.Asked)+at) - 1 // the calls: a result alone is no legal request
+	f.suspicion = (&sessions.Suspicion{
+		Model: q.made.View.Reads, Class: string(cause.Class), At: r.shared.Now(), From: first, Through: first + int64(len(a.Events)-at),
+	}).Join(f.suspicion)
+	return true
 }

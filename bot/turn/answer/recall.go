@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/llm"
+	"ebb/bot/parts"
 	"ebb/bot/view"
 	"ebb/compaction/tokens"
 	"ebb/memory"
@@ -17,34 +18,31 @@ import (
 	"ebb/sessions"
 )
 
-// found is the result of a question's search of memory. Its zero value: nothing was searched for.
-type found struct {
-	hits     []memory.Hit
-	searched bool // also if nothing was found
-	room     int  // maximum tokens of the hits in a request
+// recaller reads the memory that a question's requests show.
+type recaller struct {
+	shared *parts.Shared
+	views  *view.Builder
+	memory Memory
 }
 
-func (f found) facts() (ids []int64) {
-	for _, h := range f.hits {
-		if h.MemoryID != 0 {
-			ids = append(ids, h.MemoryID)
-		}
-	}
-	return ids
+// remember reads pinned memory when due, and searches the rest for the question.
+func (r recaller) remember(ctx context.Context, q question) question {
+	q = r.readPinned(ctx, q)
+	q.found = r.search(ctx, q)
+	return q
 }
 
-// searchMemory keeps its result out of the log and of later requests, so that the prefix of the prompt stays cacheable.
+// search keeps its result out of the log and of later requests, so that the prefix of the prompt stays cacheable.
 // A slow or failed search is left out: the model can search by itself.
-func (q *question) searchMemory(ctx context.Context) found {
-	cfg := &q.asker.cfg
-	query := cfg.Views.RecallQuery(q.made.Asked)
-	if query == "" || q.recallBudget() <= 0 {
+func (r recaller) search(ctx context.Context, q question) found {
+	query := r.views.RecallQuery(q.made.Asked)
+	if query == "" || r.budget(q) <= 0 {
 		return found{}
 	}
-	soon, stop := context.WithTimeout(ctx, cmp.Or(cfg.Views.Remember().RecallTime, view.RecallTime))
+	soon, stop := context.WithTimeout(ctx, cmp.Or(r.views.Remember().RecallTime, view.RecallTime))
 	defer stop()
 	asked := q.made.Asked[len(q.made.Asked)-1]
-	hits, err := cfg.Memory.Search(soon, draft.ReaderOf(q.chat(nil)), memory.Query{Text: query, Limit: view.RecallHits, Now: asked.CreatedAt.In(cfg.Shared.Location)})
+	hits, err := r.memory.Search(soon, draft.ReaderOf(q.chat(nil)), memory.Query{Text: query, Limit: view.RecallHits, Now: asked.CreatedAt.In(r.shared.Location)})
 	if err != nil {
 		if !errors.Is(context.Cause(ctx), llm.ErrStop) {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory could not be searched in time, the question goes without it")
@@ -53,18 +51,18 @@ func (q *question) searchMemory(ctx context.Context) found {
 	}
 	f := found{hits: slices.DeleteFunc(slices.Clone(hits), func(h memory.Hit) bool { return h.Outdated }), searched: true}
 	// The view decides later which results a request repeats: room is reserved for all.
-	none := cfg.Shared.Counter.Count(cfg.Views.Recalled(q.made.Lease.Key, nil, 0))
+	none := r.shared.Counter.Count(r.views.Recalled(q.made.Lease.Key, nil, 0))
 	room := none
 	for _, h := range f.hits {
-		room += cfg.Shared.Counter.Count(show.HitLine(h, cfg.Shared.Location))
+		room += r.shared.Counter.Count(show.HitLine(h, r.shared.Location))
 	}
-	f.room = max(none, min(room, q.recallBudget())) + tokens.MessageOverhead
+	f.room = max(none, min(room, r.budget(q))) + tokens.MessageOverhead
 	return f
 }
 
-func (q *question) recallBudget() int {
-	cfg := &q.asker.cfg
-	return min(cfg.Views.Remember().RecallTokens, cfg.Views.Settings(q.made.View.Session).Window.Usable()/8)
+// budget is the tokens for recalled memory.
+func (r recaller) budget(q question) int {
+	return min(r.views.Remember().RecallTokens, r.views.Settings(q.made.View.Session).Window.Usable()/8)
 }
 
 // recalled is the part of a request with recalled memory.
@@ -75,24 +73,24 @@ type recalled struct {
 	events []int64
 }
 
-// recall leaves out facts that the view shows.
-func (q *question) recall(v sessions.View) recalled {
-	var r recalled
+// show makes the part of a request that shows v. It leaves out facts that the view shows.
+func (r recaller) show(q question, v sessions.View) recalled {
+	var part recalled
 	fresh := view.NotSuspected(q.made.View, dropShown(q.found.hits, q.made.View, v))
 	for _, h := range fresh {
 		if h.MemoryID != 0 {
-			r.facts = append(r.facts, h.MemoryID)
+			part.facts = append(part.facts, h.MemoryID)
 		} else {
-			r.events = append(r.events, h.Seq)
+			part.events = append(part.events, h.Seq)
 		}
 	}
 	if !q.found.searched || len(fresh) == 0 && len(q.found.hits) > 0 {
-		return r
+		return part
 	}
-	if r.text = q.asker.cfg.Views.Recalled(q.made.Lease.Key, fresh, q.recallBudget()); r.text != "" {
-		r.tokens = q.asker.cfg.Shared.Counter.Count(r.text) + tokens.MessageOverhead
+	if part.text = r.views.Recalled(q.made.Lease.Key, fresh, r.budget(q)); part.text != "" {
+		part.tokens = r.shared.Counter.Count(part.text) + tokens.MessageOverhead
 	}
-	return r
+	return part
 }
 
 // dropShown removes the results that a request on sent shows. sent is whole, or the end of its tail if room was short.
@@ -112,17 +110,17 @@ func dropShown(found []memory.Hit, whole, sent sessions.View) []memory.Hit {
 
 // readPinned reads pinned memory when due: at the start of a session, and after a pinned fact was forgotten. The turn's
 // commit stores it, so that it stays identical until the next compaction.
-func (q *question) readPinned(ctx context.Context) {
+func (r recaller) readPinned(ctx context.Context, q question) question {
 	if !q.made.View.Session.PinnedDue {
-		return
+		return q
 	}
-	cfg := &q.asker.cfg
-	soon, stop := context.WithTimeout(ctx, cmp.Or(cfg.Views.Remember().RecallTime, view.RecallTime))
+	soon, stop := context.WithTimeout(ctx, cmp.Or(r.views.Remember().RecallTime, view.RecallTime))
 	defer stop()
-	pinned, err := cfg.Views.Pinned(soon, q.made.View)
+	pinned, err := r.views.Pinned(soon, q.made.View)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory could not be pinned in time, the next turn tries it again")
-		return
+		return q
 	}
 	q.made.View.Session.Pinned, q.pinned = pinned.Text, pinned
+	return q
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/chat"
+	"ebb/bot/parts"
 	"ebb/bot/turn/persist"
 	"ebb/bot/turn/slot"
 	"ebb/bot/view"
@@ -21,9 +22,19 @@ import (
 // NotRun is the result of a tool call that a stopped turn did not make.
 const NotRun = "Not run: the turn was stopped."
 
-// callTool runs within part, which ends before ctx. A tool's failure becomes a result for the model. The error is a
-// lost lease or a storage that can't record the run; both end the turn.
-func (q *question) callTool(ctx, part context.Context, a *Answer, c sessions.ToolCall, seen map[string]bool) (string, error) {
+// toolCaller makes the calls of tools that a model wants.
+type toolCaller struct {
+	shared *parts.Shared
+	views  *view.Builder
+	store  Store
+	may    func(e sessions.Event, command string) bool
+	stats  Stats
+}
+
+// call runs within part, which ends before ctx. A tool's failure becomes a result for the model. The error is a
+// lost lease or a storage that can't record the run; both end the turn. suspicion has the rows that the result leaves out; seen gets the
+// call.
+func (t toolCaller) call(ctx, part context.Context, q *question, a *Answer, suspicion *sessions.Suspicion, c sessions.ToolCall, seen map[string]bool) (string, error) {
 	if slot.IsStopped(ctx) {
 		return NotRun, nil
 	}
@@ -31,13 +42,14 @@ func (q *question) callTool(ctx, part context.Context, a *Answer, c sessions.Too
 	if seen[id] {
 		return "Same call as before in this turn, not run again: its result stands above.", nil
 	}
-	tool := q.frame().Tool(c.Name)
+	frame := t.views.FrameOf(q.made.View.Session)
+	tool := frame.Tool(c.Name)
 	if tool == nil {
-		return fmt.Sprintf("There is no tool %q. Tools: %s.", c.Name, toolNames(q.frame())), nil
+		return fmt.Sprintf("There is no tool %q. Tools: %s.", c.Name, toolNames(frame)), nil
 	}
 	if again, ok := tool.(chat.Repeatable); ok && again.Repeatable() {
 		seen[id] = true
-		return q.runTool(part, a, tool, c), nil
+		return t.run(part, *q, a, suspicion, tool, c), nil
 	}
 	for _, before := range q.made.View.Runs {
 		if before.Call.Name == c.Name && before.Call.Arguments == c.Arguments {
@@ -54,11 +66,11 @@ func (q *question) callTool(ctx, part context.Context, a *Answer, c sessions.Too
 	for slices.ContainsFunc(q.made.View.Runs, func(before sessions.ToolRun) bool { return before.Call.ID == run.Call.ID }) {
 		run.Call.ID += "+" // some providers reuse call IDs in every round
 	}
-	if err := q.recordRun(ctx, a, run); err != nil {
+	if err := t.record(ctx, q.made.Lease, a, run); err != nil {
 		return "", fmt.Errorf("record call of %s: %w", c.Name, err)
 	}
-	run.Result, run.Finished = q.runTool(part, a, tool, c), true
-	if err := q.recordRun(ctx, a, run); err != nil {
+	run.Result, run.Finished = t.run(part, *q, a, suspicion, tool, c), true
+	if err := t.record(ctx, q.made.Lease, a, run); err != nil {
 		return "", fmt.Errorf("record result of %s: %w", c.Name, err)
 	}
 	seen[id] = true
@@ -96,8 +108,8 @@ func earlierRuns(runs []sessions.ToolRun, c sessions.ToolCall, seen map[string]b
 
 const minTokenBytes = 2
 
-func (q *question) recordRun(ctx context.Context, a *Answer, run sessions.ToolRun) error {
-	stalled, err := RecordRun(ctx, q.asker.cfg.Store, q.asker.cfg.Shared.CommitTimeout, q.made.Lease, run)
+func (t toolCaller) record(ctx context.Context, l sessions.Lease, a *Answer, run sessions.ToolRun) error {
+	stalled, err := RecordRun(ctx, t.store, t.shared.CommitTimeout, l, run)
 	a.stalled = a.stalled || stalled
 	return err
 }
@@ -113,19 +125,19 @@ func RecordRun(ctx context.Context, store Store, timeout time.Duration, l sessio
 	return stalled, err
 }
 
-// runTool returns a tool's error as the result, so that the model can correct the call.
-func (q *question) runTool(ctx context.Context, a *Answer, tool chat.Tool, c sessions.ToolCall) string {
+// run returns a tool's error as the result, so that the model can correct the call.
+func (t toolCaller) run(ctx context.Context, q question, a *Answer, suspicion *sessions.Suspicion, tool chat.Tool, c sessions.ToolCall) string {
 	a.Work.tools = append(a.Work.tools, c.Name)
-	cfg, itsChat := &q.asker.cfg, q.chat(a.Events)
-	itsChat.Location, itsChat.TaskTTL = cfg.Shared.Location, cfg.Views.Remember().TaskTTL
+	itsChat := q.chat(a.Events)
+	itsChat.Location, itsChat.TaskTTL = t.shared.Location, t.views.Remember().TaskTTL
 	if q.live != nil {
 		q.live.Tool(c.Name)
 	}
 	result, err := tool.Call(ctx, chat.ToolInput{
 		Arguments: c.Arguments, Lease: q.made.Lease, Reader: draft.ReaderOf(itsChat), Chat: itsChat, CallID: c.ID,
-		Current: q.current(a.Events), Room: minTokenBytes * view.BodyLimit(cfg.Views.Settings(q.made.View.Session).Window.Usable()),
-		Suspicion: q.suspicion(),
-		May:       cfg.May,
+		Current: q.current(a.Events), Room: minTokenBytes * view.BodyLimit(t.views.Settings(q.made.View.Session).Window.Usable()),
+		Suspicion: suspicion,
+		May:       t.may,
 		Read:      func(id int64) { a.Read = append(a.Read, id) },
 	})
 	outcome := "ok"
@@ -135,7 +147,7 @@ func (q *question) runTool(ctx context.Context, a *Answer, tool chat.Tool, c ses
 	case err != nil:
 		result, outcome = "error: "+err.Error(), "error"
 	}
-	cfg.Stats.ToolCalled(c.Name, outcome)
+	t.stats.ToolCalled(c.Name, outcome)
 	zerolog.Ctx(ctx).Debug().Str("tool", c.Name).Str("outcome", outcome).Msg("Tool called")
 	return result
 }

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"ebb/bot/llm"
 )
 
@@ -32,19 +30,4 @@ func (w Work) after(before Work) Work {
 		w.first = before.first
 	}
 	return w
-}
-
-// MarshalZerologObject logs the model's share of a turn. A turn without requests has none.
-func (a Answer) MarshalZerologObject(e *zerolog.Event) {
-	if a.Work.requests == 0 {
-		return
-	}
-	e.Str("model", a.Spent.Model).Int("requests", a.Work.requests).Int("tokens_in", a.Spent.Usage.Prompt).Int("tokens_cached", a.Spent.Usage.Cached).
-		Int("tokens_out", a.Spent.Usage.Completion).Float64("cost", a.Spent.Cost)
-	if len(a.Work.tools) > 0 {
-		e.Strs("tools", a.Work.tools)
-	}
-	if a.Work.first > 0 {
-		e.Dur("first_token_ms", a.Work.first)
-	}
 }

@@ -1,0 +1,53 @@
+package answer
+
+import (
+	"context"
+
+	"ebb/bot/llm"
+	"ebb/bot/parts"
+	"ebb/bot/view"
+	"ebb/memory"
+	"ebb/sessions"
+)
+
+// Upkeep is the work on a session apart from its turns.
+type Upkeep interface {
+	// Busy reports whether a flush or a compaction runs.
+	Busy(key sessions.Key) bool
+	// Inline compacts before the model is asked; waiting is the size of the question in tokens. needed returns the
+	// trigger, or "".
+	Inline(ctx context.Context, l sessions.Lease, waiting int, needed func(sessions.View) string) error
+	// Charge counts the spending of failed work.
+	Charge(ctx context.Context, key sessions.Key, s sessions.Spending)
+}
+
+// Store reads the view again after a compaction, and records the calls of tools. See [sessions.Turner].
+type Store interface {
+	Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error)
+	RecordRun(ctx context.Context, l sessions.Lease, r sessions.ToolRun) error
+}
+
+// Memory is searched before the model is asked. See [memory.Searcher].
+type Memory interface {
+	Search(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error)
+}
+
+// Stats counts the calls of tools, and the permanent refusals by what the provider refused.
+type Stats interface {
+	ToolCalled(tool, outcome string)
+	RequestRefused(what Refused)
+}
+
+// Config has the dependencies and settings of an [Asker]. All are required.
+type Config struct {
+	Shared *parts.Shared
+	Views  *view.Builder
+	Store  Store
+	Memory Memory
+	Model  llm.Model
+	Upkeep Upkeep
+	May    func(e sessions.Event, command string) bool // whether a message's sender has the right to a command, by its English name
+	Stats  Stats
+
+	MaxToolRounds int
+}
