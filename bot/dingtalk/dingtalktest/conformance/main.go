@@ -12,12 +12,12 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/bot/nodetest"
 )
 
 //go:embed package.json
@@ -40,12 +40,7 @@ func main() {
 func run(ctx context.Context, out, log io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("%s is not installed: it runs DingTalk's official Node SDK (Debian: apt-get install nodejs npm)", program)
-		}
-	}
-	dir, err := install(ctx, log)
+	dir, err := nodetest.Install(ctx, log, map[string][]byte{"package.json": packageJSON, "client.mjs": clientProgram})
 	if err != nil {
 		return err
 	}
@@ -71,24 +66,6 @@ func run(ctx context.Context, out, log io.Writer) error {
 		}
 	}
 	return err
-}
-
-func install(ctx context.Context, log io.Writer) (string, error) {
-	dir, err := os.MkdirTemp("", "conformance-")
-	if err != nil {
-		return "", fmt.Errorf("making a folder for the Node SDK: %w", err)
-	}
-	for name, content := range map[string][]byte{"package.json": packageJSON, "client.mjs": clientProgram} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			return "", fmt.Errorf("writing %s: %w", name, errors.Join(err, os.RemoveAll(dir)))
-		}
-	}
-	npm := exec.CommandContext(ctx, "npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts")
-	npm.Dir, npm.Stdout, npm.Stderr = dir, log, log
-	if err := npm.Run(); err != nil {
-		return "", fmt.Errorf("installing the Node SDK with npm: %w", errors.Join(err, os.RemoveAll(dir)))
-	}
-	return dir, nil
 }
 
 // The returned function ends the echo bot.

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"ebb/bot/chat"
+	"ebb/bot/nodetest"
 	"ebb/bot/tools/mcp"
 	"ebb/sessions"
 	"ebb/sessions/retry"
@@ -41,7 +42,7 @@ func main() {
 func run(ctx context.Context, out, log io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
-	dir, err := install(ctx, log)
+	dir, err := nodetest.Install(ctx, log, map[string][]byte{"package.json": packageJSON})
 	if err != nil {
 		return err
 	}
@@ -113,27 +114,6 @@ func call(ctx context.Context, pool *mcp.Pool, name, args string) (string, error
 		}
 	}
 	return "", fmt.Errorf("no server offers %s", name)
-}
-
-func install(ctx context.Context, log io.Writer) (string, error) {
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			return "", fmt.Errorf("%s is not installed: it runs the reference servers (Debian: apt-get install nodejs npm)", program)
-		}
-	}
-	dir, err := os.MkdirTemp("", "conformance-")
-	if err != nil {
-		return "", err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "package.json"), packageJSON, 0o600); err != nil {
-		return "", errors.Join(err, os.RemoveAll(dir))
-	}
-	npm := exec.CommandContext(ctx, "npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts")
-	npm.Dir, npm.Stdout, npm.Stderr = dir, log, log
-	if err := npm.Run(); err != nil {
-		return "", fmt.Errorf("installing the reference servers with npm: %w", errors.Join(err, os.RemoveAll(dir)))
-	}
-	return dir, nil
 }
 
 // overHTTP starts a server on a free port, and waits until it accepts connections.
