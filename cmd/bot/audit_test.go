@@ -65,7 +65,6 @@ func TestEachCommandIsAuditedOrReads(t *testing.T) {
 
 // Each command that changes data, or shows a private chat, leaves its rows in the audit, with outcome and account.
 func TestChangingCommandsAreAudited(t *testing.T) {
-	useServer(t)
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "old.json")
 	if err := os.WriteFile(file, []byte(`{"messages": [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}], "last_consolidated": 0}`), 0o600); err != nil {

@@ -58,7 +58,6 @@ func fillLog(t *testing.T, url string) *sql.Store {
 }
 
 func TestEventsComePageByPage(t *testing.T) {
-	useServer(t)
 	t.Parallel()
 	st := fillLog(t, sqltest.URL(t))
 	for page := 1; page <= 10; page++ {
@@ -82,7 +81,6 @@ func TestEventsComePageByPage(t *testing.T) {
 }
 
 func TestExportAndShow(t *testing.T) {
-	useServer(t)
 	t.Parallel()
 	url := sqltest.URL(t)
 	st := fillLog(t, url)

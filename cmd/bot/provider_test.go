@@ -50,7 +50,6 @@ var providers = []provider{
 // TestProviders plays a conversation with a tool, a flush, a compaction and a recall through each provider. Each one ends with right
 // answers, or with one honest sentence, and with right answers once the provider is well.
 func TestProviders(t *testing.T) {
-	useServer(t)
 	dir := t.TempDir()
 	for _, p := range providers {
 		script := "conversation.txtar"

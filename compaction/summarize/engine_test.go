@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"regexp"
+	"sort"
 	"strconv"
 	"strings"
 	"testing"
@@ -464,9 +465,9 @@ func TestSummaryThatGainsIsKept(t *testing.T) {
 		task := taskOf(policy, terse)
 		task.Source = compaction.TokensOf(terse)
 		long := []rune(gist(1300, 1))
-		for compactiontest.Counter().Count(string(long)) > policy.MostSummary(task.Source) {
-			long = long[:len(long)-1]
-		}
+		long = long[:sort.Search(len(long), func(n int) bool {
+			return compactiontest.Counter().Count(string(long[:n+1])) > policy.MostSummary(task.Source)
+		})]
 		m := &modelFunc{answer: func(int, CompleteRequest) (Completion, error) {
 			return Completion{Reply: audit.Reply{Text: string(long), Stop: true}}, nil
 		}}

@@ -17,7 +17,7 @@ import (
 // The data of a server that was stopped after it got the template is kept on disk, in the folder of the user's caches. Each test process copies
 // it: a copy takes a tenth of the time that initdb and the schema take. Its name has all that it depends on.
 const (
-	cachePrefix = "sqltest-2-" // another number where the data changes for another reason than the schema
+	cachePrefix = "sqltest-3-" // another number where the data changes for another reason than the schema
 	cacheKept   = 7 * 24 * time.Hour
 )
 
@@ -77,9 +77,14 @@ func keepData(ctx context.Context, kept string) error {
 		return err
 	}
 	server.nodes = []node{newNode(s.URL())}
-	if _, err = makeTemplate(ctx, s.URL()); err == nil {
-		// Erasures at the same time meet in deadlocks, which the store repeats: the server looks for one after a second.
-		err = order(ctx, "ALTER SYSTEM SET deadlock_timeout = '100ms'")
+	_, err = makeTemplate(ctx, s.URL())
+	for _, setting := range []string{
+		"deadlock_timeout = '100ms'", // erasures at the same time meet in deadlocks, which the store repeats: the server looks for one after a second
+		"max_connections = 300",      // each replica of the scenarios that run at a time opens up to 17
+	} {
+		if err == nil {
+			err = order(ctx, "ALTER SYSTEM SET "+setting)
+		}
 	}
 	for _, n := range server.nodes {
 		n.close(ctx)

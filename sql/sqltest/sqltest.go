@@ -1,7 +1,7 @@
 // Package sqltest gives each test a PostgreSQL database of its own, with the schema in place.
 //
 // The server is the one at EBB_TEST_DATABASE_URL, whose user may create databases, or one that the test process
-// starts on a copy of kept data, and ends. EBB_TEST_CITUS_URL names the coordinator of a Citus cluster instead: databases are distributed over its nodes. A test that needs a database fails where none can be had. A package's TestMain should be [Main],
+// starts on a copy of kept data, and ends. Scenarios need 300 connections. EBB_TEST_CITUS_URL names the coordinator of a Citus cluster instead: databases are distributed over its nodes. A test that needs a database fails where none can be had. A package's TestMain should be [Main],
 // which stops the server; on Linux it ends with its process anyhow.
 package sqltest
 
@@ -64,12 +64,15 @@ type node struct {
 func Main(m interface{ Run() int }) { Exit(m.Run()) }
 
 // Exit stops the server and ends the process with code, or 1 if the server does not stop.
-func Exit(code int) {
+func Exit(code int) { os.Exit(Stop(code)) }
+
+// Stop stops the server and returns code, or 1 if the server does not stop. It is for a TestMain with work after it.
+func Stop(code int) int {
 	if err := stop(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		code = max(code, 1)
+		return max(code, 1)
 	}
-	os.Exit(code)
+	return code
 }
 
 // New opens a pool on a new database with the newest schema, until the test ends.
