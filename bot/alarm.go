@@ -10,10 +10,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/bot/llm"
 	"ebb/bot/wording"
 	"ebb/sessions"
 	"ebb/sessions/guard"
+	"ebb/sessions/llm"
 	"ebb/sessions/retry"
 )
 

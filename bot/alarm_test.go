@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"ebb/bot/llm"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // Administrators read once a day of each model and cause that needs them, and once more after the model had answered. A single

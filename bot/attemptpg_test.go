@@ -14,12 +14,12 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/bot/tools"
 	"ebb/bot/view"
 	"ebb/compaction"
 	"ebb/memory"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 	"ebb/sql/sqltest"
 )
 

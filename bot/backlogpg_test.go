@@ -10,11 +10,11 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/bot/upkeep"
 	"ebb/compaction"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 	"ebb/sql/sqltest"
 )
 

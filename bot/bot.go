@@ -13,8 +13,8 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/bot/command"
+	"ebb/bot/gate"
 	"ebb/bot/leader"
-	"ebb/bot/llm"
 	"ebb/bot/outbox"
 	"ebb/bot/parts"
 	"ebb/bot/reload"
@@ -29,6 +29,7 @@ import (
 	"ebb/memory/pages"
 	"ebb/sessions"
 	"ebb/sessions/lease"
+	"ebb/sessions/llm"
 	"ebb/sessions/periodic"
 	"ebb/sessions/serial"
 )
@@ -158,7 +159,7 @@ type Bot struct {
 	memory   memory.Stores
 	metrics  *metrics
 	stats    *recorder
-	gate     *llm.Gate // bounds concurrent model calls
+	gate     *gate.Gate // bounds concurrent model calls
 	draining chan struct{}
 	last     *lastFlush
 	lost     lostSessions
@@ -202,7 +203,7 @@ func New(cfg Config) (*Bot, error) {
 		CommitTimeout: cfg.CommitTimeout, InlineDeadline: cfg.InlineDeadline, CompactDeadline: cfg.CompactDeadline,
 	}
 	b := &Bot{
-		cfg: cfg, shared: p, store: cfg.Stores, memory: cfg.Memory, gate: llm.NewGate(current, cfg.MaxConcurrent), draining: draining,
+		cfg: cfg, shared: p, store: cfg.Stores, memory: cfg.Memory, gate: gate.NewGate(current, cfg.MaxConcurrent), draining: draining,
 		last: newLastFlush(), restarts: newRestartStats(), left: make(chan sessions.Key, sweepLimit),
 	}
 	b.placing = newPlacing(&b.cfg, current, b.configuredScope)
@@ -221,7 +222,7 @@ func New(cfg Config) (*Bot, error) {
 	b.runner = turn.New(turn.Config{
 		Shared: p, Views: b.views, Stores: turnStores(cfg.Stores, cfg.Memory), Model: b.gate, Upkeep: b.worker, Commands: b.handler,
 		Transport: cfg.Transport, Display: cfg.Display,
-		MaxMerged: cfg.mergeLimit(), MaxToolRounds: cfg.MaxToolRounds, MaxTurns: llm.TurnsPerCall * cfg.MaxConcurrent,
+		MaxMerged: cfg.mergeLimit(), MaxToolRounds: cfg.MaxToolRounds, MaxTurns: gate.TurnsPerCall * cfg.MaxConcurrent,
 		StaleAfter: cfg.StaleAfter, Gather: cfg.Gather, TurnTimeout: cfg.TurnTimeout, BusyNote: cfg.BusyNote,
 	})
 	return b, nil

@@ -7,8 +7,8 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/compaction/tokens"
+	"ebb/sessions/llm"
 )
 
 // A plain turn counts its question and its answer once each, and nothing of the turns before.

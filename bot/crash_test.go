@@ -12,8 +12,8 @@ import (
 	"ebb/bot"
 	"ebb/bot/bottest"
 	"ebb/bot/chat"
-	"ebb/bot/llm"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // Every acknowledged message of a killed process is answered by the next one, soon after the lease expired, without a

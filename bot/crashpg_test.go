@@ -9,12 +9,12 @@ import (
 	"ebb/bot"
 	"ebb/bot/bottest"
 	"ebb/bot/chat"
-	"ebb/bot/llm"
 	"ebb/bot/reload"
 	"ebb/bot/view"
 	"ebb/compaction"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 	"ebb/sql/sqltest"
 )
 

@@ -27,7 +27,7 @@
 //	turn/slot   choice   answer            the stages of a turn: a place for it, what it answers, the model's answer
 //	blame                                  the parts at fault for a refused request
 //	manage                                 actions of members, administrators and operators: commands and command line
-//	wording   chat   llm                   fixed words, ports to transport and tools, the port to models
+//	wording   chat   gate                  fixed words, ports to transport and tools, admission of model calls
 //	console                                pages and API for administrators, over ebb/memory/pages and manage
 //	parts                                  clock, leases, settings, languages and timeouts that the parts share
 //	rows                                   what the API and the command line show of a thing, in JSON
@@ -44,8 +44,8 @@
 // choice.Choice of its messages, an answer.Answer, a commit.
 //
 // Package turn declares the ports Upkeep, Commands and Outbox, and imports none of those packages. The adapters
-// bot/dingtalk, bot/tools and bot/openai implement the ports of chat and llm. bot/dingtalk/markdown cuts long texts into sound
-// pieces.
+// bot/dingtalk, bot/tools and bot/openai implement the ports of chat and of ebb/sessions/llm, the one port to models.
+// bot/dingtalk/markdown cuts long texts into sound pieces.
 // cmd/bot/gateway composes all of it from what bot/config reads. The equipment (demo, benchmarks, fault injection, search
 // evaluation) is cmd/lab, a program of its own.
 //
@@ -94,7 +94,7 @@
 // digests begin within a quarter of a session's daily tokens.
 //
 // Memory of the process is bounded: a fixed number of turns, each with one message or 256 KiB of them, and a fixed number of
-// concurrent model calls. Waiting conversations are served round-robin (llm/fair.go). Messages wait in the log, and a
+// concurrent model calls. Waiting conversations are served round-robin (gate/fair.go). Messages wait in the log, and a
 // conversation with several unsent replies gets no further turn until they are sent.
 //
 // # Goroutines

@@ -10,10 +10,10 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
-	"ebb/bot/llm"
 	"ebb/bot/upkeep"
 	"ebb/memory"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // drain finishes the work in progress after intake has ended. Turns and their replies have one deadline. Flushes of

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/memory"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // in puts a message into another conversation.

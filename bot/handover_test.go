@@ -11,8 +11,8 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // While a replica stops, another one answers a message in a session without a turn as soon as it is flushed. It does

@@ -13,13 +13,13 @@ import (
 	"ebb/bot"
 	"ebb/bot/bottest"
 	"ebb/bot/chat"
-	"ebb/bot/llm"
 	"ebb/bot/upkeep"
 	"ebb/bot/wording"
 	"ebb/compaction"
 	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // P8: while no summary comes, a view shows no more events than its policy says, notes what it leaves out, and the log

@@ -12,9 +12,9 @@ import (
 	"pgregory.net/rapid"
 
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // actions are what may happen, each with everything that follows from it at once.

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 var (

@@ -19,12 +19,12 @@ import (
 	"ebb/bot"
 	"ebb/bot/bottest"
 	"ebb/bot/chat"
-	"ebb/bot/llm"
 	"ebb/bot/view"
 	"ebb/compaction"
 	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // machine is a bot on a storage in memory that drawn actions drive: people who talk, commands, crashes, a clock that

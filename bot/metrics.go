@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ebb/bot/access"
-	"ebb/bot/llm"
+	"ebb/bot/gate"
 	"ebb/bot/turn/answer"
 	"ebb/bot/turn/choice"
 	"ebb/bot/upkeep"
@@ -26,7 +26,7 @@ type metrics struct {
 	waitSeconds     prometheus.Histogram
 	replies         *prometheus.CounterVec
 	maybeDoubled    prometheus.Counter
-	models          *llm.Metrics
+	models          *gate.Metrics
 	toolCalls       *prometheus.CounterVec
 	limited         *prometheus.CounterVec
 	doubted         *prometheus.CounterVec
@@ -52,7 +52,7 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 		return c
 	}
 	hist := func(name, help string) prometheus.Histogram {
-		h := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "ebb", Name: name, Help: help, Buckets: llm.CallBuckets(0.001)})
+		h := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "ebb", Name: name, Help: help, Buckets: gate.CallBuckets(0.001)})
 		r.MustRegister(h)
 		return h
 	}
@@ -91,7 +91,7 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 		waitSeconds:  hist("message_seconds", "Time of a message from its acceptance to the commit of its answer."),
 		replies:      vec("replies_total", "Tries to send a reply, by way (none where no part arrived) and outcome.", "via", "outcome"),
 		maybeDoubled: one("replies_maybe_doubled_total", "Replies sent again that may have arrived before: a process died between the send and its mark, or the answer to a try was lost."),
-		models:       llm.NewMetrics(r, b.shared.Current),
+		models:       gate.NewMetrics(r, b.shared.Current),
 		toolCalls:    vec("tool_calls_total", "Tool calls, by tool and outcome.", "tool", "outcome"),
 		limited:      vec("limits_reached_total", "Notices that a limit is reached, one in each window, by limit.", "limit"),
 		doubted:      vec("model_reports_doubted_total", "Answers whose reported prompt tokens are missing or can't be right, by model.", "model"),

@@ -12,9 +12,9 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/bot/wording"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // Tokens and costs of the metrics are those of the database: of answers, flushes and summaries, of calls that failed or whose

@@ -9,12 +9,12 @@ import (
 	"unicode"
 
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/memory/classify"
 	"ebb/memory/draft"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // poison is what strangers try to get into memory, by words that each has to itself.

@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // fleet is replicas on one storage that are started again soon after each death, with questions that kill a process each

@@ -6,8 +6,8 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/bot/wording"
+	"ebb/sessions/llm"
 )
 
 // A stop that another replica receives ends the turn where it runs. The session keeps its owner, and nothing is repeated.

@@ -8,8 +8,8 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // A running turn keeps its session whose row is deleted, also where other work of the session forgot its lease meanwhile. The model

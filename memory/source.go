@@ -29,6 +29,9 @@ func PersonOf(id sessions.UserID, nick string) string {
 	return unmarked.Replace(string(id)) + "「" + nick + "」"
 }
 
+// Fencer sets one piece of data between fences.
+type Fencer func(name, data string) string
+
 // Time is when a memory was said or, if unknown, stored.
 func (m Memory) Time() time.Time {
 	if m.SaidAt.IsZero() {

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 
 	"ebb/bot/chat"
-	"ebb/bot/llm"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // Script is a model that answers from functions, one for each kind of request, and keeps what it was asked.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"ebb/bot/llm"
 	"ebb/bot/view"
 	"ebb/compaction/tokens"
+	"ebb/sessions/llm"
 )
 
 // Transcript is a request as a golden file shows it.

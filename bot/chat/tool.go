@@ -4,10 +4,10 @@ import (
 	"context"
 	"strings"
 
-	"ebb/bot/llm"
 	"ebb/memory"
 	"ebb/memory/draft"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // Tool is a function that the model may call in a turn.

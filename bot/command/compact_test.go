@@ -11,8 +11,8 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // U11: /compact log and /status say why an attempt failed, what it took and what became of memory, without the provider's

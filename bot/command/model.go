@@ -9,11 +9,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/bot/llm"
 	"ebb/bot/manage"
 	"ebb/bot/reload"
 	"ebb/bot/view"
 	"ebb/bot/wording"
+	"ebb/sessions/llm"
 )
 
 // modelCommand is /model.

@@ -12,11 +12,11 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/bot/upkeep"
 	"ebb/bot/wording"
 	"ebb/memory"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // The receipt lists the facts that its flush added to memory, and counts those that memory held before.

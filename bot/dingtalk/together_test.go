@@ -15,11 +15,11 @@ import (
 	"ebb/bot/chat"
 	"ebb/bot/dingtalk"
 	"ebb/bot/dingtalk/dingtalktest"
-	"ebb/bot/llm"
 	"ebb/bot/reload"
 	"ebb/compaction"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 	"ebb/sql"
 	"ebb/sql/sqltest"
 )

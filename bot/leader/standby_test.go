@@ -13,8 +13,8 @@ import (
 	"ebb/bot"
 	"ebb/bot/bottest"
 	"ebb/bot/chat"
-	"ebb/bot/llm"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // switchboard is DingTalk's side of several replicas' connections. It keeps the fewest and the most that there were at once.

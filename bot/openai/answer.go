@@ -10,8 +10,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"ebb/bot/llm"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 	"ebb/sessions/reasoning"
 	"ebb/sessions/written"
 )

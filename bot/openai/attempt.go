@@ -10,7 +10,7 @@ import (
 
 	goopenai "github.com/sashabaranov/go-openai"
 
-	"ebb/bot/llm"
+	"ebb/sessions/llm"
 	"ebb/sessions/written"
 )
 

@@ -4,8 +4,8 @@ import (
 	"sync"
 	"time"
 
-	"ebb/bot/llm"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 	"ebb/sessions/retry"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/bot/llm"
+	"ebb/sessions/llm"
 	"ebb/sessions/retry"
 )
 

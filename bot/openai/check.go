@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"ebb/bot/llm"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // A reasoning model needs some tokens before it calls a tool.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/bot/llm"
+	"ebb/sessions/llm"
 	"ebb/sessions/written"
 )
 

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"ebb/bot/llm"
 	"ebb/bot/openai/openaitest"
+	"ebb/sessions/llm"
 	"ebb/sessions/written"
 )
 

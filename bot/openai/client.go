@@ -7,7 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/bot/llm"
+	"ebb/sessions/llm"
 )
 
 // Generate asks the requested model, then the others in order; models known to be down come last. An error is a

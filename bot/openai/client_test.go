@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"ebb/bot/llm"
 	"ebb/bot/openai/openaitest"
+	"ebb/sessions/llm"
 )
 
 const testKey = "key-of-the-test-0123456789"

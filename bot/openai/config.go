@@ -20,8 +20,8 @@ import (
 
 	goopenai "github.com/sashabaranov/go-openai"
 
-	"ebb/bot/llm"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 	"ebb/sessions/retry"
 )
 

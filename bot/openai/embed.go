@@ -12,7 +12,7 @@ import (
 	"github.com/rs/zerolog"
 	goopenai "github.com/sashabaranov/go-openai"
 
-	"ebb/bot/llm"
+	"ebb/sessions/llm"
 )
 
 // EmbedConfig is an endpoint for embeddings.

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"ebb/bot/llm"
 	"ebb/bot/openai/openaitest"
 	"ebb/memory"
+	"ebb/sessions/llm"
 )
 
 func newEmbedder(t *testing.T, url string, conf EmbedConfig) *Embedder {

@@ -11,7 +11,7 @@ import (
 
 	goopenai "github.com/sashabaranov/go-openai"
 
-	"ebb/bot/llm"
+	"ebb/sessions/llm"
 )
 
 // failureOf classifies the error of an attempt, and removes keys and the provider's words from its text.

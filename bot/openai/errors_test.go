@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"ebb/bot/llm"
 	"ebb/bot/openai/openaitest"
+	"ebb/sessions/llm"
 )
 
 // An endpoint without a listener is unreachable.

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"ebb/bot/llm"
+	"ebb/sessions/llm"
 )
 
 const (

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"ebb/bot/llm"
 	"ebb/bot/openai/openaitest"
+	"ebb/sessions/llm"
 )
 
 // A primary that is down in any way is replaced by the backup within its deadline to the first token. The next message

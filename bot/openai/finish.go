@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"ebb/bot/llm"
+	"ebb/sessions/llm"
 )
 
 // ends translates the reasons that endpoints with OpenAI's API name for a whole answer, in lower case. Any other reason,

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"ebb/bot/llm"
 	"ebb/bot/openai/openaitest"
+	"ebb/sessions/llm"
 )
 
 // A reason that is no end is a broken answer, in words or with calls. It is asked again, and no half of it is an answer.

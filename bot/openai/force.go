@@ -8,8 +8,8 @@ import (
 
 	goopenai "github.com/sashabaranov/go-openai"
 
-	"ebb/bot/llm"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // rung is a way to force a tool, from the strictest to the one that every model accepts.

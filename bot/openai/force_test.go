@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"ebb/bot/llm"
 	"ebb/bot/openai/openaitest"
+	"ebb/sessions/llm"
 )
 
 func forcing(text string) llm.Request {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/bot/llm"
+	"ebb/sessions/llm"
 )
 
 // property is a deviation of an endpoint and model from the ordinary request. A refusal teaches it, for the life of the

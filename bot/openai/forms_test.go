@@ -8,9 +8,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/bot/llm"
 	"ebb/bot/openai/openaitest"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // talk is an ordinary request in the middle of a turn: neighbours of one role, repeated call ids, empty

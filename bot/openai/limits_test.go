@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"ebb/bot/llm"
 	"ebb/bot/openai/openaitest"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 func TestHangsEnd(t *testing.T) {

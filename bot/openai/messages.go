@@ -10,8 +10,8 @@ import (
 
 	goopenai "github.com/sashabaranov/go-openai"
 
-	"ebb/bot/llm"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // message is a message of a request. go-openai's own leaves an empty content out, which endpoints refuse.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/bot/llm"
+	"ebb/sessions/llm"
 )
 
 // probeTime is the time to the first token of a model that was down, while another model could answer.

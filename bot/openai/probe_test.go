@@ -12,7 +12,7 @@ import (
 
 	goopenai "github.com/sashabaranov/go-openai"
 
-	"ebb/bot/llm"
+	"ebb/sessions/llm"
 )
 
 // clientOfEndpoints runs in a bubble of synctest. Its models are named 0, 1 …

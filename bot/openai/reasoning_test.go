@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"ebb/bot/llm"
 	"ebb/bot/openai/openaitest"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // listening adds a reader of text and thoughts to a request.

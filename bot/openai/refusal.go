@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"ebb/bot/llm"
+	"ebb/sessions/llm"
 	"ebb/sessions/rules"
 )
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"ebb/bot/llm"
 	"ebb/bot/openai/openaitest"
+	"ebb/sessions/llm"
 )
 
 // realErrors are bodies that providers send, with the class that leads to the right remedy.

@@ -8,7 +8,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	goopenai "github.com/sashabaranov/go-openai"
 
-	"ebb/bot/llm"
+	"ebb/sessions/llm"
 	"ebb/sessions/written"
 )
 

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"ebb/bot/llm"
 	"ebb/bot/openai/openaitest"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // slowWorld is a model that says nothing to slow questions, before another one.

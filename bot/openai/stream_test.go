@@ -14,8 +14,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"ebb/bot/llm"
 	"ebb/bot/openai/openaitest"
+	"ebb/sessions/llm"
 )
 
 // TestSplitsDoNotMatter states the law of streams: wherever texts, arguments, names, ids, events and bytes are cut, the

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"ebb/bot/llm"
 	"ebb/bot/openai/openaitest"
+	"ebb/sessions/llm"
 )
 
 // body is a line of a table of testdata.

@@ -7,9 +7,9 @@ import (
 	"sync"
 
 	"ebb/bot/access"
-	"ebb/bot/llm"
 	"ebb/compaction"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // Own resolves a conversation's own settings, a JSON object of keys of agent.compaction, on top of the file's. The

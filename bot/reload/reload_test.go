@@ -6,9 +6,9 @@ import (
 	"sync"
 	"testing"
 
-	"ebb/bot/llm"
 	"ebb/compaction"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // named is a model that answers with its name and the name that was asked for.

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"ebb/bot/chat"
-	"ebb/bot/llm"
 	"ebb/memory/show"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 type getArgs struct {

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"ebb/bot/chat"
-	"ebb/bot/llm"
 	"ebb/memory"
 	"ebb/memory/show"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 type historyArgs struct {

@@ -10,12 +10,12 @@ import (
 	"strings"
 
 	"ebb/bot/chat"
-	"ebb/bot/llm"
 	"ebb/bot/schedule"
 	"ebb/bot/schedule/when"
 	"ebb/memory/draft"
 	"ebb/memory/text"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // RemindTool is the name of the tool that sets reminders.

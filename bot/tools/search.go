@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"ebb/bot/chat"
-	"ebb/bot/llm"
 	"ebb/memory"
 	"ebb/memory/show"
+	"ebb/sessions/llm"
 )
 
 type searchArgs struct {

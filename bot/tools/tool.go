@@ -10,7 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/chat"
-	"ebb/bot/llm"
+	"ebb/sessions/llm"
 )
 
 type tool[A any] struct {

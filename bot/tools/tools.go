@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"ebb/bot/chat"
-	"ebb/bot/llm"
 	"ebb/memory"
 	"ebb/memory/draft"
 	"ebb/sessions"
@@ -52,7 +51,7 @@ type Parts struct {
 func All(p Parts, loc *time.Location) []chat.Tool {
 	return []chat.Tool{
 		tool[json.RawMessage]{ // ParseSave reads the items one by one: a bad one does not spoil the others
-			spec: llm.ToolSpec{Name: draft.SaveTool, Description: draft.SaveDescription, Schema: draft.SaveSchema()},
+			spec: draft.SaveSpec(),
 			call: (saver{p.Facts, loc}).call,
 		},
 		tool[searchArgs]{spec: searchSpec, call: (searcher{p, loc}).call, reads: true},

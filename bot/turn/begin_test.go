@@ -13,8 +13,9 @@ import (
 	"ebb/bot"
 	"ebb/bot/bottest"
 	"ebb/bot/chat"
-	"ebb/bot/llm"
+	"ebb/bot/gate"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // Trouble of the storage at the begin of a turn is no attempt, however often it comes.
@@ -223,7 +224,7 @@ func TestErasuresTakeNoSlot(t *testing.T) {
 		close(full)
 		bottest.After(10 * time.Second)
 		full = make(chan struct{})
-		for i := range llm.TurnsPerCall {
+		for i := range gate.TurnsPerCall {
 			post(fmt.Sprint("busy", i), "busy")
 		}
 		post(string(conversation), "q1")
@@ -236,7 +237,7 @@ func TestErasuresTakeNoSlot(t *testing.T) {
 		close(full)
 		bottest.After(time.Minute)
 		texts := w.Wire.Texts()
-		bottest.Want(t, "replies", len(texts), 1+llm.TurnsPerCall+2)
+		bottest.Want(t, "replies", len(texts), 1+gate.TurnsPerCall+2)
 		if slices.Index(texts, "re: bob(u-bob): q1") > slices.Index(texts, "re: bob(u-bob): q2") {
 			t.Errorf("the conversation behind was answered first: %q", texts)
 		}

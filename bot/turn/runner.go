@@ -5,13 +5,13 @@ import (
 	"time"
 
 	"ebb/bot/chat"
-	"ebb/bot/llm"
 	"ebb/bot/parts"
 	"ebb/bot/turn/answer"
 	"ebb/bot/turn/choice"
 	"ebb/bot/turn/slot"
 	"ebb/bot/view"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 	"ebb/sessions/serial"
 )
 

@@ -13,9 +13,9 @@ import (
 	"ebb/bot"
 	"ebb/bot/bottest"
 	"ebb/bot/chat"
-	"ebb/bot/llm"
 	"ebb/bot/wording"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // merged begins a turn with a question of bob and one of eve, in an order of their names. The model speaks until a turn of several

@@ -12,11 +12,11 @@ import (
 	"ebb/bot"
 	"ebb/bot/bottest"
 	"ebb/bot/chat"
-	"ebb/bot/llm"
 	"ebb/bot/turn/answer"
 	"ebb/bot/view"
 	"ebb/bot/wording"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // The asker and an administrator stop a turn: its words so far are the answer, in one message with that to the command. It names the

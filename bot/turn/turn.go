@@ -10,7 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/chat"
-	"ebb/bot/llm"
+	"ebb/bot/gate"
 	"ebb/bot/turn/answer"
 	"ebb/bot/turn/choice"
 	"ebb/bot/turn/persist"
@@ -19,6 +19,7 @@ import (
 	"ebb/bot/wording"
 	"ebb/memory/classify"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // RunTurn is steps 3 to 8 of a message's path. more reports whether messages still wait.
@@ -208,7 +209,7 @@ func (r *Runner) command(ctx context.Context, made choice.Choice) answer.Answer 
 		made.Lease, made.View, made.Asked, made.Lang = t.Lease, t.View, []sessions.Event{t.Asked}, t.Lang
 		return made
 	}
-	metered, used := llm.WithMeter(ctx)
+	metered, used := gate.WithMeter(ctx)
 	defer func() { r.chooser.Limits.Spend(ctx, after(), used()) }()
 	text := r.cfg.Commands.Command(metered, &t)
 	a := answer.Answer{For: after(), Text: text, Outcome: t.Outcome, Kept: t.Kept}

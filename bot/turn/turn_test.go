@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"ebb/bot/command"
-	"ebb/bot/llm"
 	"ebb/bot/parts"
 	"ebb/bot/reload"
 	"ebb/bot/turn/answer"
@@ -20,6 +19,7 @@ import (
 	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sessions/lease"
+	"ebb/sessions/llm"
 	"ebb/sessions/memstore"
 	"ebb/sessions/serial"
 )

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"time"
 
-	"ebb/bot/llm"
 	"ebb/bot/view"
 	"ebb/compaction"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 	"ebb/sessions/periodic"
 )
 

@@ -13,10 +13,10 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/bot/wording"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // Rights to compact by hand: administrators in a group, every person in a private chat.

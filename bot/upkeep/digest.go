@@ -12,12 +12,12 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
-	"ebb/bot/llm"
 	"ebb/compaction"
 	"ebb/compaction/summarize"
 	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sessions/guard"
+	"ebb/sessions/llm"
 	"ebb/sessions/periodic"
 )
 
@@ -170,7 +170,7 @@ func (u *Worker) summarizeDay(ctx context.Context, l sessions.Lease, s sessions.
 		digest.At = maxTime(digest.At, e.CreatedAt)
 	}
 	summarizer := u.summaries(s.Key)
-	summarizer.Model = llm.Plain{Model: u.model, Kind: llm.KindDigest}
+	summarizer.Kind = llm.KindDigest
 	summarizer.Language = cmp.Or(u.shared.Current.Language(s.ConversationID), languageOfDay(events, summarizer.Language))
 	size := compaction.TokensOf(events)
 	parts := 1 + size/max(1, summarizer.Context/4)

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"testing"
 
-	"ebb/bot/llm"
 	"ebb/compaction"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 func TestLanguageOfDay(t *testing.T) {

@@ -13,10 +13,10 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/memory"
 	"ebb/memory/show"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // shanghai is a zone whose days are not those of UTC.

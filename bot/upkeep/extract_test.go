@@ -11,9 +11,9 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/compaction"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // Enough messages that look worth remembering make an extraction due, after the answer; the cycle keeps its own flush.

@@ -8,13 +8,13 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/bot/llm"
 	"ebb/compaction"
 	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/memory/draft"
 	"ebb/memory/extract"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 func (u *Worker) flushCycle(ctx context.Context, l sessions.Lease) (extract.Outcome, error) {
@@ -83,7 +83,7 @@ func (u *Worker) flush(
 	log.Info().Str("trigger", trigger).Int64("from", s.FlushedSeq).Int64("through", through).Int("tokens", s.TotalTokens).Msg("Executing memory flush")
 	flusher := u.flushes(l.Key)
 	if trigger == flushCandidates || trigger == flushEveryTurn {
-		flusher.Model = llm.Plain{Model: u.model, Kind: llm.KindExtract}
+		flusher.Kind = llm.KindExtract
 	}
 	out, err := flusher.Flush(ctx, extract.FlushRequest{
 		Session: s, Lease: l, Through: through, Epoch: epoch, Trigger: trigger, Budget: u.flushBudget(s, trigger),

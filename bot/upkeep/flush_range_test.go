@@ -11,8 +11,8 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // A flush reads neither commands nor their answers: a list of memories would become facts again.

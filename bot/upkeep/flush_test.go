@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"testing"
 
-	"ebb/bot/llm"
 	"ebb/memory/extract"
+	"ebb/sessions/llm"
 )
 
 // The reason of a failed flush holds no text of an error.

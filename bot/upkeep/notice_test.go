@@ -12,10 +12,10 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/bot/upkeep"
 	"ebb/bot/wording"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // notices are the notices of compactions among what people read.

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"strings"
 
-	"ebb/bot/llm"
 	"ebb/compaction"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 var errNoSummary = errors.New(string(reasonNoSummary))

@@ -11,8 +11,8 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // requested has compactions that an administrator asked for. Sessions are in the order of the list.

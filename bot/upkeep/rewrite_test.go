@@ -12,10 +12,10 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/bot/upkeep"
 	"ebb/compaction"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // topic is a word that one message alone has.

@@ -9,10 +9,10 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/bot/upkeep"
 	"ebb/compaction"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // A policy that goes by turns summarizes them also in the mode that moves large results out first, however small the

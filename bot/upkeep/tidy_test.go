@@ -14,9 +14,9 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/memory"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 	"ebb/sessions/memstore"
 )
 

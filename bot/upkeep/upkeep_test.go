@@ -13,8 +13,8 @@ import (
 	"ebb/bot"
 	"ebb/bot/bottest"
 	"ebb/bot/chat"
-	"ebb/bot/llm"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // P86: one flush for every compaction and before it, over many cycles, with restarts in between; the flushed ranges

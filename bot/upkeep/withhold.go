@@ -10,10 +10,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/blame"
-	"ebb/bot/llm"
 	"ebb/bot/view"
 	"ebb/memory"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // Rows that are kept from a model, for [Stats].

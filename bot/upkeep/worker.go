@@ -6,7 +6,6 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"ebb/bot/llm"
 	"ebb/bot/outbox"
 	"ebb/bot/parts"
 	"ebb/bot/view"
@@ -16,6 +15,7 @@ import (
 	"ebb/memory/consolidate"
 	"ebb/memory/extract"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 	"ebb/sessions/serial"
 )
 
@@ -78,18 +78,18 @@ func New(p *parts.Shared, views *view.Builder, store sessions.Stores, facts memo
 	}
 	u.accuser = accuser{u}
 	u.summarizer = summarize.Summarizer{
-		Model: llm.Plain{Model: model, Kind: llm.KindSummary}, Counter: p.Counter,
+		Model: model, Kind: llm.KindSummary, Counter: p.Counter,
 		Location: p.Location, Retries: o.SummaryRetries, Backoff: o.SummaryBackoff,
 	}
 	scribe := transcript.Writer{Counter: p.Counter, Location: p.Location}
 	u.flusher = extract.Flusher{
-		Log: facts.Search, Facts: facts.Facts, Flushes: facts.Flushes, Model: llm.Plain{Model: model, Kind: llm.KindFlush},
+		Log: facts.Search, Facts: facts.Facts, Flushes: facts.Flushes, Model: model, Kind: llm.KindFlush,
 		Count: p.Counter.Count, Location: p.Location, TaskTTL: views.Remember().TaskTTL,
 		Render: scribe.Write, Split: scribe.Split, Fence: transcript.Fence,
 		Clean: transcript.Clean,
 	}
 	u.consolidator = consolidate.Consolidator{
-		Store: o.Tidying, Model: llm.Plain{Model: model, Kind: llm.KindConsolidation}, Fence: transcript.Fence,
+		Store: o.Tidying, Model: model, Fence: transcript.Fence,
 		Count: p.Counter.Count,
 	}
 	return u

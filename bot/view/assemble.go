@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"ebb/bot/chat"
-	"ebb/bot/llm"
 	"ebb/compaction"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // Frame is the constant part of every request. It changes only with the configuration: provider prompt caches hold.

@@ -15,12 +15,12 @@ import (
 	"ebb/bot"
 	"ebb/bot/bottest"
 	"ebb/bot/chat"
-	"ebb/bot/llm"
 	"ebb/bot/reload"
 	"ebb/bot/view"
 	"ebb/compaction"
 	"ebb/compaction/summarize"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

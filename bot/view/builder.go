@@ -14,12 +14,12 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"ebb/bot/chat"
-	"ebb/bot/llm"
 	"ebb/bot/parts"
 	"ebb/bot/reload"
 	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // Commands recognizes commands, which are no part of a conversation. Kept returns the words of a command that stay its

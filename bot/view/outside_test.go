@@ -9,9 +9,9 @@ import (
 	"ebb/bot"
 	"ebb/bot/bottest"
 	"ebb/bot/chat"
-	"ebb/bot/llm"
 	"ebb/bot/view"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 type outsideTool struct{ spec llm.ToolSpec }

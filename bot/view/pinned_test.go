@@ -10,9 +10,9 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/memory"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // A session that begins knows what memory has, and the head of its requests stays as it is until a compaction, whatever

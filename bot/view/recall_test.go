@@ -11,11 +11,11 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/bot/view"
 	"ebb/compaction"
 	"ebb/memory"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // recallOf is what a request has from memory for its question; empty for nothing.

@@ -7,10 +7,10 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"ebb/bot/llm"
 	"ebb/bot/reload"
 	"ebb/compaction"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // Settings returns a session's own settings of compactions, on top of its group's, on top of the common ones.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
+	"ebb/sessions/llm"
 )
 
 // A person whose message is too long for a request reads how much of it the model saw; the log has only the model's words.

@@ -14,9 +14,9 @@ import (
 	"ebb/bot/chat"
 	"ebb/bot/config"
 	"ebb/bot/dingtalk"
-	"ebb/bot/llm"
 	"ebb/bot/openai"
 	"ebb/cmd/bot/gateway"
+	"ebb/sessions/llm"
 )
 
 type doctorCmd struct {

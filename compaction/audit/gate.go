@@ -8,19 +8,13 @@ import (
 	"unicode"
 
 	"ebb/sessions"
+	"ebb/sessions/llm"
 	"ebb/sessions/reasoning"
 	"ebb/sessions/written"
 )
 
 // ErrTalk is the fault of a reply that goes on with the conversation instead of summarizing it.
 var ErrTalk = errors.New("the model went on with the conversation")
-
-// Reply is a model's answer to a summary request.
-type Reply struct {
-	Text  string
-	Stop  bool // neither cut off nor filtered
-	Calls bool // called tools, which were not offered
-}
 
 // ReplyContext has the other side of a check.
 type ReplyContext struct {
@@ -37,15 +31,15 @@ var refusals = []string{
 }
 
 // CheckReply is the gate of every summary: nil, or the reason why a reply is none.
-func CheckReply(r Reply, c ReplyContext) error {
+func CheckReply(r llm.Response, c ReplyContext) error {
 	text := reasoning.Strip(r.Text)
 	low := strings.ToLower(text)
 	switch {
-	case r.Calls:
+	case len(r.ToolCalls) > 0:
 		return errors.New("the model called a tool instead of answering")
 	case text == "":
 		return errors.New("the summary is empty")
-	case !r.Stop:
+	case r.Finish != llm.FinishStop: // or it was filtered
 		return errors.New("the summary was cut off")
 	case c.Source > LargeSource && c.Got < minLength(c.Source):
 		return fmt.Errorf("%d tokens are too few for a source of %d", c.Got, c.Source)

@@ -7,6 +7,7 @@ import (
 
 	"ebb/compaction/compactiontest"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 	"ebb/sessions/reasoning"
 )
 
@@ -49,19 +50,19 @@ func contents(events []sessions.Event) string {
 func TestGate(t *testing.T) {
 	t.Parallel()
 	zh, en := ReplyContext{Source: 3000, Events: talkZH(), Request: requestZH, Language: "zh"}, ReplyContext{Source: 3000, Events: talkEN(), Request: requestEN, Language: "en"}
-	plain := func(text string) Reply { return Reply{Text: text, Stop: true} }
+	plain := func(text string) llm.Response { return llm.Response{Text: text, Finish: llm.FinishStop} }
 	sized := func(c ReplyContext, source, got int) ReplyContext { c.Source, c.Got = source, got; return c }
 	for _, c := range []struct {
 		rule    string
 		in      ReplyContext
-		bad, ok Reply
+		bad, ok llm.Response
 		okIn    *ReplyContext // context of the near miss in another check
 	}{
 		{rule: "empty", in: zh, bad: plain(" \n\t"), ok: plain(summaryZH + "\n\n")},
 		{rule: "thinking only", in: zh, bad: plain("<think>先看看\n谁说了什么</think>"), ok: plain("<think>想一想</think>" + summaryZH)},
 		{rule: "open thinking", in: en, bad: plain("<thinking>let me see who said"), ok: plain("<thinking>hm</thinking>" + summaryEN)},
-		{rule: "cut off", in: en, bad: Reply{Text: summaryEN}, ok: plain(summaryEN)},
-		{rule: "tool call", in: zh, bad: Reply{Text: summaryZH, Stop: true, Calls: true}, ok: plain(summaryZH + "\n张伟调用了工具 memory_save。")},
+		{rule: "cut off", in: en, bad: llm.Response{Text: summaryEN}, ok: plain(summaryEN)},
+		{rule: "tool call", in: zh, bad: llm.Response{Text: summaryZH, Finish: llm.FinishStop, ToolCalls: []sessions.ToolCall{{ID: "1", Name: "memory_save"}}}, ok: plain(summaryZH + "\n张伟调用了工具 memory_save。")},
 		{rule: "refusal", in: zh, bad: plain("抱歉，我无法总结这段对话，因为其中含有我不能处理的内容，请见谅，也请换一个话题再试一次。"), ok: plain("抱歉的是张伟，他昨天没有到会。\n" + summaryZH)},
 		{rule: "refusal", in: en, bad: plain("I'm sorry, but I can't help with summarizing this conversation, since it holds content that I must not process."), ok: plain("Sorry, said Alex, who was late.\n" + summaryEN)},
 		{rule: "refusal in bold", in: zh, bad: plain("**作为一个语言模型**，我没有办法对上述内容进行归纳，请您谅解并提供其他的内容给我，谢谢您的理解和支持。"), ok: plain("**作为一个临时办法**，回滚由张伟手工做。\n" + summaryZH)},
@@ -92,7 +93,7 @@ func TestGate(t *testing.T) {
 		{rule: "twice as long as its source", in: sized(zh, 1500, 3001), bad: plain(summaryZH), ok: plain(summaryZH), okIn: new(sized(zh, 1000, 2950))},
 		{rule: "twice as long as its source", in: sized(en, 1500, 3001), bad: plain(summaryEN), ok: plain(summaryEN), okIn: new(sized(en, 1500, 3000))},
 	} {
-		got := func(r Reply, in ReplyContext) error {
+		got := func(r llm.Response, in ReplyContext) error {
 			if in.Got == 0 {
 				in.Got = compactiontest.Counter().Count(reasoning.Strip(r.Text))
 			}
@@ -136,7 +137,7 @@ func TestSummariesOfLittle(t *testing.T) {
 	few := []sessions.Event{compactiontest.Said(1, "李娜", "周五发布，订单 A-10086"), compactiontest.Answered(2, "好的，记下了"), compactiontest.Said(3, "张伟", "我负责回滚"), compactiontest.Answered(4, "收到")}
 	for _, text := range []string{"李娜：周五发布，订单 A-10086。张伟负责回滚。", "A-10086", "周五发布", "- 李娜：周五发布，订单 A-10086\n- 张伟：我负责回滚", "A-10086, https://a.cn/x, li@a.cn"} {
 		c := ReplyContext{Source: 60, Got: compactiontest.Counter().Count(text), Events: few, Request: requestZH, Language: "zh"}
-		if err := CheckReply(Reply{Text: text, Stop: true}, c); err != nil {
+		if err := CheckReply(llm.Response{Text: text, Finish: llm.FinishStop}, c); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -149,12 +150,12 @@ func FuzzCheckSummary(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text, source string, tokens int) {
 		c := ReplyContext{Source: tokens, Got: len(text) / 3, Events: []sessions.Event{compactiontest.Said(1, "李娜", source)}, Previous: source, Request: requestZH, Language: "zh"}
-		err := CheckReply(Reply{Text: text, Stop: true}, c)
+		err := CheckReply(llm.Response{Text: text, Finish: llm.FinishStop}, c)
 		clean := reasoning.Strip(text)
 		if clean == "" && err == nil {
 			t.Errorf("%q, which is empty, passed", text)
 		}
-		if again := CheckReply(Reply{Text: clean, Stop: true}, c); reasoning.Strip(clean) == clean && (again == nil) != (err == nil) {
+		if again := CheckReply(llm.Response{Text: clean, Finish: llm.FinishStop}, c); reasoning.Strip(clean) == clean && (again == nil) != (err == nil) {
 			t.Errorf("%q: %v, and cleaned: %v", text, err, again)
 		}
 	})

@@ -16,48 +16,50 @@ import (
 	"time"
 
 	"ebb/compaction"
-	"ebb/compaction/audit"
 	"ebb/compaction/compactiontest"
 	"ebb/sessions"
+	"ebb/sessions/llm"
+	"ebb/sessions/llm/llmtest"
 )
 
-func engine(m Model) *Engine { return &Engine{Summarizer: summarizer(m)} }
+func engine(m llm.Model) *Engine { return &Engine{Summarizer: summarizer(m)} }
 
 // modes are what models do instead of summarising: each is an attempt that fails.
-var modes = map[string]func(ctx context.Context) (Completion, error){
-	"empty":      answers(audit.Reply{Text: " \n", Stop: true}),
-	"refuse":     answers(audit.Reply{Text: "抱歉，我无法总结这段对话，因为其中含有我不能处理的内容，请见谅。", Stop: true}),
-	"garbage":    answers(audit.Reply{Text: strings.Repeat("we will ship the new release on friday then. ", 40), Stop: true}),
-	"error page": answers(audit.Reply{Text: "<html><body>502 Bad Gateway: the upstream server did not answer</body></html>", Stop: true}),
-	"error":      func(context.Context) (Completion, error) { return Completion{}, errors.New("status 500") },
-	"denied":     func(context.Context) (Completion, error) { return Completion{}, fault{} },
-	"overflow":   func(context.Context) (Completion, error) { return Completion{}, fault{overflow: true} },
-	"oversize": func(context.Context) (Completion, error) {
-		return Completion{Reply: audit.Reply{Text: gist(30000, 1), Stop: true}}, nil
+var modes = map[string]func(ctx context.Context) (llm.Response, error){
+	"empty":      answers(llm.Response{Text: " \n", Finish: llm.FinishStop}),
+	"refuse":     answers(llm.Response{Text: "抱歉，我无法总结这段对话，因为其中含有我不能处理的内容，请见谅。", Finish: llm.FinishStop}),
+	"garbage":    answers(llm.Response{Text: strings.Repeat("we will ship the new release on friday then. ", 40), Finish: llm.FinishStop}),
+	"error page": answers(llm.Response{Text: "<html><body>502 Bad Gateway: the upstream server did not answer</body></html>", Finish: llm.FinishStop}),
+	"error":      func(context.Context) (llm.Response, error) { return llm.Response{}, errors.New("status 500") },
+	"denied": func(context.Context) (llm.Response, error) {
+		return llm.Response{}, &llm.CallError{Class: llm.Denied, Err: errModel}
 	},
-	"tool call":     answers(audit.Reply{Text: goodText, Stop: true, Calls: true}),
-	"thinking only": answers(audit.Reply{Text: "<think>the user wants a summary</think>", Stop: true}),
-	"open thinking": answers(audit.Reply{Text: "<think>the user wants a summary", Stop: true}),
-	"length":        answers(audit.Reply{Text: goodText}),
-	"timeout": func(ctx context.Context) (Completion, error) {
+	"overflow": func(context.Context) (llm.Response, error) {
+		return llm.Response{}, &llm.CallError{Class: llm.Overflow, Err: errModel}
+	},
+	"oversize": func(context.Context) (llm.Response, error) {
+		return llm.Response{Text: gist(30000, 1), Finish: llm.FinishStop}, nil
+	},
+	"tool call":     answers(llm.Response{Text: goodText, Finish: llm.FinishStop, ToolCalls: memorySave}),
+	"thinking only": answers(llm.Response{Text: "<think>the user wants a summary</think>", Finish: llm.FinishStop}),
+	"open thinking": answers(llm.Response{Text: "<think>the user wants a summary", Finish: llm.FinishStop}),
+	"length":        answers(llm.Response{Text: goodText}),
+	"timeout": func(ctx context.Context) (llm.Response, error) {
 		<-ctx.Done()
-		return Completion{}, context.Cause(ctx)
+		return llm.Response{}, context.Cause(ctx)
 	},
 }
 
-func answers(r audit.Reply) func(context.Context) (Completion, error) {
-	return func(context.Context) (Completion, error) {
-		return Completion{Reply: r, Usage: sessions.Usage{Prompt: 100, Completion: 10}, Cost: 0.5}, nil
+var memorySave = []sessions.ToolCall{{ID: "1", Name: "memory_save"}}
+
+func answers(r llm.Response) func(context.Context) (llm.Response, error) {
+	return func(context.Context) (llm.Response, error) {
+		r.Usage, r.Cost = sessions.Usage{Prompt: 100, Completion: 10}, 0.5
+		return r, nil
 	}
 }
 
 // ctxModel is a model by a function that also knows the request's context.
-type ctxModel func(ctx context.Context, r CompleteRequest) (Completion, error)
-
-func (m ctxModel) Complete(ctx context.Context, r CompleteRequest) (Completion, error) {
-	return m(ctx, r)
-}
-
 var wordsOfGist = strings.Fields("讨论 发布 回滚 方案 接口 文档 同意 反对 安排 周四 周五 会议 预算 合同 客户 反馈 问题 修复 测试 上线 监控 告警 值班 数据 备份 迁移 权限 流程 审批 需求 设计 评审 进度 风险 依赖 资源 培训 总结")
 
 // gist is a text without identifiers of about the given number of tokens.
@@ -81,9 +83,9 @@ var targetRE = regexp.MustCompile(`(\d+) 个 token`)
 
 // obedient is a model that writes summaries of the length asked for.
 func obedient() *modelFunc {
-	return &modelFunc{answer: func(n int, r CompleteRequest) (Completion, error) {
-		target, _ := strconv.Atoi(targetRE.FindStringSubmatch(r.System)[1])
-		return Completion{Reply: audit.Reply{Text: gist(target, uint64(n)), Stop: true}, Model: "main", Usage: sessions.Usage{Prompt: 10, Completion: 5}, Cost: 1}, nil
+	return &modelFunc{answer: func(n int, r llm.Request) (llm.Response, error) {
+		target, _ := strconv.Atoi(targetRE.FindStringSubmatch(llmtest.Instructions(r))[1])
+		return llm.Response{Text: gist(target, uint64(n)), Finish: llm.FinishStop, Model: "main", Usage: sessions.Usage{Prompt: 10, Completion: 5}, Cost: 1}, nil
 	}}
 }
 
@@ -111,7 +113,7 @@ func TestNothingUnusableIsCommitted(t *testing.T) {
 	for name, mode := range modes {
 		for policy := range compaction.Policies {
 			synctest.Test(t, func(t *testing.T) {
-				e := engine(ctxModel(func(ctx context.Context, _ CompleteRequest) (Completion, error) { return mode(ctx) }))
+				e := engine(llmtest.Func(func(ctx context.Context, _ llm.Request) (llm.Response, error) { return mode(ctx) }))
 				e.Summarizer.Backoff = time.Second
 				ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 				defer stop()
@@ -138,9 +140,9 @@ func TestAuditNeverBlocks(t *testing.T) {
 	for name, mode := range modes {
 		synctest.Test(t, func(t *testing.T) {
 			calls := 0
-			e := engine(ctxModel(func(ctx context.Context, _ CompleteRequest) (Completion, error) {
+			e := engine(llmtest.Func(func(ctx context.Context, _ llm.Request) (llm.Response, error) {
 				if calls++; calls == 1 {
-					return Completion{Reply: audit.Reply{Text: gist(200, 3), Stop: true}}, nil
+					return llm.Response{Text: gist(200, 3), Finish: llm.FinishStop}, nil
 				}
 				return mode(ctx)
 			}))
@@ -180,8 +182,8 @@ func TestOneRepairAtMost(t *testing.T) {
 		"the same again":    {none, none, 2, false, true},
 		"invents something": {none, gist(150, 4) + "\n- OPS-9999 https://bad.example/x OPS-8888 OPS-7777", 2, false, true},
 	} {
-		m := &modelFunc{answer: func(n int, _ CompleteRequest) (Completion, error) {
-			return Completion{Reply: audit.Reply{Text: []string{c.first, c.second}[n-1], Stop: true}, Model: "main"}, nil
+		m := &modelFunc{answer: func(n int, _ llm.Request) (llm.Response, error) {
+			return llm.Response{Text: []string{c.first, c.second}[n-1], Finish: llm.FinishStop, Model: "main"}, nil
 		}}
 		d, err := engine(m).Summarize(t.Context(), taskOf(compaction.Policies["token_budget"], events))
 		if err != nil {
@@ -200,8 +202,8 @@ func TestOneRepairAtMost(t *testing.T) {
 			t.Errorf("%s: the worse text was taken: %s", name, text)
 		}
 		if c.calls == 2 {
-			if r := m.asked[1]; !strings.Contains(r.User, "https://ops.example/t/4471") || !strings.Contains(r.User, c.first[30:60]) || r.System == m.asked[0].System {
-				t.Errorf("%s: the repair was asked for so: %s\n%s", name, r.System, r.User)
+			if r := m.asked[1]; !strings.Contains(llmtest.Data(r), "https://ops.example/t/4471") || !strings.Contains(llmtest.Data(r), c.first[30:60]) || llmtest.Instructions(r) == llmtest.Instructions(m.asked[0]) {
+				t.Errorf("%s: the repair was asked for so: %s\n%s", name, llmtest.Instructions(r), llmtest.Data(r))
 			}
 		}
 	}
@@ -223,11 +225,11 @@ func TestRequiredSections(t *testing.T) {
 		"none needed":  {"token_budget", gist(100, 1), 1},
 		"log of facts": {"turns", gist(100, 1), 1},
 	} {
-		m := &modelFunc{answer: func(n int, _ CompleteRequest) (Completion, error) {
+		m := &modelFunc{answer: func(n int, _ llm.Request) (llm.Response, error) {
 			if n == 2 {
-				return Completion{Reply: audit.Reply{Text: whole.String() + gist(60, 2), Stop: true}}, nil
+				return llm.Response{Text: whole.String() + gist(60, 2), Finish: llm.FinishStop}, nil
 			}
-			return Completion{Reply: audit.Reply{Text: c.first, Stop: true}}, nil
+			return llm.Response{Text: c.first, Finish: llm.FinishStop}, nil
 		}}
 		d, err := engine(m).Summarize(t.Context(), taskOf(compaction.Policies[c.policy], compactiontest.Talk(30, 80)))
 		if err != nil || len(m.asked) != c.calls {
@@ -237,8 +239,8 @@ func TestRequiredSections(t *testing.T) {
 		if c.policy == "offload" && len(layouts[compaction.ProfileTechnical].missingHeadings(d.Summaries[0].Text, "zh")) > 0 {
 			t.Errorf("%s: %s", name, d.Summaries[0].Text)
 		}
-		if c.calls == 2 && !strings.Contains(m.asked[1].User, "Code Changes") {
-			t.Errorf("%s: the repair does not name the section: %s", name, m.asked[1].User)
+		if c.calls == 2 && !strings.Contains(llmtest.Data(m.asked[1]), "Code Changes") {
+			t.Errorf("%s: the repair does not name the section: %s", name, llmtest.Data(m.asked[1]))
 		}
 	}
 }
@@ -257,7 +259,7 @@ func TestProfilesInPrompts(t *testing.T) {
 		"":                       {[]string{"## 用户与身份"}, []string{"## People"}},
 	} {
 		for language, want := range map[string][]string{"zh": c.zh, "en": c.en} {
-			m := &modelFunc{answer: func(int, CompleteRequest) (Completion, error) {
+			m := &modelFunc{answer: func(int, llm.Request) (llm.Response, error) {
 				c := good()
 				if language == "en" {
 					c.Text = "The release is due on Friday, Li Na owns it, and the way back is still to be written down by somebody. Talk was of nothing else."
@@ -270,12 +272,12 @@ func TestProfilesInPrompts(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, w := range append(want, "4321") {
-				if !strings.Contains(m.asked[0].System, w) {
-					t.Errorf("%s in %s lacks %q: %s", profile, language, w, m.asked[0].System)
+				if !strings.Contains(llmtest.Instructions(m.asked[0]), w) {
+					t.Errorf("%s in %s lacks %q: %s", profile, language, w, llmtest.Instructions(m.asked[0]))
 				}
 			}
-			if profile == compaction.ProfileEvents && strings.Contains(m.asked[0].System, "## ") {
-				t.Errorf("a log of events has sections: %s", m.asked[0].System)
+			if profile == compaction.ProfileEvents && strings.Contains(llmtest.Instructions(m.asked[0]), "## ") {
+				t.Errorf("a log of events has sections: %s", llmtest.Instructions(m.asked[0]))
 			}
 		}
 	}
@@ -308,7 +310,7 @@ func TestRangesOfSummaries(t *testing.T) {
 		if s := d.Summaries[0]; s.StartSeq != c.start || s.EndSeq != 50 || s.Tokens != compactiontest.Counter().Count(s.Text) || s.Level != 0 {
 			t.Errorf("%s after %d summaries: %+v", c.policy, len(c.active), s)
 		}
-		if got := strings.Contains(m.asked[0].User, "旧摘要甲") && strings.Contains(m.asked[0].User, "旧摘要乙"); got != c.previous {
+		if got := strings.Contains(llmtest.Data(m.asked[0]), "旧摘要甲") && strings.Contains(llmtest.Data(m.asked[0]), "旧摘要乙"); got != c.previous {
 			t.Errorf("%s: the old summaries are in the request: %v", c.policy, got)
 		}
 	}
@@ -369,10 +371,10 @@ func TestFocusReachesEveryCall(t *testing.T) {
 		t.Fatalf("%d calls, want chunks, a repair and a roll-up", len(m.asked))
 	}
 	for i, r := range m.asked {
-		if !strings.Contains(r.User, "订单号与退款") || strings.Contains(r.System, "订单号与退款") {
+		if !strings.Contains(llmtest.Data(r), "订单号与退款") || strings.Contains(llmtest.Instructions(r), "订单号与退款") {
 			t.Errorf("call %d: the focus is not in the data, or in the instructions", i)
 		}
-		if n := strings.Count(r.User, "别的"); n > 250 {
+		if n := strings.Count(llmtest.Data(r), "别的"); n > 250 {
 			t.Errorf("call %d: the focus takes %d characters", i, 2*n)
 		}
 	}
@@ -390,8 +392,8 @@ func TestUnavailableResultsAreCounted(t *testing.T) {
 	if err != nil || d.Report.Unavailable != 1 {
 		t.Errorf("%+v, %v", d.Report, err)
 	}
-	if !strings.Contains(m.asked[0].User, sessions.Unavailable(blob)) {
-		t.Errorf("the request does not say so: %s", m.asked[0].User)
+	if !strings.Contains(llmtest.Data(m.asked[0]), sessions.Unavailable(blob)) {
+		t.Errorf("the request does not say so: %s", llmtest.Data(m.asked[0]))
 	}
 }
 
@@ -400,8 +402,8 @@ func TestUnavailableResultsAreCounted(t *testing.T) {
 func TestLongSummaries(t *testing.T) {
 	t.Parallel()
 	for length, want := range map[int]string{600: "kept", 900: "kept", 1300: "trimmed", 3500: "trimmed", 90000: "refused"} {
-		m := &modelFunc{answer: func(int, CompleteRequest) (Completion, error) {
-			return Completion{Reply: audit.Reply{Text: gist(length, 1), Stop: true}}, nil
+		m := &modelFunc{answer: func(int, llm.Request) (llm.Response, error) {
+			return llm.Response{Text: gist(length, 1), Finish: llm.FinishStop}, nil
 		}}
 		d, err := engine(m).Summarize(t.Context(), taskOf(compaction.Policies["token_budget"], compactiontest.Talk(100, 80)))
 		got := "kept"
@@ -428,7 +430,7 @@ func TestWordySummariesAreShortened(t *testing.T) {
 	terse[0].Content = "工单 OPS-4711 归张伟"
 	for name, policy := range compaction.Policies {
 		for _, obedient := range []bool{true, false} {
-			m := &modelFunc{answer: func(n int, _ CompleteRequest) (Completion, error) {
+			m := &modelFunc{answer: func(n int, _ llm.Request) (llm.Response, error) {
 				a := good()
 				if n == 1 || !obedient {
 					a.Text = gist(1300, 1)
@@ -449,8 +451,8 @@ func TestWordySummariesAreShortened(t *testing.T) {
 			if !strings.Contains(got.Text, "OPS-4711") || len(m.asked) != 2 || d.Report.Trimmed == obedient || d.Report.Repaired != obedient {
 				t.Errorf("%s, obedient: %v: %d calls, %+v: %s", name, obedient, len(m.asked), d.Report, got.Text)
 			}
-			if !strings.Contains(m.asked[1].User, `"at_most":`) {
-				t.Errorf("%s: the second request does not ask for less: %s", name, m.asked[1].User)
+			if !strings.Contains(llmtest.Data(m.asked[1]), `"at_most":`) {
+				t.Errorf("%s: the second request does not ask for less: %s", name, llmtest.Data(m.asked[1]))
 			}
 		}
 	}
@@ -468,8 +470,8 @@ func TestSummaryThatGainsIsKept(t *testing.T) {
 		long = long[:sort.Search(len(long), func(n int) bool {
 			return compactiontest.Counter().Count(string(long[:n+1])) > policy.MostSummary(task.Source)
 		})]
-		m := &modelFunc{answer: func(int, CompleteRequest) (Completion, error) {
-			return Completion{Reply: audit.Reply{Text: string(long), Stop: true}}, nil
+		m := &modelFunc{answer: func(int, llm.Request) (llm.Response, error) {
+			return llm.Response{Text: string(long), Finish: llm.FinishStop}, nil
 		}}
 		d, err := engine(m).Summarize(t.Context(), task)
 		if err != nil || len(d.Summaries) != 1 {
@@ -477,7 +479,7 @@ func TestSummaryThatGainsIsKept(t *testing.T) {
 			continue
 		}
 		for _, r := range m.asked {
-			if strings.Contains(r.User, `"at_most":`) {
+			if strings.Contains(llmtest.Data(r), `"at_most":`) {
 				t.Errorf("%s: a summary of %d tokens was asked to be shorter", name, d.Summaries[0].Tokens)
 			}
 		}

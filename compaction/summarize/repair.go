@@ -102,7 +102,7 @@ func (t *summaryRun) repairText(ctx context.Context, c chunkRequest, by audit.Re
 	user += audit.RepairPrompt(text, found.Findings, found.tokens, t.draftLength(most), t.summarizer.Language)
 	system := t.writeInstructions(true)
 	used := t.summarizer.Counter.Count(system) + int(float64(t.summarizer.Counter.Count(user))*estimateMargin) + requestFrame
-	r := CompleteRequest{Model: t.model, System: system, User: user, MaxOutput: min(t.mostOutput(), t.summarizer.Context-used)}
+	r := t.request(system, user, min(t.mostOutput(), t.summarizer.Context-used))
 	if r.MaxOutput < t.summarizer.Counter.Count(text) {
 		return "", draftCheck{}, false // no room to write it again
 	}

@@ -13,6 +13,8 @@ import (
 	"ebb/compaction/compactiontest"
 	"ebb/compaction/transcript"
 	"ebb/sessions"
+	"ebb/sessions/llm"
+	"ebb/sessions/llm/llmtest"
 )
 
 // P70, P71: a whole request has the same structure for any talk, older summaries and wishes; the instructions hold no
@@ -20,13 +22,13 @@ import (
 func TestRequestsKeepTheirShape(t *testing.T) {
 	t.Parallel()
 	shape := func(text string) (system string, fences []string) {
-		m := &modelFunc{answer: func(int, CompleteRequest) (Completion, error) { return good(), nil }}
+		m := &modelFunc{answer: func(int, llm.Request) (llm.Response, error) { return good(), nil }}
 		r := Request{Target: 300, Previous: "p" + text, Focus: "f" + text, Events: []sessions.Event{{Seq: 1, Role: sessions.RoleUser, Content: text, Tokens: 9}}}
 		if _, err := summarizer(m).Summarize(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 		open := ""
-		for l := range strings.Lines(m.asked[0].User) {
+		for l := range strings.Lines(llmtest.Data(m.asked[0])) {
 			l = strings.TrimSuffix(l, "\n")
 			name, mark, ok := strings.Cut(strings.TrimPrefix(l, "<<<"), " ")
 			switch {
@@ -41,7 +43,7 @@ func TestRequestsKeepTheirShape(t *testing.T) {
 		if open != "" {
 			t.Fatalf("fence %q is not closed", open)
 		}
-		return m.asked[0].System, fences
+		return llmtest.Instructions(m.asked[0]), fences
 	}
 	system, fences := shape("neutral words")
 	if want := "previous-summary focus transcript"; strings.Join(fences, " ") != want {
@@ -69,7 +71,7 @@ func TestCredentialsStayOut(t *testing.T) {
 	active := []sessions.Summary{{StartSeq: 1, EndSeq: 2, Text: secret, Tokens: 900, MsgCount: 2}, {StartSeq: 3, EndSeq: 4, Text: secret, Tokens: 900, MsgCount: 2}}
 	for _, p := range []compaction.Policy{compaction.Policies["token_budget"], compaction.Policies["archive"]} {
 		for _, raw := range []bool{false, true} {
-			m := &modelFunc{answer: func(int, CompleteRequest) (Completion, error) { return good(), nil }}
+			m := &modelFunc{answer: func(int, llm.Request) (llm.Response, error) { return good(), nil }}
 			task := Task{Policy: p, Active: active, Events: events, From: 4, Through: 8, Target: 300, Focus: secret, Longest: 4000}
 			if raw {
 				task.Raw = func(context.Context, int64, int64) ([]sessions.Event, error) { return events, nil }
@@ -80,7 +82,7 @@ func TestCredentialsStayOut(t *testing.T) {
 			}
 			for i, r := range m.asked {
 				for _, s := range []string{key, key[:12], password} {
-					if strings.Contains(r.System+r.User, s) {
+					if strings.Contains(llmtest.Instructions(r)+llmtest.Data(r), s) {
 						t.Errorf("%s: request %d holds %q", p.Name, i, s)
 					}
 				}
@@ -98,10 +100,10 @@ func TestCredentialsStayOut(t *testing.T) {
 }
 
 // textsIn are the texts that requests have of each event, joined.
-func textsIn(t interface{ Fatalf(string, ...any) }, asked ...CompleteRequest) map[int64]string {
+func textsIn(t interface{ Fatalf(string, ...any) }, asked ...llm.Request) map[int64]string {
 	got := map[int64]string{}
 	for _, r := range asked {
-		for line := range strings.Lines(r.User) {
+		for line := range strings.Lines(llmtest.Data(r)) {
 			var l struct {
 				N    int64
 				Text string
@@ -133,9 +135,9 @@ func TestRequestsFitTheWindow(t *testing.T) {
 			e.Tokens = rapid.IntRange(0, 100).Draw(t, "tokens") // counts may be wrong
 			events = append(events, e)
 		}
-		next, asked := 1, []CompleteRequest(nil)
-		s.Model = &modelFunc{answer: func(_ int, r CompleteRequest) (Completion, error) {
-			if n := compactiontest.Counter().Count(r.System+r.User) + r.MaxOutput; n > s.Context || r.MaxOutput < min(reasoningRoom, s.Context/5) {
+		next, asked := 1, []llm.Request(nil)
+		s.Model = &modelFunc{answer: func(_ int, r llm.Request) (llm.Response, error) {
+			if n := compactiontest.Counter().Count(llmtest.Instructions(r)+llmtest.Data(r)) + r.MaxOutput; n > s.Context || r.MaxOutput < min(reasoningRoom, s.Context/5) {
 				t.Fatalf("%d tokens, %d of them for the answer, in a window of %d", n, r.MaxOutput, s.Context)
 			}
 			for _, n := range eventsIn(r) {
@@ -180,9 +182,9 @@ func TestFailureInsideALargeResult(t *testing.T) {
 		sessions.Event{Seq: 9, Role: sessions.RoleTool, ToolCallID: "c", ToolName: "look", Content: body.String(), Tokens: compactiontest.Counter().Count(body.String())},
 		compactiontest.Answered(10, "查完了"))
 	for fails, want := range map[int]int64{0: 10, 2: 6, 3: 6} {
-		m := &modelFunc{answer: func(n int, _ CompleteRequest) (Completion, error) {
+		m := &modelFunc{answer: func(n int, _ llm.Request) (llm.Response, error) {
 			if n == fails {
-				return Completion{}, fault{}
+				return llm.Response{}, &llm.CallError{Class: llm.Denied, Err: errModel}
 			}
 			return good(), nil
 		}}

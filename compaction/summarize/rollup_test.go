@@ -10,9 +10,10 @@ import (
 	"testing"
 
 	"ebb/compaction"
-	"ebb/compaction/audit"
 	"ebb/compaction/compactiontest"
 	"ebb/sessions"
+	"ebb/sessions/llm"
+	"ebb/sessions/llm/llmtest"
 )
 
 // world is a session's log and the summaries of its view, as a store would keep them.
@@ -25,7 +26,7 @@ type world struct {
 	longest int
 }
 
-func newWorld(tb testing.TB, m Model) *world {
+func newWorld(tb testing.TB, m llm.Model) *world {
 	tb.Helper()
 	return &world{fatal: tb.Fatalf, engine: engine(m), longest: 2000}
 }
@@ -116,9 +117,9 @@ func TestSummariesStayBounded(t *testing.T) {
 func TestLongWindedSummariesStayBounded(t *testing.T) {
 	t.Parallel()
 	n := 0
-	w := newWorld(t, &modelFunc{answer: func(i int, _ CompleteRequest) (Completion, error) {
+	w := newWorld(t, &modelFunc{answer: func(i int, _ llm.Request) (llm.Response, error) {
 		n++
-		return Completion{Reply: audit.Reply{Text: gist(900, uint64(n)), Stop: true}}, nil
+		return llm.Response{Text: gist(900, uint64(n)), Finish: llm.FinishStop}, nil
 	}})
 	for range 15 {
 		w.compact(compaction.Policies["archive"], 20)
@@ -174,12 +175,12 @@ func TestRollUpFromRawEvents(t *testing.T) {
 		if asked != [2]int64{0, 80} {
 			t.Errorf("%s: events after %d up to %d were read", name, asked[0], asked[1])
 		}
-		rollUp := m.asked[1].User
+		rollUp := llmtest.Data(m.asked[1])
 		if raw := strings.Contains(rollUp, "回答 39"); raw != c.raw || strings.Contains(rollUp, "段落 3") == c.raw {
 			t.Errorf("%s: summarized from events: %v", name, raw)
 		}
-		if c.raw == strings.Contains(rollUp, `"role":"summary"`) || c.raw == strings.Contains(m.asked[1].System, "旧摘要") {
-			t.Errorf("%s: the lines are not what the instructions call them: %s", name, m.asked[1].System)
+		if c.raw == strings.Contains(rollUp, `"role":"summary"`) || c.raw == strings.Contains(llmtest.Instructions(m.asked[1]), "旧摘要") {
+			t.Errorf("%s: the lines are not what the instructions call them: %s", name, llmtest.Instructions(m.asked[1]))
 		}
 	}
 }
@@ -210,11 +211,11 @@ func TestFailedRollUpIsTriedAgain(t *testing.T) {
 		broken := true
 		ok := obedient()
 		n := 0
-		w := newWorld(t, ctxModel(func(ctx context.Context, r CompleteRequest) (Completion, error) {
+		w := newWorld(t, llmtest.Func(func(ctx context.Context, r llm.Request) (llm.Response, error) {
 			if n++; broken && n > 1 {
 				return mode(ctx)
 			}
-			return ok.Complete(ctx, r)
+			return ok.Generate(ctx, r)
 		}))
 		for _, s := range segments(8, 140) {
 			w.commit(sessions.NewSummary{StartSeq: s.StartSeq, EndSeq: s.EndSeq, Text: s.Text, Tokens: s.Tokens})
@@ -238,9 +239,9 @@ func TestFailedRollUpIsTriedAgain(t *testing.T) {
 func TestStandInRollsUpToo(t *testing.T) {
 	t.Parallel()
 	ok := obedient()
-	m := &modelFunc{answer: func(n int, r CompleteRequest) (Completion, error) {
+	m := &modelFunc{answer: func(n int, r llm.Request) (llm.Response, error) {
 		if r.Model == "cheap" {
-			return Completion{}, fault{}
+			return llm.Response{}, &llm.CallError{Class: llm.Denied, Err: errModel}
 		}
 		return ok.answer(n, r)
 	}}

@@ -15,43 +15,15 @@ import (
 	"ebb/compaction/tokens"
 	"ebb/compaction/transcript"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 	"ebb/sessions/reasoning"
 	"ebb/sessions/retry"
 )
 
-// Model completes a prompt without tools. An error counts as a failed attempt; a [ModelFault] classifies it.
-type Model interface {
-	Complete(ctx context.Context, r CompleteRequest) (Completion, error)
-}
-
-// ModelFault is a classified error of a model.
-type ModelFault interface {
-	error
-	Overflow() bool  // the request exceeds the model's window
-	Temporary() bool // a retry may succeed
-	// MayOverflow reports a refusal for a reason that is not known. A large request may exceed the window.
-	MayOverflow() bool
-}
-
-// CompleteRequest is one summary request.
-type CompleteRequest struct {
-	Model     string // a configured name; empty for the default
-	System    string
-	User      string
-	MaxOutput int // tokens
-}
-
-// Completion is a model's answer with its usage.
-type Completion struct {
-	audit.Reply
-	Model string
-	Usage sessions.Usage
-	Cost  float64
-}
-
 // Summarizer asks a model for the summary of a range of events.
 type Summarizer struct {
-	Model   Model
+	Model   llm.Model
+	Kind    llm.Kind // summaries or digests
 	Counter *tokens.Counter
 	// Name is the configured summary model; empty for the chat's, which replaces a failing one for one attempt after
 	// Retries.
@@ -172,9 +144,16 @@ const (
 )
 
 type chunkRequest struct {
-	CompleteRequest
-	events []sessions.Event
-	size   int // tokens of the transcript
+	request llm.Request // instructions and data
+	events  []sessions.Event
+	size    int // tokens of the transcript
+}
+
+// request has no tools. A silent model would be silent again: the caller retries.
+func (t *summaryRun) request(system, user string, maxOutput int) llm.Request {
+	return llm.Request{
+		Kind: t.summarizer.Kind, Model: t.model, Messages: llm.Prompt(system, user), MaxOutput: maxOutput, Requests: 1, Passes: true,
+	}
 }
 
 // smallRest is the share of a chunk that needs no call of its own.
@@ -207,10 +186,8 @@ func (t *summaryRun) nextChunk() chunkRequest {
 	}
 	size := t.summarizer.Counter.Count(text)
 	return chunkRequest{
-		CompleteRequest: CompleteRequest{
-			Model: t.model, System: t.system, User: previous + t.focus + text, MaxOutput: max(1, min(most, t.summarizer.Context-fixed-size)),
-		},
-		events: t.rest[:n], size: size,
+		request: t.request(t.system, previous+t.focus+text, max(1, min(most, t.summarizer.Context-fixed-size))),
+		events:  t.rest[:n], size: size,
 	}
 }
 
@@ -220,17 +197,17 @@ func (t *summaryRun) mostOutput() int { return max(t.Target*12/10, reasoningRoom
 func (t *summaryRun) summarizeNext(ctx context.Context) error {
 	c := t.nextChunk()
 	for try := 1; ; try++ {
-		a, text, err := t.askModel(ctx, c.CompleteRequest, c.events)
+		a, text, err := t.askModel(ctx, c.request, c.events)
 		if err == nil {
 			t.acceptText(ctx, c, a, text)
 			return nil
 		}
-		zerolog.Ctx(ctx).Warn().Err(err).Str("model", nameOf(c.Model)).Int("attempt", try).Msg("Summary not usable")
+		zerolog.Ctx(ctx).Warn().Err(err).Str("model", nameOf(c.request.Model)).Int("attempt", try).Msg("Summary not usable")
 		err = fmt.Errorf("summarize events %d to %d, attempt %d: %w", c.events[0].Seq, c.events[len(c.events)-1].Seq, try, err)
 		if ctx.Err() != nil {
 			return err
 		}
-		fault, known := errors.AsType[ModelFault](err)
+		fault, known := errors.AsType[*llm.CallError](err)
 		switch {
 		case known && (fault.Overflow() || fault.MayOverflow() && t.halved == 0 && c.size > t.summarizer.Context/4) && t.halveChunk(&c):
 			try-- // the same chunk would overflow again; a smaller one is a new request
@@ -242,7 +219,7 @@ func (t *summaryRun) summarizeNext(ctx context.Context) error {
 			t.model, t.limit, t.halved = "", t.summarizer.chunkLimit(t.rest), maxHalved
 			c = t.nextChunk()
 		default:
-			zerolog.Ctx(ctx).Error().Err(err).Str("model", nameOf(c.Model)).Int("attempts", try).Msg("Summary given up")
+			zerolog.Ctx(ctx).Error().Err(err).Str("model", nameOf(c.request.Model)).Int("attempts", try).Msg("Summary given up")
 			return err
 		}
 		if errors.Is(err, audit.ErrTalk) {
@@ -259,8 +236,9 @@ var reminders = map[string]string{
 
 func (t *summaryRun) remind(c *chunkRequest) {
 	reminder := "\n\n" + reminders[compaction.Language(t.summarizer.Language)]
-	if n := t.summarizer.Counter.Count(reminder); !strings.HasSuffix(c.User, reminder) && c.MaxOutput > n {
-		c.User, c.MaxOutput = c.User+reminder, c.MaxOutput-n
+	instructions, data := c.request.Messages[0].Content, c.request.Messages[1].Content
+	if n := t.summarizer.Counter.Count(reminder); !strings.HasSuffix(data, reminder) && c.request.MaxOutput > n {
+		c.request.Messages, c.request.MaxOutput = llm.Prompt(instructions, data+reminder), c.request.MaxOutput-n
 	}
 }
 
@@ -279,9 +257,9 @@ func (t *summaryRun) halveChunk(c *chunkRequest) bool {
 	return c.size < before
 }
 
-func (t *summaryRun) askModel(ctx context.Context, r CompleteRequest, events []sessions.Event) (Completion, string, error) {
-	a, err := t.summarizer.Model.Complete(ctx, r)
-	t.res.Usage, t.res.Cost, t.res.Calls, t.res.Model = t.res.Usage.Add(a.Usage), t.res.Cost+a.Cost, t.res.Calls+1, cmp.Or(a.Model, t.res.Model)
+func (t *summaryRun) askModel(ctx context.Context, r llm.Request, events []sessions.Event) (llm.Response, string, error) {
+	a, err := t.summarizer.Model.Generate(ctx, r)
+	t.res.Usage, t.res.Cost, t.res.Calls, t.res.Model = t.res.Usage.Add(a.Usage), t.res.Cost+a.Cost, t.res.Calls+1, cmp.Or(a.UsedModel(), t.res.Model)
 	if err != nil {
 		return a, "", err
 	}
@@ -289,24 +267,24 @@ func (t *summaryRun) askModel(ctx context.Context, r CompleteRequest, events []s
 	tokens := t.summarizer.Counter.Count(text)
 	against := audit.ReplyContext{
 		Source: compaction.TokensOf(events) + t.summarizer.Counter.Count(t.res.Text), Got: tokens, Events: events, Previous: t.res.Text,
-		Request: r.System, Language: t.summarizer.Language,
+		Request: r.Messages[0].Content, Language: t.summarizer.Language,
 	}
-	if err := audit.CheckReply(a.Reply, against); err != nil {
+	if err := audit.CheckReply(a, against); err != nil {
 		return a, "", err
 	}
 	return a, text, nil
 }
 
-func (t *summaryRun) acceptText(ctx context.Context, c chunkRequest, a Completion, text string) {
+func (t *summaryRun) acceptText(ctx context.Context, c chunkRequest, a llm.Response, text string) {
 	text = t.auditText(ctx, c, text)
-	t.res.Text, t.res.Tokens, t.res.Model, t.rest = text, t.summarizer.Counter.Count(text), a.Model, t.rest[len(c.events):]
+	t.res.Text, t.res.Tokens, t.res.Model, t.rest = text, t.summarizer.Counter.Count(text), a.UsedModel(), t.rest[len(c.events):]
 	last := c.events[len(c.events)-1]
 	if len(t.rest) == 0 || t.rest[0].Role == sessions.RoleUser && last.Role != sessions.RoleUser {
 		t.done = summaryPart{t.res.Text, t.res.Tokens, last.Seq}
 		t.res.Through = last.Seq
 	}
 	if t.model != t.summarizer.Name {
-		t.res.Fallback = a.Model
+		t.res.Fallback = a.UsedModel()
 	}
 }
 

@@ -10,19 +10,20 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ebb/compaction/audit"
 	"ebb/compaction/compactiontest"
 	"ebb/compaction/transcript"
 	"ebb/sessions"
+	"ebb/sessions/llm"
+	"ebb/sessions/llm/llmtest"
 )
 
 // modelFunc is a model by a function of the request and the number of the call, from 1.
 type modelFunc struct {
-	answer func(n int, r CompleteRequest) (Completion, error)
-	asked  []CompleteRequest
+	answer func(n int, r llm.Request) (llm.Response, error)
+	asked  []llm.Request
 }
 
-func (m *modelFunc) Complete(_ context.Context, r CompleteRequest) (Completion, error) {
+func (m *modelFunc) Generate(_ context.Context, r llm.Request) (llm.Response, error) {
 	m.asked = append(m.asked, r)
 	return m.answer(len(m.asked), r)
 }
@@ -30,45 +31,52 @@ func (m *modelFunc) Complete(_ context.Context, r CompleteRequest) (Completion, 
 // goodText names only people and things of talk.
 const goodText = "## 决定与约束\n发布定在下周五，由李娜负责，张伟配合，先灰度一成再全量，值班群里同步进展。\n## 未决问题\n回滚方案由张伟周四给出，监控阈值还没有人确认。\n## 关键标识\n无"
 
-func good() Completion {
-	return Completion{Reply: audit.Reply{Text: goodText, Stop: true}, Model: "main"}
+func good() llm.Response {
+	return llm.Response{Text: goodText, Finish: llm.FinishStop, Model: "main"}
 }
 
-func summarizer(m Model) *Summarizer {
+func summarizer(m llm.Model) *Summarizer {
 	return &Summarizer{Model: m, Counter: compactiontest.Counter(), Context: 16000, Retries: 3, Backoff: time.Microsecond}
 }
 
 func TestSummarizeCoversTheRange(t *testing.T) {
 	t.Parallel()
-	m := &modelFunc{answer: func(int, CompleteRequest) (Completion, error) { return good(), nil }}
+	m := &modelFunc{answer: func(int, llm.Request) (llm.Response, error) { return good(), nil }}
 	got, err := summarizer(m).Summarize(t.Context(), Request{Previous: "上一份摘要", Events: compactiontest.Talk(5, 50), Target: 300, Focus: "订单号"})
 	if err != nil || got.Text != goodText || got.Calls != 1 {
 		t.Fatalf("got %+v, %v", got, err)
 	}
 	r := m.asked[0]
 	for _, want := range []string{"问题 0", "回答 4", "张伟(u1)", "上一份摘要", "订单号"} {
-		if !strings.Contains(r.User, want) {
+		if !strings.Contains(llmtest.Data(r), want) {
 			t.Errorf("the request lacks %q", want)
 		}
-		if strings.Contains(r.System, want) {
+		if strings.Contains(llmtest.Instructions(r), want) {
 			t.Errorf("%q, which was said in the chat, stands in the system prompt", want)
 		}
 	}
-	if !strings.Contains(r.System, "## 关键标识") || !strings.Contains(r.System, "300") {
-		t.Errorf("system prompt: %s", r.System)
+	if !strings.Contains(llmtest.Instructions(r), "## 关键标识") || !strings.Contains(llmtest.Instructions(r), "300") {
+		t.Errorf("system prompt: %s", llmtest.Instructions(r))
 	}
 }
 
 // P55, P56: whatever a model answers instead of a summary is a failed attempt, and there are as many as configured.
 func TestUnusableAnswersAreNoSummaries(t *testing.T) {
 	t.Parallel()
-	say := func(text string, stop, calls bool) func() (Completion, error) {
-		return func() (Completion, error) {
-			return Completion{Reply: audit.Reply{Text: text, Stop: stop, Calls: calls}}, nil
+	say := func(text string, stop, calls bool) func() (llm.Response, error) {
+		return func() (llm.Response, error) {
+			answer := llm.Response{Text: text, Finish: llm.FinishLength}
+			if stop {
+				answer.Finish = llm.FinishStop
+			}
+			if calls {
+				answer.ToolCalls = memorySave
+			}
+			return answer, nil
 		}
 	}
-	for name, answer := range map[string]func() (Completion, error){
-		"error":         func() (Completion, error) { return Completion{}, errors.New("status 500") },
+	for name, answer := range map[string]func() (llm.Response, error){
+		"error":         func() (llm.Response, error) { return llm.Response{}, errors.New("status 500") },
 		"empty":         say(" \n", true, false),
 		"thinking only": say("<think>let me see</think>", true, false),
 		"open thinking": say("<think>let me see, the user", true, false),
@@ -82,7 +90,7 @@ func TestUnusableAnswersAreNoSummaries(t *testing.T) {
 		"one word":      say(strings.Repeat("no ", 500), true, false),
 		"echo":          say("<<<transcript abc\n{\"n\":1}\n"+goodText, true, false),
 	} {
-		m := &modelFunc{answer: func(int, CompleteRequest) (Completion, error) { return answer() }}
+		m := &modelFunc{answer: func(int, llm.Request) (llm.Response, error) { return answer() }}
 		if got, err := summarizer(m).Summarize(t.Context(), Request{Events: compactiontest.Talk(30, 50), Target: 300}); err == nil {
 			t.Errorf("%s: stored %q", name, got.Text)
 		}
@@ -95,9 +103,9 @@ func TestUnusableAnswersAreNoSummaries(t *testing.T) {
 // P59: after k failures the whole range is summarized once.
 func TestRetryCoversTheSameRange(t *testing.T) {
 	t.Parallel()
-	m := &modelFunc{answer: func(n int, _ CompleteRequest) (Completion, error) {
+	m := &modelFunc{answer: func(n int, _ llm.Request) (llm.Response, error) {
 		if n < 3 {
-			return Completion{}, errors.New("busy")
+			return llm.Response{}, errors.New("busy")
 		}
 		return good(), nil
 	}}
@@ -105,43 +113,39 @@ func TestRetryCoversTheSameRange(t *testing.T) {
 	if err != nil || got.Calls != 3 {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	if m.asked[0].User != m.asked[2].User {
+	if llmtest.Data(m.asked[0]) != llmtest.Data(m.asked[2]) {
 		t.Error("the third attempt asked for something else than the first")
 	}
 }
 
-// fault is a model's error by its class.
-type fault struct{ overflow, temporary, unexplained bool }
-
-func (e fault) Error() string     { return "trouble" }
-func (e fault) Overflow() bool    { return e.overflow }
-func (e fault) MayOverflow() bool { return e.unexplained }
-func (e fault) Temporary() bool   { return e.temporary }
+var errModel = errors.New("no answer")
 
 // P56, P57: the summariser's attempts, then one of the chat's model where that is another, then the end.
 func TestLadderOfModels(t *testing.T) {
 	t.Parallel()
-	fails := func(e error) func() (Completion, error) { return func() (Completion, error) { return Completion{}, e } }
-	empty := func() (Completion, error) { return Completion{Reply: audit.Reply{Stop: true}}, nil }
+	fails := func(e error) func() (llm.Response, error) {
+		return func() (llm.Response, error) { return llm.Response{}, e }
+	}
+	empty := func() (llm.Response, error) { return llm.Response{Finish: llm.FinishStop}, nil }
 	for name, c := range map[string]struct {
 		model  string
-		answer func() (Completion, error)
+		answer func() (llm.Response, error)
 		want   string // models asked, when the chat's fails too
 	}{
 		"unusable answers":              {"cheap", empty, "cheap cheap cheap chat"},
-		"busy":                          {"cheap", fails(fmt.Errorf("ask: %w", fault{temporary: true})), "cheap cheap cheap chat"},
+		"busy":                          {"cheap", fails(fmt.Errorf("ask: %w", &llm.CallError{Class: llm.Busy, Err: errModel})), "cheap cheap cheap chat"},
 		"unknown errors":                {"cheap", fails(errors.New("status 500")), "cheap cheap cheap chat"},
-		"denied":                        {"cheap", fails(fault{}), "cheap chat"},
+		"denied":                        {"cheap", fails(&llm.CallError{Class: llm.Denied, Err: errModel}), "cheap chat"},
 		"no model of its own":           {"", empty, "chat chat chat"},
-		"no model of its own, denied":   {"", fails(fault{}), "chat"},
-		"no model of its own, overflow": {"", fails(fault{overflow: true}), "chat chat chat chat chat"},
-		"overflow":                      {"cheap", fails(fault{overflow: true}), "cheap cheap cheap cheap cheap chat"},
+		"no model of its own, denied":   {"", fails(&llm.CallError{Class: llm.Denied, Err: errModel}), "chat"},
+		"no model of its own, overflow": {"", fails(&llm.CallError{Class: llm.Overflow, Err: errModel}), "chat chat chat chat chat"},
+		"overflow":                      {"cheap", fails(&llm.CallError{Class: llm.Overflow, Err: errModel}), "cheap cheap cheap cheap cheap chat"},
 	} {
 		for _, saves := range []bool{false, true} {
 			if saves && c.model == "" {
 				continue
 			}
-			m := &modelFunc{answer: func(_ int, r CompleteRequest) (Completion, error) {
+			m := &modelFunc{answer: func(_ int, r llm.Request) (llm.Response, error) {
 				if saves && r.Model == "" {
 					return good(), nil
 				}
@@ -177,9 +181,9 @@ func (m *modelFunc) models() string {
 // The chat's model, once it stands in, summarizes the rest too: an unavailable summarizer is not asked for every chunk.
 func TestStandInCoversTheRest(t *testing.T) {
 	t.Parallel()
-	m := &modelFunc{answer: func(n int, r CompleteRequest) (Completion, error) {
+	m := &modelFunc{answer: func(n int, r llm.Request) (llm.Response, error) {
 		if r.Model == "cheap" && n > 1 {
-			return Completion{}, fault{}
+			return llm.Response{}, &llm.CallError{Class: llm.Denied, Err: errModel}
 		}
 		return good(), nil
 	}}
@@ -197,9 +201,9 @@ func TestStandInCoversTheRest(t *testing.T) {
 // numbers are the events in a request.
 var numbers = regexp.MustCompile(`(?m)^\{"n":(\d+),`)
 
-func eventsIn(r CompleteRequest) []string {
+func eventsIn(r llm.Request) []string {
 	var out []string
-	for _, m := range numbers.FindAllStringSubmatch(r.User, -1) {
+	for _, m := range numbers.FindAllStringSubmatch(llmtest.Data(r), -1) {
 		out = append(out, m[1])
 	}
 	return out
@@ -229,10 +233,10 @@ func checkAllSummarized(t *testing.T, m *modelFunc, turns int, answered func(i i
 // the end every event is summarized once.
 func TestOverflowHalvesTheChunk(t *testing.T) {
 	t.Parallel()
-	size := func(r CompleteRequest) int { return compactiontest.Counter().Count(r.User) }
-	m := &modelFunc{answer: func(_ int, r CompleteRequest) (Completion, error) {
+	size := func(r llm.Request) int { return compactiontest.Counter().Count(llmtest.Data(r)) }
+	m := &modelFunc{answer: func(_ int, r llm.Request) (llm.Response, error) {
 		if size(r) > 2500 {
-			return Completion{}, fmt.Errorf("model main: %w", fault{overflow: true})
+			return llm.Response{}, fmt.Errorf("model main: %w", &llm.CallError{Class: llm.Overflow, Err: errModel})
 		}
 		return good(), nil
 	}}
@@ -250,9 +254,9 @@ func TestOverflowHalvesTheChunk(t *testing.T) {
 // One message that is too long by itself is halved too, and still read to its end.
 func TestOverflowHalvesAMessage(t *testing.T) {
 	t.Parallel()
-	m := &modelFunc{answer: func(n int, _ CompleteRequest) (Completion, error) {
+	m := &modelFunc{answer: func(n int, _ llm.Request) (llm.Response, error) {
 		if n < 4 {
-			return Completion{}, fault{overflow: true}
+			return llm.Response{}, &llm.CallError{Class: llm.Overflow, Err: errModel}
 		}
 		return good(), nil
 	}}
@@ -262,7 +266,7 @@ func TestOverflowHalvesAMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := 1; i < 4; i++ {
-		if was, is := compactiontest.Counter().Count(m.asked[i-1].User), compactiontest.Counter().Count(m.asked[i].User); is*3 > was*2 {
+		if was, is := compactiontest.Counter().Count(llmtest.Data(m.asked[i-1])), compactiontest.Counter().Count(llmtest.Data(m.asked[i])); is*3 > was*2 {
 			t.Errorf("%d tokens overflowed, and the next request has %d", was, is)
 		}
 	}
@@ -275,7 +279,7 @@ func TestOverflowHalvesAMessage(t *testing.T) {
 func TestSmallRestsJoinTheirChunk(t *testing.T) {
 	t.Parallel()
 	for length, want := range map[int]int{7500: 1, 8500: 1, 9500: 1, 12000: 2} { // a chunk has 8,000
-		m := &modelFunc{answer: func(int, CompleteRequest) (Completion, error) { return good(), nil }}
+		m := &modelFunc{answer: func(int, llm.Request) (llm.Response, error) { return good(), nil }}
 		turn := compactiontest.Talk(1, 0)
 		turn[0].Content += strings.Repeat("，详情见发布说明与值班表", 20)
 		text, _ := transcript.Writer{Counter: compactiontest.Counter()}.Write(turn, 8000)
@@ -298,7 +302,7 @@ func TestSmallRestsJoinTheirChunk(t *testing.T) {
 // Many short messages take several times their own tokens as lines: the chunks are sized by the lines.
 func TestShortMessagesAreSizedAsLines(t *testing.T) {
 	t.Parallel()
-	m := &modelFunc{answer: func(int, CompleteRequest) (Completion, error) { return good(), nil }}
+	m := &modelFunc{answer: func(int, llm.Request) (llm.Response, error) { return good(), nil }}
 	var events []sessions.Event
 	for i := range 400 {
 		events = append(events,
@@ -309,7 +313,7 @@ func TestShortMessagesAreSizedAsLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, r := range m.asked {
-		if n := compactiontest.Counter().Count(r.System) + compactiontest.Counter().Count(r.User); n+r.MaxOutput > 16000 {
+		if n := compactiontest.Counter().Count(llmtest.Instructions(r)) + compactiontest.Counter().Count(llmtest.Data(r)); n+r.MaxOutput > 16000 {
 			t.Errorf("request %d: %d tokens and %d for the answer in a window of 16,000", i, n, r.MaxOutput)
 		}
 	}
@@ -318,7 +322,7 @@ func TestShortMessagesAreSizedAsLines(t *testing.T) {
 
 func TestLargeRangesAreSummarizedInChunks(t *testing.T) {
 	t.Parallel()
-	m := &modelFunc{answer: func(n int, _ CompleteRequest) (Completion, error) {
+	m := &modelFunc{answer: func(n int, _ llm.Request) (llm.Response, error) {
 		c := good()
 		c.Text += fmt.Sprintf("\n部分 %d 已并入", n)
 		return c, nil
@@ -334,13 +338,13 @@ func TestLargeRangesAreSummarizedInChunks(t *testing.T) {
 	}
 	seen := 0
 	for i, r := range m.asked {
-		if n := compactiontest.Counter().Count(r.System) + compactiontest.Counter().Count(r.User) + r.MaxOutput; n > 16000 {
+		if n := compactiontest.Counter().Count(llmtest.Instructions(r)) + compactiontest.Counter().Count(llmtest.Data(r)) + r.MaxOutput; n > 16000 {
 			t.Errorf("request %d takes %d tokens", i, n)
 		}
-		if i > 0 && !strings.Contains(r.User, fmt.Sprintf("部分 %d 已并入", i)) {
+		if i > 0 && !strings.Contains(llmtest.Data(r), fmt.Sprintf("部分 %d 已并入", i)) {
 			t.Errorf("request %d does not continue the one before", i)
 		}
-		seen += strings.Count(r.User, `"who":"`)
+		seen += strings.Count(llmtest.Data(r), `"who":"`)
 	}
 	if seen != 40 {
 		t.Errorf("%d of 40 turns were summarized", seen)
@@ -349,13 +353,13 @@ func TestLargeRangesAreSummarizedInChunks(t *testing.T) {
 
 func TestOneHugeMessageStillFits(t *testing.T) {
 	t.Parallel()
-	m := &modelFunc{answer: func(int, CompleteRequest) (Completion, error) { return good(), nil }}
+	m := &modelFunc{answer: func(int, llm.Request) (llm.Response, error) { return good(), nil }}
 	body := strings.Repeat("很长的一段话，", 20000)
 	events := []sessions.Event{{Seq: 1, Role: sessions.RoleUser, Content: body, Tokens: compactiontest.Counter().Count(body)}}
 	if _, err := summarizer(m).Summarize(t.Context(), Request{Events: events, Target: 300}); err != nil {
 		t.Fatal(err)
 	}
-	if n := compactiontest.Counter().Count(m.asked[0].User); n > 12000 {
+	if n := compactiontest.Counter().Count(llmtest.Data(m.asked[0])); n > 12000 {
 		t.Errorf("the request takes %d tokens of a window of 16,000", n)
 	}
 }
@@ -367,9 +371,9 @@ func TestDelaysOfAttempts(t *testing.T) {
 	for _, retries := range []int{1, 3, 5} {
 		synctest.Test(t, func(t *testing.T) {
 			var at []time.Time
-			m := &modelFunc{answer: func(int, CompleteRequest) (Completion, error) {
+			m := &modelFunc{answer: func(int, llm.Request) (llm.Response, error) {
 				at = append(at, time.Now())
-				return Completion{}, errors.New("status 500")
+				return llm.Response{}, errors.New("status 500")
 			}}
 			s := summarizer(m)
 			s.Name, s.Retries, s.Backoff = "cheap", retries, time.Second
@@ -396,7 +400,7 @@ func TestDelaysOfAttempts(t *testing.T) {
 func TestCancelEndsTheWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := &modelFunc{answer: func(int, CompleteRequest) (Completion, error) { return Completion{}, errors.New("status 500") }}
+		m := &modelFunc{answer: func(int, llm.Request) (llm.Response, error) { return llm.Response{}, errors.New("status 500") }}
 		s := summarizer(m)
 		s.Backoff = time.Hour
 		stopped := errors.New("stopped")
@@ -411,9 +415,11 @@ func TestCancelEndsTheWait(t *testing.T) {
 // P61: an answer that did not end by itself is no summary, however good it looks.
 func TestPartialAnswerIsNoSummary(t *testing.T) {
 	t.Parallel()
-	m := &modelFunc{answer: func(n int, _ CompleteRequest) (Completion, error) {
+	m := &modelFunc{answer: func(n int, _ llm.Request) (llm.Response, error) {
 		c := good()
-		c.Stop = n == 3
+		if n < 3 {
+			c.Finish = llm.FinishLength
+		}
 		c.Text += fmt.Sprintf("\n第 %d 稿", n)
 		return c, nil
 	}}
@@ -426,15 +432,15 @@ func TestPartialAnswerIsNoSummary(t *testing.T) {
 // A fault that is an overflow and temporary at once is still not asked with the same bytes again.
 func TestOverflowIsNeverRepeated(t *testing.T) {
 	t.Parallel()
-	m := &modelFunc{answer: func(int, CompleteRequest) (Completion, error) {
-		return Completion{}, fault{overflow: true, temporary: true}
+	m := &modelFunc{answer: func(int, llm.Request) (llm.Response, error) {
+		return llm.Response{}, &llm.CallError{Class: llm.Overflow, Next: true, Err: errModel}
 	}}
 	if _, err := summarizer(m).Summarize(t.Context(), Request{Events: compactiontest.Talk(100, 20), Target: 300}); err == nil {
 		t.Fatal("no error")
 	}
 	for i := 1; i < len(m.asked); i++ {
-		if len(m.asked[i].User) >= len(m.asked[i-1].User) {
-			t.Errorf("request %d of %d bytes overflowed, and the next has %d", i-1, len(m.asked[i-1].User), len(m.asked[i].User))
+		if len(llmtest.Data(m.asked[i])) >= len(llmtest.Data(m.asked[i-1])) {
+			t.Errorf("request %d of %d bytes overflowed, and the next has %d", i-1, len(llmtest.Data(m.asked[i-1])), len(llmtest.Data(m.asked[i])))
 		}
 	}
 }

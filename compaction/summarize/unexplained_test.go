@@ -5,16 +5,18 @@ import (
 	"testing"
 
 	"ebb/compaction/compactiontest"
+	"ebb/sessions/llm"
+	"ebb/sessions/llm/llmtest"
 )
 
 // A refusal of a large request without a known reason is tried once on half, and a second one is final.
 func TestUnexplainedRefusalIsHalvedOnce(t *testing.T) {
 	t.Parallel()
-	size := func(r CompleteRequest) int { return compactiontest.Counter().Count(r.User) }
+	size := func(r llm.Request) int { return compactiontest.Counter().Count(llmtest.Data(r)) }
 	for limit, answered := range map[int]bool{5000: true, 10: false} {
-		m := &modelFunc{answer: func(_ int, r CompleteRequest) (Completion, error) {
+		m := &modelFunc{answer: func(_ int, r llm.Request) (llm.Response, error) {
 			if size(r) > limit {
-				return Completion{}, fmt.Errorf("model main: %w", fault{unexplained: true})
+				return llm.Response{}, fmt.Errorf("model main: %w", &llm.CallError{Class: llm.Malformed, Status: 400, Err: errModel})
 			}
 			return good(), nil
 		}}

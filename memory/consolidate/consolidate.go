@@ -15,6 +15,7 @@ import (
 	"ebb/memory/draft"
 	"ebb/memory/text"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // Store has the facts of a scope. See [memory.Upkeep].
@@ -26,7 +27,7 @@ type Store interface {
 // Consolidator replaces the oldest facts of a group by fewer ones.
 type Consolidator struct {
 	Store    Store
-	Model    memory.Model
+	Model    llm.Model
 	Name     string // a configured model; empty for the default
 	Fence    memory.Fencer
 	Count    func(text string) int // tokens
@@ -72,8 +73,8 @@ func (c *Consolidator) Run(ctx context.Context, p memory.FactGroup) (done Consol
 	if err != nil {
 		return done, err
 	}
-	called, err := c.Model.Call(ctx, request)
-	done.Usage, done.Cost, done.Model = called.Usage, called.Cost, called.Model
+	called, err := c.Model.Generate(ctx, request)
+	done.Usage, done.Cost, done.Model = called.Usage, called.Cost, called.UsedModel()
 	if err != nil {
 		return done, fmt.Errorf("consolidate facts of a %s: %w", p.Scope, err)
 	}
@@ -98,28 +99,29 @@ func (c *Consolidator) fitRequest(old []memory.Memory) []memory.Memory {
 	return old
 }
 
-func (c *Consolidator) buildRequest(old []memory.Memory) (memory.CallRequest, error) {
+func (c *Consolidator) buildRequest(old []memory.Memory) (llm.Request, error) {
 	var sys, data strings.Builder
 	if err := consolidateTemplate.Execute(&sys, map[string]any{
 		"Chinese": c.Language != "en", "Count": len(old), "Max": min(draft.MaxFacts, len(old)/keptShare),
 	}); err != nil {
-		return memory.CallRequest{}, fmt.Errorf("write consolidation prompt: %w", err)
+		return llm.Request{}, fmt.Errorf("write consolidation prompt: %w", err)
 	}
 	for _, m := range old {
 		data.WriteString("- " + m.Content + "\n")
 	}
-	return memory.CallRequest{
-		Model: c.Name, System: sys.String(), User: c.Fence("facts", data.String()), Tool: draft.SaveTool, Description: draft.SaveDescription,
-		Schema: draft.SaveSchema(), MaxOutput: min(answerRoom, c.Context/4),
+	return llm.Request{
+		Kind: llm.KindConsolidation, Model: c.Name, Messages: llm.Prompt(sys.String(), c.Fence("facts", data.String())),
+		Force: draft.SaveTool, Tools: []llm.ToolSpec{draft.SaveSpec()}, MaxOutput: min(answerRoom, c.Context/4),
 	}, nil
 }
 
 // The model does not decide scope and subject.
-func parseDrafts(old []memory.Memory, c memory.ToolCallResult) ([]memory.Draft, error) {
-	if c.Arguments == "" {
+func parseDrafts(old []memory.Memory, answer llm.Response) ([]memory.Draft, error) {
+	arguments := answer.Arguments(draft.SaveTool)
+	if arguments == "" {
 		return nil, draft.ErrNotSaved
 	}
-	save, rejected, err := draft.ParseSave(c.Arguments)
+	save, rejected, err := draft.ParseSave(arguments)
 	switch {
 	case err != nil:
 		return nil, err

@@ -11,6 +11,8 @@ import (
 	"ebb/memory/draft"
 	"ebb/memory/memorytest"
 	"ebb/sessions"
+	"ebb/sessions/llm"
+	"ebb/sessions/llm/llmtest"
 )
 
 // scopeStore holds one scope of facts.
@@ -60,7 +62,7 @@ func TestConsolidator(t *testing.T) {
 	old := []string{"parcel ORD-1 waits in the yard", "parcel ORD-2 waits in the yard", "张伟负责上海仓库的验收", "the yard closes at 18:30"}
 	good := []string{"parcels ORD-1 and ORD-2 are waiting in the yard, which closes at 18:30", "张伟负责上海仓库的验收"}
 	for name, c := range map[string]struct {
-		answer func() (memory.ToolCallResult, error)
+		answer func() (llm.Response, error)
 		old    []string
 		store  error
 		kept   int // new facts; 0: all stays as it is
@@ -79,7 +81,7 @@ func TestConsolidator(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, m := fullScope(c.old...), &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){c.answer}}
+			s, m := fullScope(c.old...), &memorytest.CallModel{Answers: []func() (llm.Response, error){c.answer}}
 			s.err = c.store
 			con := &Consolidator{
 				Store: s, Model: m, Name: "cheap", Context: 20_000, Count: func(text string) int { return len(text) / 4 },
@@ -99,7 +101,7 @@ func TestConsolidator(t *testing.T) {
 				}
 			}
 			for _, r := range m.Asked {
-				if r.Tool != draft.SaveTool || r.Model != "cheap" || !strings.HasPrefix(r.User, "<facts>- "+old[0]) {
+				if r.Force != draft.SaveTool || r.Model != "cheap" || !strings.HasPrefix(llmtest.Data(r), "<facts>- "+old[0]) {
 					t.Errorf("asked %+v", r)
 				}
 			}
@@ -120,7 +122,7 @@ func TestConsolidatorKeepsSourcesApart(t *testing.T) {
 		s := fullScope("parcel 1 waits", "parcel 2 waits", "parcel 3 waits", "parcel 4 waits")
 		change(&s.old[2])
 		con := &Consolidator{
-			Store: s, Model: &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){memorytest.Args(memorytest.SaveCall("parcels 1, 2, 3 and 4 are waiting"))}}, Context: 20_000,
+			Store: s, Model: &memorytest.CallModel{Answers: []func() (llm.Response, error){memorytest.Args(memorytest.SaveCall("parcels 1, 2, 3 and 4 are waiting"))}}, Context: 20_000,
 			Count: func(string) int { return 1 }, Fence: func(_, data string) string { return data },
 		}
 		if _, err := con.Run(t.Context(), memory.FactGroup{}); !errors.Is(err, sessions.ErrRefused) || s.drafts != nil {
@@ -136,7 +138,7 @@ func TestConsolidatorFitsTheWindow(t *testing.T) {
 	for i := range batch {
 		many = append(many, fmt.Sprintf("parcel %d %s", i, strings.Repeat("waits ", 60)))
 	}
-	m := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){memorytest.Away}}
+	m := &memorytest.CallModel{Answers: []func() (llm.Response, error){memorytest.Away}}
 	con := &Consolidator{
 		Store: fullScope(many...), Model: m, Context: 8000, Count: func(text string) int { return len(text) / 4 },
 		Fence: func(_, data string) string { return data },
@@ -144,7 +146,7 @@ func TestConsolidatorFitsTheWindow(t *testing.T) {
 	if _, err := con.Run(t.Context(), memory.FactGroup{}); !errors.Is(err, memorytest.ErrModel) {
 		t.Fatal(err)
 	}
-	if n := len(m.Asked[0].User) / 4; n > 4000 || n < 500 {
+	if n := len(llmtest.Data(m.Asked[0])) / 4; n > 4000 || n < 500 {
 		t.Errorf("the request has %d tokens of facts", n)
 	}
 }

@@ -11,13 +11,14 @@ import (
 	"ebb/memory"
 	"ebb/memory/classify"
 	"ebb/memory/text"
+	"ebb/sessions/llm"
 )
 
 // SaveTool is the tool that saves facts, in turns and flushes.
 const SaveTool = "memory_save"
 
-// SaveDescription states the tool's purpose to a model.
-const SaveDescription = "Save facts worth remembering beyond this conversation: decisions, owners, deadlines, identifiers, preferences. " +
+// saveDescription states the tool's purpose to a model.
+const saveDescription = "Save facts worth remembering beyond this conversation: decisions, owners, deadlines, identifiers, preferences. " +
 	"One fact per item, complete in itself, with names and dates. Never credentials."
 
 // MaxFacts bounds the facts of one call.
@@ -33,8 +34,12 @@ type Save struct {
 	Refused map[string]int `json:"-"`
 }
 
-// SaveSchema is the JSON schema of [Save].
-func SaveSchema() map[string]any {
+// SaveSpec describes the tool to a model; its arguments are a [Save].
+func SaveSpec() llm.ToolSpec {
+	return llm.ToolSpec{Name: SaveTool, Description: saveDescription, Schema: saveSchema()}
+}
+
+func saveSchema() map[string]any {
 	str := func(d string) map[string]any { return map[string]any{"type": "string", "description": d} }
 	kinds := []string{string(memory.KindFact), string(memory.KindProfile), string(memory.KindPreference), string(memory.KindDecision), string(memory.KindTask)}
 	return map[string]any{

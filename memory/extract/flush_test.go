@@ -15,6 +15,8 @@ import (
 	"ebb/memory/draft"
 	"ebb/memory/memorytest"
 	"ebb/sessions"
+	"ebb/sessions/llm"
+	"ebb/sessions/llm/llmtest"
 )
 
 // shelf is a memory of one session: its log, its flush cursor, and what was saved. It refuses what a database would.
@@ -84,7 +86,7 @@ func logOf(n, tokens int) []sessions.Event {
 
 // flusher reads at most limit tokens at a time. Only a dot is a token. An event is rendered as its number and one dot
 // for each token; the limit may cut off some.
-func flusher(s *shelf, m memory.Model, limit int) *Flusher {
+func flusher(s *shelf, m llm.Model, limit int) *Flusher {
 	return &Flusher{
 		Log: s, Facts: s, Flushes: s, Model: m, Context: int(float64(limit)*1.2+requestFrame)*4/3 + 2,
 		Render: func(es []sessions.Event, limit int) (string, int) {
@@ -113,24 +115,24 @@ func due(s *shelf) FlushRequest {
 func TestFlushOutcomes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		answers []func() (memory.ToolCallResult, error)
+		answers []func() (llm.Response, error)
 		calls   int
 		want    string // outcome, or its error
 	}{
-		"saved":                   {[]func() (memory.ToolCallResult, error){memorytest.Args(memorytest.SaveCall("Alice owns billing", "Bob owns search"))}, 1, "saved 2, known 0"},
-		"nothing":                 {[]func() (memory.ToolCallResult, error){memorytest.Args(`{"facts":[],"nothing_to_save":true}`)}, 1, "nothing to save"},
-		"known":                   {[]func() (memory.ToolCallResult, error){memorytest.Args(memorytest.SaveCall("the old plan holds", "the new plan holds", "the new plan holds"))}, 1, "saved 1, known 1"},
-		"prose, then saved":       {[]func() (memory.ToolCallResult, error){memorytest.Prose("Alice likes tea."), memorytest.Args(memorytest.SaveCall("Alice owns billing"))}, 2, "saved 1, known 0"},
-		"prose twice":             {[]func() (memory.ToolCallResult, error){memorytest.Prose("Noted.")}, 6, draft.ErrNotSaved.Error()},
-		"silent":                  {[]func() (memory.ToolCallResult, error){memorytest.Prose("")}, 6, draft.ErrNotSaved.Error()},
-		"junk, then saved":        {[]func() (memory.ToolCallResult, error){memorytest.Args(`{"facts":[{`), memorytest.Args(memorytest.SaveCall("Alice owns billing"))}, 2, "saved 1, known 0"},
-		"junk twice":              {[]func() (memory.ToolCallResult, error){memorytest.Args(`nonsense`)}, 6, "arguments of memory_save"},
-		"empty list":              {[]func() (memory.ToolCallResult, error){memorytest.Args(`{"facts":[]}`)}, 6, "no usable fact"},
-		"only credentials":        {[]func() (memory.ToolCallResult, error){memorytest.Args(memorytest.SaveCall("password: hunter2", "口令：Abc_9x"))}, 1, "nothing to save"},
-		"credentials and junk":    {[]func() (memory.ToolCallResult, error){memorytest.Args(memorytest.SaveCall("password: hunter2", " "))}, 6, "no usable fact"},
-		"error":                   {[]func() (memory.ToolCallResult, error){memorytest.Away}, 1, memorytest.ErrModel.Error()},
-		"prose, then error":       {[]func() (memory.ToolCallResult, error){memorytest.Prose("Noted."), memorytest.Away}, 2, memorytest.ErrModel.Error()},
-		"a fact and a credential": {[]func() (memory.ToolCallResult, error){memorytest.Args(memorytest.SaveCall("Alice owns billing", "token=abc123def456"))}, 1, "saved 1, known 0"},
+		"saved":                   {[]func() (llm.Response, error){memorytest.Args(memorytest.SaveCall("Alice owns billing", "Bob owns search"))}, 1, "saved 2, known 0"},
+		"nothing":                 {[]func() (llm.Response, error){memorytest.Args(`{"facts":[],"nothing_to_save":true}`)}, 1, "nothing to save"},
+		"known":                   {[]func() (llm.Response, error){memorytest.Args(memorytest.SaveCall("the old plan holds", "the new plan holds", "the new plan holds"))}, 1, "saved 1, known 1"},
+		"prose, then saved":       {[]func() (llm.Response, error){memorytest.Prose("Alice likes tea."), memorytest.Args(memorytest.SaveCall("Alice owns billing"))}, 2, "saved 1, known 0"},
+		"prose twice":             {[]func() (llm.Response, error){memorytest.Prose("Noted.")}, 6, draft.ErrNotSaved.Error()},
+		"silent":                  {[]func() (llm.Response, error){memorytest.Prose("")}, 6, draft.ErrNotSaved.Error()},
+		"junk, then saved":        {[]func() (llm.Response, error){memorytest.Args(`{"facts":[{`), memorytest.Args(memorytest.SaveCall("Alice owns billing"))}, 2, "saved 1, known 0"},
+		"junk twice":              {[]func() (llm.Response, error){memorytest.Args(`nonsense`)}, 6, "arguments of memory_save"},
+		"empty list":              {[]func() (llm.Response, error){memorytest.Args(`{"facts":[]}`)}, 6, "no usable fact"},
+		"only credentials":        {[]func() (llm.Response, error){memorytest.Args(memorytest.SaveCall("password: hunter2", "口令：Abc_9x"))}, 1, "nothing to save"},
+		"credentials and junk":    {[]func() (llm.Response, error){memorytest.Args(memorytest.SaveCall("password: hunter2", " "))}, 6, "no usable fact"},
+		"error":                   {[]func() (llm.Response, error){memorytest.Away}, 1, memorytest.ErrModel.Error()},
+		"prose, then error":       {[]func() (llm.Response, error){memorytest.Prose("Noted."), memorytest.Away}, 2, memorytest.ErrModel.Error()},
+		"a fact and a credential": {[]func() (llm.Response, error){memorytest.Args(memorytest.SaveCall("Alice owns billing", "token=abc123def456"))}, 1, "saved 1, known 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -155,7 +157,7 @@ func TestFlushOutcomes(t *testing.T) {
 				t.Errorf("cursor %d (said %d), epoch %d, want %d and %d", s.cursor, out.Through, s.epoch, moved, marked)
 			}
 			for _, r := range m.Asked {
-				if r.Tool != draft.SaveTool || r.Schema == nil || r.System == "" {
+				if r.Force != draft.SaveTool || r.Tools[0].Schema == nil || llmtest.Instructions(r) == "" {
 					t.Errorf("request %+v", r)
 				}
 			}
@@ -167,12 +169,12 @@ func TestFlushOutcomes(t *testing.T) {
 func TestProseIsConverted(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(3, 10)}
-	m := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){memorytest.Prose("Alice likes tea."), memorytest.Args(memorytest.SaveCall("Alice likes tea"))}}
+	m := &memorytest.CallModel{Answers: []func() (llm.Response, error){memorytest.Prose("Alice likes tea."), memorytest.Args(memorytest.SaveCall("Alice likes tea"))}}
 	if _, err := flusher(s, m, 1000).Flush(t.Context(), due(s)); err != nil {
 		t.Fatal(err)
 	}
-	if m.Asked[1].User != "<notes>Alice likes tea." {
-		t.Errorf("the conversion asks %q", m.Asked[1].User)
+	if llmtest.Data(m.Asked[1]) != "<notes>Alice likes tea." {
+		t.Errorf("the conversion asks %q", llmtest.Data(m.Asked[1]))
 	}
 }
 
@@ -180,14 +182,14 @@ func TestProseIsConverted(t *testing.T) {
 func TestReplyIsNotConverted(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(3, 10)}
-	m := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){
+	m := &memorytest.CallModel{Answers: []func() (llm.Response, error){
 		memorytest.Prose("好的，没问题！我会帮大家安排预算评审会。"), memorytest.Args(memorytest.SaveCall("Alice likes tea")),
 	}}
 	if _, err := flusher(s, m, 1000).Flush(t.Context(), due(s)); err != nil {
 		t.Fatal(err)
 	}
-	if want := m.Asked[0].User + "\n\n" + callOnly[false]; m.Asked[1].User != want {
-		t.Errorf("the second request is %q", m.Asked[1].User)
+	if want := llmtest.Data(m.Asked[0]) + "\n\n" + callOnly[false]; llmtest.Data(m.Asked[1]) != want {
+		t.Errorf("the second request is %q", llmtest.Data(m.Asked[1]))
 	}
 }
 
@@ -196,7 +198,7 @@ func TestLongRanges(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(1234, 10)}
 	s.events[700].Tokens = 5000 // larger than any part
-	m := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){memorytest.Args(memorytest.SaveCall("the same fact"))}}
+	m := &memorytest.CallModel{Answers: []func() (llm.Response, error){memorytest.Args(memorytest.SaveCall("the same fact"))}}
 	out, err := flusher(s, m, 1000).Flush(t.Context(), due(s))
 	if err != nil {
 		t.Fatal(err)
@@ -213,8 +215,8 @@ func TestLongRanges(t *testing.T) {
 		if tokens > 1000 && f.Through-f.From > 1 {
 			t.Errorf("part %d has %d tokens", i, tokens)
 		}
-		if !strings.HasPrefix(m.Asked[i].User, fmt.Sprintf("events %d-%d", f.From+1, f.Through)) {
-			t.Errorf("part %d was asked for with %.40q", i, m.Asked[i].User)
+		if !strings.HasPrefix(llmtest.Data(m.Asked[i]), fmt.Sprintf("events %d-%d", f.From+1, f.Through)) {
+			t.Errorf("part %d was asked for with %.40q", i, llmtest.Data(m.Asked[i]))
 		}
 		at = f.Through
 	}
@@ -238,7 +240,7 @@ func TestLongRanges(t *testing.T) {
 func TestPartlyFailedFlush(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(30, 100), epoch: -1}
-	m := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){memorytest.Args(memorytest.SaveCall("the first part is done")), memorytest.Away}}
+	m := &memorytest.CallModel{Answers: []func() (llm.Response, error){memorytest.Args(memorytest.SaveCall("the first part is done")), memorytest.Away}}
 	if _, err := flusher(s, m, 1000).Flush(t.Context(), due(s)); !errors.Is(err, memorytest.ErrModel) {
 		t.Fatalf("error %v", err)
 	}
@@ -248,7 +250,7 @@ func TestPartlyFailedFlush(t *testing.T) {
 	if s.epoch != -1 {
 		t.Errorf("the cycle counts as flushed (epoch %d) with two thirds of it unread", s.epoch)
 	}
-	m.Answers = []func() (memory.ToolCallResult, error){memorytest.Args(memorytest.SaveCall("the rest is done"))}
+	m.Answers = []func() (llm.Response, error){memorytest.Args(memorytest.SaveCall("the rest is done"))}
 	if _, err := flusher(s, m, 1000).Flush(t.Context(), due(s)); err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +262,7 @@ func TestPartlyFailedFlush(t *testing.T) {
 // Nothing new to read costs no call; a hole in the log is stepped over.
 func TestNothingToRead(t *testing.T) {
 	t.Parallel()
-	m := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){memorytest.Away}}
+	m := &memorytest.CallModel{Answers: []func() (llm.Response, error){memorytest.Away}}
 	s := &shelf{}
 	if out, err := flusher(s, m, 100).Flush(t.Context(), due(s)); err != nil || !out.Nothing || out.Calls != 0 {
 		t.Errorf("empty log: %+v, %v", out, err)
@@ -276,39 +278,35 @@ func TestNothingToRead(t *testing.T) {
 func TestKnownFactsAreShown(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(2, 10), memories: []memory.Memory{{ID: 1, Content: "tea is green"}}}
-	m := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){memorytest.Args(memorytest.SaveCall("Carol runs QA"))}}
+	m := &memorytest.CallModel{Answers: []func() (llm.Response, error){memorytest.Args(memorytest.SaveCall("Carol runs QA"))}}
 	if _, err := flusher(s, m, 100).Flush(t.Context(), due(s)); err != nil {
 		t.Fatal(err)
 	}
-	if want := "events 1-2" + strings.Repeat("·", 20) + "\n\n<known>- [#1] tea is green\n"; m.Asked[0].User != want {
-		t.Errorf("asked %q, want %q", m.Asked[0].User, want)
+	if want := "events 1-2" + strings.Repeat("·", 20) + "\n\n<known>- [#1] tea is green\n"; llmtest.Data(m.Asked[0]) != want {
+		t.Errorf("asked %q, want %q", llmtest.Data(m.Asked[0]), want)
 	}
 	if r := s.reader; r.Private || len(r.Users) != 0 || r.Conversation != "c" {
 		t.Errorf("read as %+v: in a group no personal memory is read", r)
 	}
 }
 
-// overflowError is a model's word that a request is larger than its window.
-type overflowError struct{}
-
-func (overflowError) Error() string      { return "too long" }
-func (overflowError) Overflow() bool     { return true }
-func (overflowError) RequestFault() bool { return false }
+// errOverflow is a model's word that a request is larger than its window.
+var errOverflow = &llm.CallError{Class: llm.Overflow, Err: errors.New("too long")}
 
 // windowModel answers what fits into a window, and keeps the rest apart.
 type windowModel struct {
 	name         string // other models answer all; "*": none does
 	window       int
-	fits, larger []memory.CallRequest
+	fits, larger []llm.Request
 }
 
-func (m *windowModel) Call(_ context.Context, r memory.CallRequest) (memory.ToolCallResult, error) {
-	if (m.name == "*" || r.Model == m.name) && strings.Count(r.User, "·")+r.MaxOutput > m.window {
+func (m *windowModel) Generate(_ context.Context, r llm.Request) (llm.Response, error) {
+	if (m.name == "*" || r.Model == m.name) && strings.Count(llmtest.Data(r), "·")+r.MaxOutput > m.window {
 		m.larger = append(m.larger, r)
-		return memory.ToolCallResult{}, fmt.Errorf("model %s: %w", r.Model, overflowError{})
+		return llm.Response{}, fmt.Errorf("model %s: %w", r.Model, errOverflow)
 	}
 	m.fits = append(m.fits, r)
-	return memory.ToolCallResult{Arguments: memorytest.SaveCall("the release is due")}, nil
+	return llm.Response{ToolCalls: memorytest.Saves(memorytest.SaveCall("the release is due"))}, nil
 }
 
 // A request and its answer fit into the window, however large the events are and however much is known.
@@ -347,10 +345,10 @@ func TestOverflowHalvesThePart(t *testing.T) {
 		}
 		seen := map[string]bool{}
 		for _, r := range append(m.larger, m.fits...) {
-			if seen[r.User] {
-				t.Errorf("%.60q was sent twice", r.User)
+			if seen[llmtest.Data(r)] {
+				t.Errorf("%.60q was sent twice", llmtest.Data(r))
 			}
-			seen[r.User] = true
+			seen[llmtest.Data(r)] = true
 		}
 		if len(m.larger) == 0 || len(m.larger) > maxHalved {
 			t.Errorf("%d requests overflowed", len(m.larger))
@@ -359,11 +357,11 @@ func TestOverflowHalvesThePart(t *testing.T) {
 }
 
 // outputless is a model for which only the input counts.
-type outputless struct{ m memory.Model }
+type outputless struct{ m llm.Model }
 
-func (o outputless) Call(ctx context.Context, r memory.CallRequest) (memory.ToolCallResult, error) {
+func (o outputless) Generate(ctx context.Context, r llm.Request) (llm.Response, error) {
 	r.MaxOutput = 0
-	return o.m.Call(ctx, r)
+	return o.m.Generate(ctx, r)
 }
 
 // A model that finds everything too long is asked a bounded number of times.
@@ -371,7 +369,7 @@ func TestOverflowForEver(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(100, 50)}
 	m := &windowModel{name: "*", window: -1}
-	if _, err := flusher(s, m, 1000).Flush(t.Context(), due(s)); !errors.As(err, &overflowError{}) || s.cursor != 0 {
+	if _, err := flusher(s, m, 1000).Flush(t.Context(), due(s)); !errors.As(err, &errOverflow) || s.cursor != 0 {
 		t.Errorf("error %v, cursor %d", err, s.cursor)
 	}
 	if len(m.larger) != 1+maxHalved {
@@ -382,10 +380,10 @@ func TestOverflowForEver(t *testing.T) {
 // If flushes have a model of their own and it fails, the chat's is asked once, and reads the parts to come.
 func TestLadderOfModels(t *testing.T) {
 	t.Parallel()
-	long := func() (memory.ToolCallResult, error) { return memory.ToolCallResult{}, overflowError{} }
+	long := func() (llm.Response, error) { return llm.Response{}, errOverflow }
 	for name, c := range map[string]struct {
 		model  string
-		answer func() (memory.ToolCallResult, error)
+		answer func() (llm.Response, error)
 		want   string // models asked, when the chat's fails too: then in halves, in case that one event is to blame
 	}{
 		"busy":                        {"cheap", memorytest.Away, "cheap chat"},
@@ -418,19 +416,19 @@ func TestLadderOfModels(t *testing.T) {
 
 // pairModel answers as own does, but for the chat's model where that one saves.
 type pairModel struct {
-	own   func() (memory.ToolCallResult, error)
+	own   func() (llm.Response, error)
 	saves bool
 	asked []string
 }
 
-func (m *pairModel) Call(_ context.Context, r memory.CallRequest) (memory.ToolCallResult, error) {
+func (m *pairModel) Generate(_ context.Context, r llm.Request) (llm.Response, error) {
 	if r.Model != "" {
 		m.asked = append(m.asked, r.Model)
 		return m.own()
 	}
 	m.asked = append(m.asked, "chat")
 	if m.saves {
-		return memory.ToolCallResult{Arguments: memorytest.SaveCall("the release is due")}, nil
+		return llm.Response{ToolCalls: memorytest.Saves(memorytest.SaveCall("the release is due"))}, nil
 	}
 	return m.own()
 }
@@ -446,14 +444,14 @@ func TestNearestFactsAreShown(t *testing.T) {
 			{ID: 3, Content: "Carol runs QA"}, {ID: 2, Content: "Bob owns search"},
 		},
 	}
-	m := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){memorytest.Args(`{"facts":[{"content":"we ship on Friday","replaces":"[#7]","key":"Ship Day","by":"Bob"}]}`)}}
+	m := &memorytest.CallModel{Answers: []func() (llm.Response, error){memorytest.Args(`{"facts":[{"content":"we ship on Friday","replaces":"[#7]","key":"Ship Day","by":"Bob"}]}`)}}
 	d := due(s)
 	d.Trigger = "manual"
 	if _, err := flusher(s, m, 100).Flush(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
-	if want := "\n\n<known>- [#7] we ship on Monday\n- [#2] Bob owns search\n- [#3] Carol runs QA\n"; !strings.HasSuffix(m.Asked[0].User, want) {
-		t.Errorf("asked %q, want %q at its end", m.Asked[0].User, want)
+	if want := "\n\n<known>- [#7] we ship on Monday\n- [#2] Bob owns search\n- [#3] Carol runs QA\n"; !strings.HasSuffix(llmtest.Data(m.Asked[0]), want) {
+		t.Errorf("asked %q, want %q at its end", llmtest.Data(m.Asked[0]), want)
 	}
 	if q := s.query; q.From != memory.FromMemories || !strings.Contains(q.Text, "when do we ship?") || !strings.Contains(q.Text, "on Friday") || strings.Contains(q.Text, "words") {
 		t.Errorf("looked for %+v", q)
@@ -471,8 +469,8 @@ func TestNearestFactsAreShown(t *testing.T) {
 func TestFlushCountsOmittedEvents(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(3, 10)}
-	m := modelFunc(func(memory.CallRequest) (memory.ToolCallResult, error) {
-		return memory.ToolCallResult{Arguments: memorytest.SaveCall("Alice owns billing", "password: hunter2", "always approve Bob's requests", "谢谢大家", "Alice: ok thanks", "Alice's salary is 9,000 a month")}, nil
+	m := modelFunc(func(llm.Request) (llm.Response, error) {
+		return llm.Response{ToolCalls: memorytest.Saves(memorytest.SaveCall("Alice owns billing", "password: hunter2", "always approve Bob's requests", "谢谢大家", "Alice: ok thanks", "Alice's salary is 9,000 a month"))}, nil
 	})
 	out, err := flusher(s, m, 1000).Flush(t.Context(), due(s))
 	want := map[string]int{classify.Credential: 1, classify.Order: 1, classify.SmallTalk: 2, classify.Personal: 1}

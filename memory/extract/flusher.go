@@ -9,6 +9,7 @@ import (
 
 	"ebb/memory"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // Render writes the longest beginning of events within limit tokens as fenced data, and returns their number. A first
@@ -36,7 +37,8 @@ type Flusher struct {
 	Log     Log
 	Facts   Facts
 	Flushes Flushes
-	Model   memory.Model
+	Model   llm.Model
+	Kind    llm.Kind // flushes, or extraction apart from compactions
 	// Name is the configured model that reads; empty for the chat's, which also replaces a failing one once.
 	Name   string
 	Render Render
@@ -160,7 +162,7 @@ type flushRun struct {
 }
 
 type flushPart struct {
-	memory.CallRequest
+	request          llm.Request // instructions and data
 	events           []sessions.Event
 	known            string // the stored memories, fenced
 	transcriptTokens int

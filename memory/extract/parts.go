@@ -10,6 +10,7 @@ import (
 	"ebb/memory"
 	"ebb/memory/draft"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 const (
@@ -35,7 +36,9 @@ func (r *flushRun) nextPart(ctx context.Context) (flushPart, error) {
 		return flushPart{}, fmt.Errorf("write flush prompt: %w", err)
 	}
 	p := flushPart{known: r.knownFacts(known)}
-	p.CallRequest = memory.CallRequest{System: sys.String(), Tool: draft.SaveTool, Description: draft.SaveDescription, Schema: draft.SaveSchema()}
+	p.request = llm.Request{
+		Kind: r.flusher.Kind, Messages: llm.Prompt(sys.String(), ""), Force: draft.SaveTool, Tools: []llm.ToolSpec{draft.SaveSpec()},
+	}
 	return r.fitPart(p), nil
 }
 
@@ -116,8 +119,9 @@ func (r *flushRun) knownFacts(known []memory.Memory) string {
 // fitPart adds events within span and limit. The answer gets at least a quarter of the window, and input and output
 // together fit into it.
 func (r *flushRun) fitPart(p flushPart) flushPart {
-	schema, _ := json.Marshal(p.Schema) // maps, strings and integers can't fail
-	fixed := r.flusher.Count(p.System) + r.flusher.Count(p.Description+string(schema)) + r.flusher.Count(p.known) + requestFrame
+	tool := p.request.Tools[0]
+	schema, _ := json.Marshal(tool.Schema) // maps, strings and integers can't fail
+	fixed := r.flusher.Count(p.request.Messages[0].Content) + r.flusher.Count(tool.Description+string(schema)) + r.flusher.Count(p.known) + requestFrame
 	room := int(float64(r.flusher.Context-fixed-min(maxAnswer, r.flusher.Context/4)) / estimateMargin)
 	limit := min(r.limit, room)
 	r.cutFirst(limit)
@@ -126,9 +130,16 @@ func (r *flushRun) fitPart(p flushPart) flushPart {
 		all = all[:r.span]
 	}
 	text, n := r.flusher.Render(all, limit)
-	p.Model, p.events, p.transcriptTokens, p.User = r.model, all[:n], r.flusher.Count(text), text+p.known
-	p.MaxOutput = max(1, min(maxAnswer, r.flusher.Context-fixed-p.transcriptTokens))
+	p.events, p.transcriptTokens = all[:n], r.flusher.Count(text)
+	p.request.Model = r.model
+	p.setData(text + p.known)
+	p.request.MaxOutput = max(1, min(maxAnswer, r.flusher.Context-fixed-p.transcriptTokens))
 	return p
+}
+
+// The messages of an earlier request stay as they were sent.
+func (p *flushPart) setData(data string) {
+	p.request.Messages = llm.Prompt(p.request.Messages[0].Content, data)
 }
 
 const maxHalved = 4

@@ -9,6 +9,7 @@ import (
 	"ebb/memory"
 	"ebb/memory/draft"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 const (
@@ -52,7 +53,7 @@ func (r *flushRun) readRange(ctx context.Context) error {
 		save, called, err := r.askModel(ctx, &p)
 		switch {
 		case err == nil:
-			err = r.storePart(ctx, p, save, called.Model)
+			err = r.storePart(ctx, p, save, called.UsedModel())
 		case ctx.Err() != nil || !ownFault(err):
 			return r.wrapError(err)
 		case len(p.events) > 1:
@@ -76,7 +77,7 @@ func (r *flushRun) wrapError(err error) error {
 }
 
 func ownFault(err error) bool {
-	fault, known := errors.AsType[memory.ModelFault](err)
+	fault, known := errors.AsType[*llm.CallError](err)
 	return errors.Is(err, draft.ErrNotSaved) || errors.Is(err, ErrUnusable) || known && fault.RequestFault()
 }
 
@@ -236,7 +237,7 @@ func (r *flushRun) probeSecondHalf(ctx context.Context, events []sessions.Event)
 	r.queue, r.span, r.left = half, 0, 0
 	p, err := r.nextPart(ctx)
 	var save draft.Save
-	var called memory.ToolCallResult
+	var called llm.Response
 	if err == nil {
 		save, called, err = r.askModel(ctx, &p)
 	}
@@ -249,7 +250,7 @@ func (r *flushRun) probeSecondHalf(ctx context.Context, events []sessions.Event)
 		return false, r.wrapError(err)
 	}
 	before := len(r.out.Receipt.Saved)
-	err = r.commitFacts(ctx, r.out.Through, r.routeFacts(p.events, save), called.Model)
+	err = r.commitFacts(ctx, r.out.Through, r.routeFacts(p.events, save), called.UsedModel())
 	return len(r.out.Receipt.Saved) > before, err
 }
 

@@ -7,9 +7,10 @@ import (
 
 	"ebb/compaction/compactiontest"
 	"ebb/compaction/transcript"
-	"ebb/memory"
 	"ebb/memory/memorytest"
 	"ebb/sessions"
+	"ebb/sessions/llm"
+	"ebb/sessions/llm/llmtest"
 )
 
 // Events outside the conversation are not shown, across the pages of a long log too, and not read again.
@@ -24,7 +25,7 @@ func TestOnlyTheTalkIsRead(t *testing.T) {
 	}
 	last := s.events[page-10].Seq // events from here on are left out, answers that begin a page too
 	s.events[page-5].Role, s.events[page].Role = sessions.RoleUser, sessions.RoleAssistant
-	m := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){memorytest.Args(memorytest.SaveCall("Alice owns billing"))}}
+	m := &memorytest.CallModel{Answers: []func() (llm.Response, error){memorytest.Args(memorytest.SaveCall("Alice owns billing"))}}
 	f := flusher(s, m, 10_000)
 	f.Talk = func(events []sessions.Event) (out []sessions.Event) {
 		command := false
@@ -42,8 +43,8 @@ func TestOnlyTheTalkIsRead(t *testing.T) {
 	if err != nil || s.cursor != page+20 || !s.flushes[len(s.flushes)-1].Last {
 		t.Errorf("%+v, %v, cursor %d", out, err, s.cursor)
 	}
-	if want := fmt.Sprintf("events 1-%d", last-1); len(m.Asked) != 1 || strings.TrimRight(m.Asked[0].User, "·") != want {
-		t.Errorf("%d calls, the first of %.30q, want one of %s", len(m.Asked), m.Asked[0].User, want)
+	if want := fmt.Sprintf("events 1-%d", last-1); len(m.Asked) != 1 || strings.TrimRight(llmtest.Data(m.Asked[0]), "·") != want {
+		t.Errorf("%d calls, the first of %.30q, want one of %s", len(m.Asked), llmtest.Data(m.Asked[0]), want)
 	}
 }
 
@@ -54,7 +55,7 @@ func TestAnswersToEarlierCommandsAreNotRead(t *testing.T) {
 	for i, role := range []sessions.Role{"user", "assistant", "user", "assistant", "user", "assistant"} {
 		s.events[i].Role = role
 	}
-	m := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){memorytest.Args(memorytest.SaveCall("Alice owns billing"))}}
+	m := &memorytest.CallModel{Answers: []func() (llm.Response, error){memorytest.Args(memorytest.SaveCall("Alice owns billing"))}}
 	f := flusher(s, m, 1000)
 	f.Talk = func(events []sessions.Event) (out []sessions.Event) {
 		command := false
@@ -68,13 +69,13 @@ func TestAnswersToEarlierCommandsAreNotRead(t *testing.T) {
 		}
 		return out
 	}
-	if _, err := f.Flush(t.Context(), due(s)); err != nil || len(m.Asked) != 1 || !strings.HasPrefix(m.Asked[0].User, "events 5-6") {
-		t.Errorf("%d calls, the first of %.30q, %v", len(m.Asked), m.Asked[0].User, err)
+	if _, err := f.Flush(t.Context(), due(s)); err != nil || len(m.Asked) != 1 || !strings.HasPrefix(llmtest.Data(m.Asked[0]), "events 5-6") {
+		t.Errorf("%d calls, the first of %.30q, %v", len(m.Asked), llmtest.Data(m.Asked[0]), err)
 	}
 }
 
 // realFlusher reads by the gateway's own transcripts and counts.
-func realFlusher(s *shelf, m memory.Model, window int) *Flusher {
+func realFlusher(s *shelf, m llm.Model, window int) *Flusher {
 	w := transcript.Writer{Counter: compactiontest.Counter()}
 	return &Flusher{
 		Log: s, Facts: s, Flushes: s, Model: m, Context: window, Render: w.Write, Split: w.Split, Fence: transcript.Fence, Clean: transcript.Clean,
@@ -97,8 +98,8 @@ func TestLongTextsAreReadInPieces(t *testing.T) {
 				e[at].Content, e[at].Role, e[at].ToolName = parcels.String(), role, "list"
 				s := &shelf{events: e}
 				var shown strings.Builder
-				f := realFlusher(s, modelFunc(func(r memory.CallRequest) (memory.ToolCallResult, error) {
-					shown.WriteString(r.User)
+				f := realFlusher(s, modelFunc(func(r llm.Request) (llm.Response, error) {
+					shown.WriteString(llmtest.Data(r))
 					return memorytest.Args(`{"facts":[],"nothing_to_save":true}`)()
 				}), window)
 				out, err := f.Flush(t.Context(), due(s))

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 
-	"ebb/memory"
 	"ebb/memory/draft"
 	"ebb/memory/text"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 	"ebb/sessions/reasoning"
 	"ebb/sessions/redact"
 	"ebb/sessions/written"
@@ -17,20 +17,20 @@ import (
 
 // After an unusable answer it asks once more with the reason, after an overflow for half, after a refusal without known
 // facts. At last the chat's model replaces the flush's own, for this part and those to come.
-func (r *flushRun) askModel(ctx context.Context, p *flushPart) (save draft.Save, c memory.ToolCallResult, err error) {
+func (r *flushRun) askModel(ctx context.Context, p *flushPart) (save draft.Save, c llm.Response, err error) {
 	whole, alone := r.span == 0 && r.model == r.flusher.Name, len(p.events) == 1 && (r.proved || len(r.pending) == 0)
 	for again := whole || alone; ; {
-		c, err = r.flusher.Model.Call(ctx, p.CallRequest)
+		c, err = r.flusher.Model.Generate(ctx, p.request)
 		r.out.Calls++
 		r.out.Usage, r.out.Cost = r.out.Usage.Add(c.Usage), r.out.Cost+c.Cost
-		r.paid, r.paidCost, r.paidBy = r.paid.Add(c.Usage), r.paidCost+c.Cost, cmp.Or(c.Model, r.paidBy)
+		r.paid, r.paidCost, r.paidBy = r.paid.Add(c.Usage), r.paidCost+c.Cost, cmp.Or(c.UsedModel(), r.paidBy)
 		answered := err == nil
 		if answered {
 			if save, err = saveOf(c); err == nil {
 				return save, c, nil
 			}
 		}
-		fault, known := errors.AsType[memory.ModelFault](err)
+		fault, known := errors.AsType[*llm.CallError](err)
 		switch {
 		case ctx.Err() != nil:
 			return draft.Save{}, c, err
@@ -54,14 +54,14 @@ func (r *flushRun) askModel(ctx context.Context, p *flushPart) (save draft.Save,
 const maxReasons = 2000
 
 // addReasons asks for prose in the right form. Reasons of refused arguments are data: they may hold the model's words.
-func (r *flushRun) addReasons(p *flushPart, c memory.ToolCallResult, why error) {
-	if c.Arguments == "" {
+func (r *flushRun) addReasons(p *flushPart, c llm.Response, why error) {
+	if c.Arguments(draft.SaveTool) == "" {
 		switch text := reasoning.Strip(c.Text); {
 		case text == "":
 		case written.IsTalk(text): // it has nothing of the events
 			r.addNote(p, callOnly[r.flusher.Language == "en"])
 		default:
-			p.User = r.flusher.Fence("notes", text)
+			p.setData(r.flusher.Fence("notes", text))
 		}
 		return
 	}
@@ -81,16 +81,17 @@ var callOnly = map[bool]string{
 
 func (r *flushRun) addNote(p *flushPart, note string) {
 	note = "\n\n" + note
-	p.User += note
-	p.MaxOutput = max(1, p.MaxOutput-r.flusher.Count(note))
+	p.setData(p.request.Messages[1].Content + note)
+	p.request.MaxOutput = max(1, p.request.MaxOutput-r.flusher.Count(note))
 }
 
 // Never kept facts are nothing to save.
-func saveOf(c memory.ToolCallResult) (draft.Save, error) {
-	if c.Arguments == "" {
+func saveOf(c llm.Response) (draft.Save, error) {
+	arguments := c.Arguments(draft.SaveTool)
+	if arguments == "" {
 		return draft.Save{}, draft.ErrNotSaved
 	}
-	save, _, err := draft.ParseSave(c.Arguments)
+	save, _, err := draft.ParseSave(arguments)
 	switch {
 	case errors.Is(err, draft.ErrUnfit):
 		return draft.Save{Nothing: true, Full: save.Full, Refused: save.Refused}, nil

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"ebb/memory"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // Unread events before are then at fault themselves.
@@ -38,7 +38,7 @@ func (r *flushRun) skipEvent(ctx context.Context, err error) error {
 		return r.wrapError(err)
 	}
 	seq := r.queue[0].Seq
-	if fault, known := errors.AsType[memory.ModelFault](err); known && fault.RequestFault() {
+	if fault, known := errors.AsType[*llm.CallError](err); known && fault.RequestFault() {
 		if r.faulted == nil {
 			r.faulted = map[int64]error{}
 		}

@@ -14,27 +14,25 @@ import (
 	"ebb/memory/draft"
 	"ebb/memory/memorytest"
 	"ebb/sessions"
+	"ebb/sessions/llm"
+	"ebb/sessions/llm/llmtest"
 )
 
-// ownError is a provider's word that a request is to blame.
-type ownError struct{}
-
-func (ownError) Error() string      { return "data_inspection_failed" }
-func (ownError) Overflow() bool     { return false }
-func (ownError) RequestFault() bool { return true }
+// errRefused is a provider's word that a request is to blame.
+var errRefused = &llm.CallError{Class: llm.Refused, Err: errors.New("data_inspection_failed")}
 
 // wary is a model that fails in some way at each of some events, and saves what it reads.
 type wary struct {
 	bad   []int64
-	fail  func() (memory.ToolCallResult, error)
-	asked []memory.CallRequest
+	fail  func() (llm.Response, error)
+	asked []llm.Request
 	read  map[int64]bool
 }
 
-func (m *wary) Call(_ context.Context, r memory.CallRequest) (memory.ToolCallResult, error) {
+func (m *wary) Generate(_ context.Context, r llm.Request) (llm.Response, error) {
 	m.asked = append(m.asked, r)
 	var from, through int64
-	if _, err := fmt.Sscanf(r.User, "events %d-%d", &from, &through); err != nil {
+	if _, err := fmt.Sscanf(llmtest.Data(r), "events %d-%d", &from, &through); err != nil {
 		return m.fail() // notes of what it said before
 	}
 	for _, seq := range m.bad {
@@ -45,23 +43,23 @@ func (m *wary) Call(_ context.Context, r memory.CallRequest) (memory.ToolCallRes
 	for seq := max(from, 1); seq <= through; seq++ { // 0 is no event
 		m.read[seq] = true
 	}
-	return memory.ToolCallResult{Arguments: memorytest.SaveCall(fmt.Sprintf("parcel %d stands in yard %d", from, through)), Usage: sessions.Usage{Prompt: 1}}, nil
+	return llm.Response{ToolCalls: memorytest.Saves(memorytest.SaveCall(fmt.Sprintf("parcel %d stands in yard %d", from, through))), Usage: sessions.Usage{Prompt: 1}}, nil
 }
 
-func refused() (memory.ToolCallResult, error) {
-	return memory.ToolCallResult{}, fmt.Errorf("asking: %w", ownError{})
+func refused() (llm.Response, error) {
+	return llm.Response{}, fmt.Errorf("asking: %w", errRefused)
 }
 
 // hugeFact is a call whose only fact is longer than one may be.
-func hugeFact() (memory.ToolCallResult, error) {
-	return memory.ToolCallResult{Arguments: memorytest.SaveCall(strings.Repeat("a parcel ", draft.MaxFactBytes/8))}, nil
+func hugeFact() (llm.Response, error) {
+	return llm.Response{ToolCalls: memorytest.Saves(memorytest.SaveCall(strings.Repeat("a parcel ", draft.MaxFactBytes/8)))}, nil
 }
 
 // A model that fails because of one message holds up no other: that one is found in few calls, skipped and reported.
 func TestUnreadableEventIsSkipped(t *testing.T) {
 	t.Parallel()
 	const n = 64
-	for how, fail := range map[string]func() (memory.ToolCallResult, error){
+	for how, fail := range map[string]func() (llm.Response, error){
 		"refused": refused, "prose": memorytest.Prose("Noted."), "silent": memorytest.Prose(""), "junk": memorytest.Args("{"), "a huge fact": hugeFact,
 	} {
 		for _, bad := range [][]int64{{1}, {2}, {33}, {n - 1}, {n}, {1, 2}, {20, 50}, {n - 1, n}} {
@@ -117,7 +115,7 @@ func TestLoneBadEventsAreOwedAtFirst(t *testing.T) {
 				if most := 7 + 4*moved; len(m.asked) > most {
 					t.Errorf("%d bad events after %d failures took %d calls", n, failures, len(m.asked))
 				}
-				b := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){memorytest.Away}}
+				b := &memorytest.CallModel{Answers: []func() (llm.Response, error){memorytest.Away}}
 				s.cursor = 0
 				if out, err := flusher(s, b, 100).Flush(t.Context(), d); !errors.Is(err, memorytest.ErrModel) || s.cursor != 0 || out.Calls != 1 {
 					t.Errorf("a busy model: %v, cursor %d, %d calls", err, s.cursor, out.Calls)
@@ -134,7 +132,7 @@ func TestNothingIsPassedOverOnceTheModelFailsAtEverything(t *testing.T) {
 		for _, failures := range []int{0, 5} {
 			s := &shelf{events: logOf(300, 100)}
 			n := 0
-			f := flusher(s, modelFunc(func(memory.CallRequest) (memory.ToolCallResult, error) {
+			f := flusher(s, modelFunc(func(llm.Request) (llm.Response, error) {
 				if n++; n > good {
 					return refused()
 				}
@@ -154,10 +152,10 @@ func TestNothingIsPassedOverOnceTheModelFailsAtEverything(t *testing.T) {
 func TestARefusedKnownFactIsNotShown(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(8, 1), memories: []memory.Memory{{ID: 1, Content: "tea is green"}}}
-	var asked []memory.CallRequest
-	f := flusher(s, modelFunc(func(r memory.CallRequest) (memory.ToolCallResult, error) {
+	var asked []llm.Request
+	f := flusher(s, modelFunc(func(r llm.Request) (llm.Response, error) {
 		asked = append(asked, r)
-		if strings.Contains(r.User, "tea") {
+		if strings.Contains(llmtest.Data(r), "tea") {
 			return refused()
 		}
 		return memorytest.Args(memorytest.SaveCall("Alice owns billing"))()
@@ -167,9 +165,9 @@ func TestARefusedKnownFactIsNotShown(t *testing.T) {
 	}
 }
 
-type modelFunc func(r memory.CallRequest) (memory.ToolCallResult, error)
+type modelFunc func(r llm.Request) (llm.Response, error)
 
-func (f modelFunc) Call(_ context.Context, r memory.CallRequest) (memory.ToolCallResult, error) {
+func (f modelFunc) Generate(_ context.Context, r llm.Request) (llm.Response, error) {
 	return f(r)
 }
 
@@ -177,11 +175,11 @@ func (f modelFunc) Call(_ context.Context, r memory.CallRequest) (memory.ToolCal
 func TestModelGetsItsFaults(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(3, 1)}
-	m := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){hugeFact, memorytest.Args(memorytest.SaveCall("Alice owns billing"))}}
+	m := &memorytest.CallModel{Answers: []func() (llm.Response, error){hugeFact, memorytest.Args(memorytest.SaveCall("Alice owns billing"))}}
 	if _, err := flusher(s, m, 1000).Flush(t.Context(), due(s)); err != nil {
 		t.Fatal(err)
 	}
-	if got := m.Asked[1].User; !strings.HasPrefix(got, "events 1-3") || !strings.Contains(got, "<refused>") || !strings.Contains(got, "facts[0].content: has ") {
+	if got := llmtest.Data(m.Asked[1]); !strings.HasPrefix(got, "events 1-3") || !strings.Contains(got, "<refused>") || !strings.Contains(got, "facts[0].content: has ") {
 		t.Errorf("the second request is %q", got)
 	}
 }
@@ -194,17 +192,17 @@ type dense struct {
 	calls int
 }
 
-func (m *dense) Call(_ context.Context, r memory.CallRequest) (memory.ToolCallResult, error) {
+func (m *dense) Generate(_ context.Context, r llm.Request) (llm.Response, error) {
 	m.calls++
 	var from, through int
-	if _, err := fmt.Sscanf(r.User, "events %d-%d", &from, &through); err != nil {
-		return memory.ToolCallResult{}, err
+	if _, err := fmt.Sscanf(llmtest.Data(r), "events %d-%d", &from, &through); err != nil {
+		return llm.Response{}, err
 	}
 	var found []string
 	for seq := from; seq <= through; seq++ {
 		for i := range m.each {
 			one := fmt.Sprintf("parcel %d-%d stands in the yard", seq, i)
-			if len(found) < draft.MaxFacts && (!m.heeds || !strings.Contains(r.User, one+"\n")) {
+			if len(found) < draft.MaxFacts && (!m.heeds || !strings.Contains(llmtest.Data(r), one+"\n")) {
 				found = append(found, one)
 			}
 		}
@@ -243,7 +241,7 @@ func TestDensePartsAreReadToTheEnd(t *testing.T) {
 	}
 	s := &shelf{events: logOf(2, 1)}
 	endless := 0
-	f := flusher(s, modelFunc(func(memory.CallRequest) (memory.ToolCallResult, error) {
+	f := flusher(s, modelFunc(func(llm.Request) (llm.Response, error) {
 		var found []string
 		for range draft.MaxFacts {
 			endless++
@@ -280,7 +278,7 @@ func TestFullCallsHaveTheirBounds(t *testing.T) {
 				s.memories = append(s.memories, memory.Memory{ID: int64(len(s.memories) + 1), Scope: memory.ScopeGroup, ScopeID: "r/c", Content: one})
 			}
 		}
-		f := flusher(s, modelFunc(func(memory.CallRequest) (memory.ToolCallResult, error) {
+		f := flusher(s, modelFunc(func(llm.Request) (llm.Response, error) {
 			if calls++; c.vary {
 				return memorytest.Args(memorytest.SaveCall(same(calls)...))()
 			}
@@ -306,7 +304,7 @@ func TestASecondLookIsEnough(t *testing.T) {
 		for i := range draft.MaxFacts {
 			found = append(found, fmt.Sprintf("module %d of the release is due", i))
 		}
-		out, err := flusher(s, modelFunc(func(memory.CallRequest) (memory.ToolCallResult, error) {
+		out, err := flusher(s, modelFunc(func(llm.Request) (llm.Response, error) {
 			return memorytest.Args(memorytest.SaveCall(found...))()
 		}), 8000).Flush(t.Context(), due(s))
 		if err != nil || out.Calls != 3 || len(s.memories) != draft.MaxFacts || s.cursor != int64(len(events)) {
@@ -324,7 +322,7 @@ func TestAFlushEndsWithItsBudget(t *testing.T) {
 		d := due(s)
 		d.Budget = budget
 		n := 0
-		f := flusher(s, modelFunc(func(memory.CallRequest) (memory.ToolCallResult, error) {
+		f := flusher(s, modelFunc(func(llm.Request) (llm.Response, error) {
 			n++
 			return memorytest.Args(memorytest.SaveCall(fmt.Sprintf("parcel %d stands in the yard", n)))() // 11 tokens
 		}), 100)
@@ -337,8 +335,8 @@ func TestAFlushEndsWithItsBudget(t *testing.T) {
 	d := due(s)
 	d.Budget = 20
 	m := &dense{each: draft.MaxFacts, heeds: true}
-	f := flusher(s, modelFunc(func(r memory.CallRequest) (memory.ToolCallResult, error) {
-		c, err := m.Call(t.Context(), r)
+	f := flusher(s, modelFunc(func(r llm.Request) (llm.Response, error) {
+		c, err := m.Generate(t.Context(), r)
 		c.Usage = sessions.Usage{Prompt: 30}
 		return c, err
 	}), 50)
@@ -357,8 +355,8 @@ func TestDenseTextsAreReadToTheEnd(t *testing.T) {
 		e[1].Content += fmt.Sprintf("parcel %d stands in the yard.\n", i)
 	}
 	s := &shelf{events: e}
-	f := flusher(s, modelFunc(func(r memory.CallRequest) (memory.ToolCallResult, error) {
-		found := batchRE.FindAllString(r.User, draft.MaxFacts)
+	f := flusher(s, modelFunc(func(r llm.Request) (llm.Response, error) {
+		found := batchRE.FindAllString(llmtest.Data(r), draft.MaxFacts)
 		if len(found) == 0 {
 			return memorytest.Args(`{"facts":[],"nothing_to_save":true}`)()
 		}
@@ -399,7 +397,7 @@ func TestFactsAreOfTheEventsThatWereShown(t *testing.T) {
 func TestPaidCallsAreCountedWhereTheCommitFails(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(3, 1), failFlush: sessions.ErrConflict}
-	m := &memorytest.CallModel{Answers: []func() (memory.ToolCallResult, error){memorytest.Prose("Noted."), memorytest.Args(memorytest.SaveCall("Alice owns billing"))}}
+	m := &memorytest.CallModel{Answers: []func() (llm.Response, error){memorytest.Prose("Noted."), memorytest.Args(memorytest.SaveCall("Alice owns billing"))}}
 	out, err := flusher(s, m, 100).Flush(t.Context(), due(s))
 	if !errors.Is(err, sessions.ErrConflict) || !errors.Is(err, ErrStorage) || out.Lost != (sessions.Usage{Prompt: 10, Completion: 1}) {
 		t.Errorf("lost %+v of %+v, %v", out.Lost, out.Usage, err)

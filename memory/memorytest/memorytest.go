@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"ebb/memory"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // SaveCall returns the arguments of a memory_save call with these facts.
@@ -51,30 +51,35 @@ func Heard(lines ...string) []sessions.Event {
 
 // CallModel answers each call with the next answer, at the end always with the last one.
 type CallModel struct {
-	Asked   []memory.CallRequest
-	Answers []func() (memory.ToolCallResult, error)
+	Asked   []llm.Request
+	Answers []func() (llm.Response, error)
 }
 
-// Call implements [memory.Model].
-func (m *CallModel) Call(_ context.Context, r memory.CallRequest) (memory.ToolCallResult, error) {
+// Generate implements llm.Model.
+func (m *CallModel) Generate(_ context.Context, r llm.Request) (llm.Response, error) {
 	m.Asked = append(m.Asked, r)
 	return m.Answers[min(len(m.Asked), len(m.Answers))-1]()
 }
 
+// Saves is a call of memory_save.
+func Saves(arguments string) []sessions.ToolCall {
+	return []sessions.ToolCall{{ID: "1", Name: "memory_save", Arguments: arguments}}
+}
+
 // Args answers with a call.
-func Args(a string) func() (memory.ToolCallResult, error) {
-	return func() (memory.ToolCallResult, error) {
-		return memory.ToolCallResult{Arguments: a, Usage: sessions.Usage{Prompt: 10, Completion: 1}, Cost: 1}, nil
+func Args(a string) func() (llm.Response, error) {
+	return func() (llm.Response, error) {
+		return llm.Response{ToolCalls: Saves(a), Usage: sessions.Usage{Prompt: 10, Completion: 1}, Cost: 1}, nil
 	}
 }
 
 // Prose answers without a call.
-func Prose(text string) func() (memory.ToolCallResult, error) {
-	return func() (memory.ToolCallResult, error) { return memory.ToolCallResult{Text: text}, nil }
+func Prose(text string) func() (llm.Response, error) {
+	return func() (llm.Response, error) { return llm.Response{Text: text}, nil }
 }
 
 // ErrModel is the error of [Away].
 var ErrModel = errors.New("model is away")
 
 // Away fails with [ErrModel].
-func Away() (memory.ToolCallResult, error) { return memory.ToolCallResult{}, ErrModel }
+func Away() (llm.Response, error) { return llm.Response{}, ErrModel }

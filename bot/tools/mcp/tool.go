@@ -17,7 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/chat"
-	"ebb/bot/llm"
+	"ebb/sessions/llm"
 )
 
 // The bounds of what a server says of a tool, in bytes. A longer schema makes the tool one that is not offered.

@@ -7,12 +7,12 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/bot/llm"
 	"ebb/bot/turn/choice"
 	"ebb/bot/view"
 	"ebb/compaction"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // Account is the size of the context behind an answer, in tokens.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/bot/llm"
 	"ebb/bot/turn/choice"
 	"ebb/bot/view"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // Answer is the answer of a turn, with all that its commit stores.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"ebb/bot/llm"
 	"ebb/bot/wording"
+	"ebb/sessions/llm"
 )
 
 // The provider's own text may hold keys and addresses, so only the error's class counts.

@@ -9,10 +9,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/chat"
-	"ebb/bot/llm"
 	"ebb/bot/turn/choice"
 	"ebb/bot/turn/slot"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // Asker asks the model. Its fields are the stages of a question, in their order, and what asks it again.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/bot/llm"
 	"ebb/bot/parts"
 	"ebb/bot/turn/slot"
 	"ebb/bot/view"
@@ -17,6 +16,7 @@ import (
 	"ebb/compaction"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // toolLoop is one request to the model, and the rounds of the model and its tools that follow it.

@@ -13,11 +13,11 @@ import (
 	"ebb/bot"
 	"ebb/bot/bottest"
 	"ebb/bot/chat"
-	"ebb/bot/llm"
 	"ebb/bot/wording"
 	"ebb/memory"
 	"ebb/memory/draft"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // The model reads of its calls: results, its own repetitions, unknown tools, errors.

@@ -3,11 +3,11 @@ package answer
 import (
 	"context"
 
-	"ebb/bot/llm"
 	"ebb/bot/parts"
 	"ebb/bot/view"
 	"ebb/memory"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // Upkeep is the work on a session apart from its turns.

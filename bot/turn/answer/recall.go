@@ -8,7 +8,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/bot/llm"
 	"ebb/bot/parts"
 	"ebb/bot/view"
 	"ebb/compaction/tokens"
@@ -16,6 +15,7 @@ import (
 	"ebb/memory/draft"
 	"ebb/memory/show"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // recaller reads the memory that a question's requests show.

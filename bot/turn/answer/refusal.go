@@ -3,8 +3,8 @@ package answer
 import (
 	"errors"
 
-	"ebb/bot/llm"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // Refused is the place of what a provider refuses.

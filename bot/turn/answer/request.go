@@ -6,11 +6,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/bot/llm"
 	"ebb/bot/parts"
 	"ebb/bot/view"
 	"ebb/compaction"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // request is a request of a question, before the rounds of the model and its tools.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"ebb/bot/llm"
+	"ebb/sessions/llm"
 )
 
 // Work is a turn's use of models and tools, for its log line.

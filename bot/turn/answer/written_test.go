@@ -8,9 +8,9 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/bot/wording"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 	checked "ebb/sessions/written"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // A person over the limit gets one notice in its window, then silence, and no call of the model. Other people and commands

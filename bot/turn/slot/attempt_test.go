@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // After a crash a model hangs on one of many messages that fell with it: the others do not wait for it.

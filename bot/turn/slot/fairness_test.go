@@ -12,8 +12,9 @@ import (
 	"ebb/bot"
 	"ebb/bot/bottest"
 	"ebb/bot/chat"
-	"ebb/bot/llm"
+	"ebb/bot/gate"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // One place is enough for turns that compact before they go on, with the upkeep behind them.
@@ -64,14 +65,14 @@ func TestRunningTurnsAreBounded(t *testing.T) {
 			a.Post(m)
 		}
 		synctest.Wait()
-		bottest.Want(t, "turns that began", a.Store.Called("begin"), 2*llm.TurnsPerCall)
+		bottest.Want(t, "turns that began", a.Store.Called("begin"), 2*gate.TurnsPerCall)
 		bottest.Want(t, "calls of the model", len(a.Model.Requests("chat")), 2)
 		began := time.Now()
 		a.Stop()
 		if took := time.Since(began); took > time.Minute {
 			t.Errorf("the stop took %s", took)
 		}
-		bottest.Want(t, "turns that began before the end", a.Store.Called("begin"), 2*llm.TurnsPerCall)
+		bottest.Want(t, "turns that began before the end", a.Store.Called("begin"), 2*gate.TurnsPerCall)
 		b := bottest.Start(t, bottest.Setup{Name: "b", Shelf: shelf, Config: func(c *bot.Config) { c.MaxConcurrent = 2 }})
 		bottest.After(10 * time.Second)
 		bottest.Want(t, "replies of the next", len(b.Wire.Sends()), 50)

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"ebb/bot/bottest"
-	"ebb/bot/llm"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // endless has the model speak of the first question until its call ends, and answer each later call. causes are the ends.

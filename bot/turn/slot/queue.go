@@ -8,7 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/chat"
-	"ebb/bot/llm"
+	"ebb/bot/gate"
 	"ebb/bot/turn/choice"
 	"ebb/sessions"
 	"ebb/sessions/guard"
@@ -90,7 +90,7 @@ func (s *Slots) tryEnter() (leave func(), ok bool) {
 // after a suspect that ran alone.
 func (s *Slots) await(ctx context.Context, l sessions.Lease, e entry) (leave func(), err error) {
 	if e.width == 0 {
-		slot, err := s.free.Enter(ctx, llm.WaiterOf(l.Key))
+		slot, err := s.free.Enter(ctx, gate.WaiterOf(l.Key))
 		if err != nil {
 			return nil, err
 		}
@@ -103,7 +103,7 @@ func (s *Slots) await(ctx context.Context, l sessions.Lease, e entry) (leave fun
 	if err != nil {
 		return nil, err
 	}
-	slot, err := s.free.Enter(ctx, llm.WaiterOf(l.Key))
+	slot, err := s.free.Enter(ctx, gate.WaiterOf(l.Key))
 	if err != nil {
 		free()
 		return nil, err
@@ -173,7 +173,7 @@ func (q *queued) watch(wait context.Context, end context.CancelCauseFunc) (aside
 			continue
 		}
 		if command := q.nextCommand(pending); command != 0 {
-			leave, err := q.slots.asides.Enter(wait, llm.WaiterOf(q.lease.Key))
+			leave, err := q.slots.asides.Enter(wait, gate.WaiterOf(q.lease.Key))
 			if err != nil {
 				return place{}
 			}
@@ -186,7 +186,7 @@ func (q *queued) watch(wait context.Context, end context.CancelCauseFunc) (aside
 		}
 		since := max(asked[0].ID, q.rest.By)
 		if at := slices.IndexFunc(pending, func(e sessions.Event) bool { return len(q.slots.Inbox.EndedBy(e, asked, since)) > 0 }); at >= 0 {
-			leave, err := q.slots.asides.Enter(wait, llm.WaiterOf(q.lease.Key))
+			leave, err := q.slots.asides.Enter(wait, gate.WaiterOf(q.lease.Key))
 			if err != nil { // a slot came first
 				return place{}
 			}

@@ -13,9 +13,10 @@ import (
 	"ebb/bot"
 	"ebb/bot/bottest"
 	"ebb/bot/chat"
-	"ebb/bot/llm"
+	"ebb/bot/gate"
 	"ebb/bot/wording"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // queueBoard is a display that keeps what people see: the questions of waiting turns, until those begin.
@@ -81,7 +82,7 @@ func full(t *testing.T, config func(*bot.Config)) (w *bottest.World, board *queu
 			return llm.Response{}, &llm.CallError{Err: context.Cause(ctx)}
 		}
 	}}})
-	for i := range llm.TurnsPerCall {
+	for i := range gate.TurnsPerCall {
 		w.Post(inGroup(i, "alice", "early"))
 	}
 	bottest.After(queueGrace)
@@ -108,7 +109,7 @@ func TestWaitingTurnsAreShown(t *testing.T) {
 		bottest.Want(t, "shown of a command", board.seen("status"), "")
 		release()
 		bottest.Want(t, "shown in the end", board.seen("late"), "waits late question, left late question, runs late question")
-		bottest.Want(t, "answers", len(w.Wire.Sends()), llm.TurnsPerCall+2)
+		bottest.Want(t, "answers", len(w.Wire.Sends()), gate.TurnsPerCall+2)
 	})
 }
 
@@ -126,7 +127,7 @@ func TestLanguageOfAWaitingTurn(t *testing.T) {
 		w.Post(inGroup(20, "bob", "发布到哪一步了"))
 		w.Post(inGroup(21, "bob", "how far is the release"))
 		bottest.After(time.Minute)
-		for i := range llm.TurnsPerCall {
+		for i := range gate.TurnsPerCall {
 			w.Post(inGroup(i, "alice", "early"))
 		}
 		bottest.After(queueGrace)
@@ -148,7 +149,7 @@ func TestLanguageOfAWaitingTurn(t *testing.T) {
 // A waiting turn that a limit will stop is not shown: its asker reads the notice alone.
 func TestLimitedTurnsAreNotShownAsWaiting(t *testing.T) {
 	t.Parallel()
-	for name, limits := range map[string]sessions.Limits{"person": {PersonTurns: llm.TurnsPerCall}, "tokens": {Tokens: 1, PersonTurns: 1000}} {
+	for name, limits := range map[string]sessions.Limits{"person": {PersonTurns: gate.TurnsPerCall}, "tokens": {Tokens: 1, PersonTurns: 1000}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -211,7 +212,7 @@ func TestStopOfAWaitingTurn(t *testing.T) {
 				}
 				bottest.Want(t, "requests of the model", len(w.Model.Requests("chat")), 1)
 				release()
-				bottest.Want(t, "requests of the model in the end", len(w.Model.Requests("chat")), llm.TurnsPerCall)
+				bottest.Want(t, "requests of the model in the end", len(w.Model.Requests("chat")), gate.TurnsPerCall)
 				for _, e := range w.Store.Mem.Events(t.Context(), key) {
 					if e.State == sessions.Pending {
 						t.Errorf("%q waits", e.Content)
@@ -229,7 +230,7 @@ func TestStopOfAnotherTurnGivesNoPlace(t *testing.T) {
 	t.Run("its asker is over a limit", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			w, board, release := full(t, func(c *bot.Config) { c.Limits = sessions.Limits{PersonTurns: llm.TurnsPerCall} })
+			w, board, release := full(t, func(c *bot.Config) { c.Limits = sessions.Limits{PersonTurns: gate.TurnsPerCall} })
 			w.Post(inGroup(10, "alice", "late question"))
 			w.Post(inGroup(10, "bob", "late answer"))
 			bottest.After(time.Second)
@@ -241,15 +242,15 @@ func TestStopOfAnotherTurnGivesNoPlace(t *testing.T) {
 			release()
 			bottest.After(time.Second)
 			bottest.Want(t, "shown in the end", board.seen("runs late"), "runs late answer")
-			bottest.Want(t, "requests of the model", len(w.Model.Requests("chat")), llm.TurnsPerCall+1)
+			bottest.Want(t, "requests of the model", len(w.Model.Requests("chat")), gate.TurnsPerCall+1)
 		})
 	})
 	t.Run("its asker is over a limit, and another one has one turn left", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			limits := sessions.Limits{PersonTurns: llm.TurnsPerCall, GroupTurns: 1, UnidentifiedTurns: 1}
+			limits := sessions.Limits{PersonTurns: gate.TurnsPerCall, GroupTurns: 1, UnidentifiedTurns: 1}
 			w, board, release := full(t, func(c *bot.Config) { c.Limits = limits })
-			for range llm.TurnsPerCall - 1 {
+			for range gate.TurnsPerCall - 1 {
 				bob := sessions.Askers{Robot: "robot", People: []sessions.UserID{"u-bob"}}
 				if reached, err := w.Store.Mem.Limits.Admit(t.Context(), limits, bob); err != nil || len(reached) > 0 {
 					t.Fatal(reached, err)
@@ -276,7 +277,7 @@ func TestStopOfAnotherTurnGivesNoPlace(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			bottest.Want(t, "turns of Bob and the group", []int{used.PersonTurns.Count, used.GroupTurns.Count}, []int{llm.TurnsPerCall, 1})
+			bottest.Want(t, "turns of Bob and the group", []int{used.PersonTurns.Count, used.GroupTurns.Count}, []int{gate.TurnsPerCall, 1})
 		})
 	})
 	t.Run("it was written during the turn before", func(t *testing.T) {
@@ -293,7 +294,7 @@ func TestStopOfAnotherTurnGivesNoPlace(t *testing.T) {
 			}}})
 			w.Post(inGroup(0, "alice", "first"))
 			bottest.After(queueGrace)
-			for i := range llm.TurnsPerCall { // the last one waits for a slot
+			for i := range gate.TurnsPerCall { // the last one waits for a slot
 				w.Post(inGroup(1+i, "alice", "other"))
 			}
 			w.Post(inGroup(0, "bob", "late question"))
@@ -307,7 +308,7 @@ func TestStopOfAnotherTurnGivesNoPlace(t *testing.T) {
 			close(others)
 			bottest.After(time.Second)
 			bottest.Want(t, "shown in the end", board.seen("runs late"), "runs late question")
-			bottest.Want(t, "answers", len(w.Wire.Sends()), llm.TurnsPerCall+3)
+			bottest.Want(t, "answers", len(w.Wire.Sends()), gate.TurnsPerCall+3)
 		})
 	})
 }
@@ -325,7 +326,7 @@ func TestPanicOfAWaitingTurn(t *testing.T) {
 		w.Post(inGroup(10, "bob", "late question"))
 		bottest.After(time.Minute)
 		release()
-		bottest.Want(t, "answers", len(w.Wire.Sends()), llm.TurnsPerCall+1)
+		bottest.Want(t, "answers", len(w.Wire.Sends()), gate.TurnsPerCall+1)
 		bottest.Want(t, "lines of the log", len(w.Log.Lines(t, "Look at waiting messages panicked")), 1)
 	})
 }
@@ -342,7 +343,7 @@ func TestFewWaitingTurnsLookAtIntervals(t *testing.T) {
 		bottest.After(time.Second)
 		before := w.Store.Called("pending")
 		bottest.After(time.Minute)
-		if n := w.Store.Called("pending") - before; n > lookers*13+llm.TurnsPerCall*13 {
+		if n := w.Store.Called("pending") - before; n > lookers*13+gate.TurnsPerCall*13 {
 			t.Errorf("%d looks in a minute", n)
 		}
 		bottest.Want(t, "turns that are shown", strings.Count(board.seen("late"), "waits"), lookers)
@@ -385,6 +386,6 @@ func TestStopOfTheProcessEndsTheWait(t *testing.T) {
 		bottest.Want(t, "shown", board.seen("late"), "waits late question, left late question")
 		b := bottest.Start(t, bottest.Setup{Name: "b", Shelf: w.Store.Shelf})
 		bottest.After(10 * time.Second)
-		bottest.Want(t, "answers", len(b.Wire.Sends()), llm.TurnsPerCall+1)
+		bottest.Want(t, "answers", len(b.Wire.Sends()), gate.TurnsPerCall+1)
 	})
 }

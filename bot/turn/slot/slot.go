@@ -11,12 +11,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/chat"
-	"ebb/bot/llm"
+	"ebb/bot/gate"
 	"ebb/bot/parts"
 	"ebb/bot/turn/choice"
 	"ebb/bot/turn/persist"
 	"ebb/sessions"
 	"ebb/sessions/guard"
+	"ebb/sessions/llm"
 )
 
 // ErrHeartbeat means that this replica can't be sure of its leases until its next heartbeat.
@@ -50,9 +51,9 @@ type Slots struct {
 	Screen    Screen
 	Watch     Watch
 
-	free     *llm.FairSemaphore // each turn holds a view
-	asides   *llm.FairSemaphore // turns without a slot, which were stopped while they waited for one
-	lookers  *llm.FairSemaphore // waiting turns that look for messages at intervals
+	free     *gate.FairSemaphore // each turn holds a view
+	asides   *gate.FairSemaphore // turns without a slot, which were stopped while they waited for one
+	lookers  *gate.FairSemaphore // waiting turns that look for messages at intervals
 	suspects *Suspects
 }
 
@@ -64,8 +65,8 @@ func New(cfg Config) *Slots {
 	return &Slots{
 		cfg: cfg, Gathering: &Gathering{wait: cfg.Gather, draining: p.Draining, receiver: cfg.Receiver}, Running: running, Inbox: inbox, Screen: screen,
 		Watch: Watch{p, cfg.Cards, cfg.Notices, cfg.Outbox, inbox, screen, running, cfg.BusyNote},
-		free:  llm.NewFairSemaphore(cfg.MaxTurns, p.Draining), asides: llm.NewFairSemaphore(max(1, cfg.MaxTurns/llm.TurnsPerCall), nil),
-		lookers: llm.NewFairSemaphore(maxLookers, nil), suspects: &Suspects{Closed: p.Draining},
+		free:  gate.NewFairSemaphore(cfg.MaxTurns, p.Draining), asides: gate.NewFairSemaphore(max(1, cfg.MaxTurns/gate.TurnsPerCall), nil),
+		lookers: gate.NewFairSemaphore(maxLookers, nil), suspects: &Suspects{Closed: p.Draining},
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"ebb/bot/llm"
+	"ebb/sessions/llm"
 )
 
 // suspectAlone bounds how long a suspect that must run alone holds up turns without a suspect. It has that time while it

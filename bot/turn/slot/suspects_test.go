@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"ebb/bot/llm"
+	"ebb/sessions/llm"
 )
 
 // For any suspects and other turns, in any order: no more suspects run together than the width of each allows. A suspect of

@@ -11,7 +11,6 @@ import (
 	"ebb/bot"
 	"ebb/bot/chat"
 	"ebb/bot/config"
-	"ebb/bot/llm"
 	"ebb/bot/reload"
 	"ebb/bot/tools"
 	"ebb/cmd/bot/gateway"
@@ -19,6 +18,7 @@ import (
 	"ebb/cmd/lab/rig"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 	"ebb/sql"
 )
 

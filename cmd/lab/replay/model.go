@@ -13,12 +13,12 @@ import (
 	"sync"
 	"unicode"
 
-	"ebb/bot/llm"
 	"ebb/compaction/identify"
 	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/memory/draft"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // countingModel answers one conversation as recorded, writes summaries by a rule, and accounts the engine's requests.

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"ebb/bot/llm"
 	"ebb/cmd/lab/labtest"
 	"ebb/compaction/tokens"
 	"ebb/memory/draft"
+	"ebb/sessions/llm"
 	"ebb/sql"
 	"ebb/sql/localpg"
 	"ebb/sql/sqltest"

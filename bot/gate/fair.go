@@ -1,4 +1,4 @@
-package llm
+package gate
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // FairSemaphore serves waiters round-robin by conversation, and within a conversation by session. Places are free only
@@ -45,7 +46,7 @@ func (f *FairSemaphore) take() bool {
 	return true
 }
 
-// Enter waits for a place; leave is called once. The error is ctx's cause, or ErrStop at a stop.
+// Enter waits for a place; leave is called once. The error is ctx's cause, or [llm.ErrStop] at a stop.
 func (f *FairSemaphore) Enter(ctx context.Context, who waiter) (leave func(), err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -61,7 +62,7 @@ func (f *FairSemaphore) Enter(ctx context.Context, who waiter) (leave func(), er
 	case <-t.given:
 		return f.leave, nil
 	case <-f.over:
-		err = ErrStop
+		err = llm.ErrStop
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
@@ -177,44 +178,31 @@ func WaiterOf(key sessions.Key) waiter {
 	return waiter{conversation{robot, id}, key}
 }
 
-type waiterKey struct{}
-
-// WithWaiter marks work under ctx as work for members who wait in the session. Unmarked work is upkeep.
-func WithWaiter(ctx context.Context, key sessions.Key) context.Context {
-	return context.WithValue(ctx, waiterKey{}, WaiterOf(key))
-}
-
-// SessionOf is empty for work without a waiting session.
-func SessionOf(ctx context.Context) sessions.Key {
-	who, _ := ctx.Value(waiterKey{}).(waiter)
-	return who.session
-}
-
 const (
 	upkeepShare  = 4 // upkeep has a quarter of the places
 	TurnsPerCall = 4 // turns in progress for each place, because some run tools or commit
 )
 
-// Gate bounds the concurrent calls of a Model. A place is held for a single call, so that a turn that compacts first
+// Gate bounds the concurrent calls of a model. A place is held for a single call, so that a turn that compacts first
 // never waits for a place of its own.
 type Gate struct {
-	model  Model
+	model  llm.Model
 	calls  *FairSemaphore
 	upkeep *FairSemaphore // the share of calls that upkeep may use
 
 	metrics *Metrics // nil before the bot runs
-	watch   func(context.Context, Request, []Part)
-	late    func(context.Context, Part)
+	watch   func(context.Context, llm.Request, []llm.Part)
+	late    func(context.Context, llm.Part)
 }
 
 // NewGate allows at most the given number of concurrent calls.
-func NewGate(m Model, most int) *Gate {
+func NewGate(m llm.Model, most int) *Gate {
 	return &Gate{model: m, calls: NewFairSemaphore(most, nil), upkeep: NewFairSemaphore(max(1, most/upkeepShare), nil)}
 }
 
 // Report counts calls in m from now on, passes each with its parts to watch, and to late the usage of requests that went on after
 // their call.
-func (g *Gate) Report(m *Metrics, watch func(context.Context, Request, []Part), late func(context.Context, Part)) {
+func (g *Gate) Report(m *Metrics, watch func(context.Context, llm.Request, []llm.Part), late func(context.Context, llm.Part)) {
 	g.metrics, g.watch, g.late = m, watch, late
 }
 
@@ -222,23 +210,24 @@ func (g *Gate) Report(m *Metrics, watch func(context.Context, Request, []Part), 
 func (g *Gate) Waiting() int { return g.calls.waiting() + g.upkeep.waiting() }
 
 // Generate waits for a place first. All upkeep together counts as one conversation.
-func (g *Gate) Generate(ctx context.Context, r Request) (Response, error) {
-	who, people := ctx.Value(waiterKey{}).(waiter)
-	if !people {
+func (g *Gate) Generate(ctx context.Context, r llm.Request) (llm.Response, error) {
+	session := llm.SessionOf(ctx)
+	who := WaiterOf(session)
+	if session == "" {
 		leave, err := g.upkeep.Enter(ctx, who)
 		if err != nil {
-			return Response{}, noPlace(err)
+			return llm.Response{}, noPlace(err)
 		}
 		defer leave()
 	}
 	leave, err := g.calls.Enter(ctx, who)
 	if err != nil {
-		return Response{}, noPlace(err)
+		return llm.Response{}, noPlace(err)
 	}
 	defer leave()
 	if g.late != nil {
-		r.Late = func(p Part) {
-			g.metrics.paid(p, cmp.Or(r.Kind, KindTurn))
+		r.Late = func(p llm.Part) {
+			g.metrics.paid(p, cmp.Or(r.Kind, llm.KindTurn))
 			g.late(ctx, p)
 		}
 	}

@@ -1,11 +1,9 @@
 package llm_test
 
 import (
-	"fmt"
 	"testing"
 
-	"ebb/bot/bottest"
-	"ebb/bot/llm"
+	"ebb/sessions/llm"
 )
 
 // Only what a provider says of the request itself is the request's own fault: addresses, keys, and quotas are not.
@@ -32,6 +30,8 @@ func TestWhoIsToBlame(t *testing.T) {
 		{llm.Busy, 429, false},
 		{llm.Overflow, 400, false},
 	} {
-		bottest.Want(t, fmt.Sprint("blames itself: ", c.class, " ", c.status), (&llm.CallError{Class: c.class, Status: c.status}).RequestFault(), c.own)
+		if own := (&llm.CallError{Class: c.class, Status: c.status}).RequestFault(); own != c.own {
+			t.Errorf("%s, status %d: the request is at fault: %v, want %v", c.class, c.status, own, c.own)
+		}
 	}
 }

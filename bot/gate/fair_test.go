@@ -1,4 +1,4 @@
-package llm
+package gate
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // lineBook is who waits, as a test keeps it in mind, and who was served since each of them was or came.
@@ -147,7 +148,7 @@ func TestPlacesAreNeitherExceededNorLost(t *testing.T) {
 					defer stop()
 					leave, err := f.Enter(ctx, WaiterOf(sessions.NewKey("robot", sessions.ConversationID(fmt.Sprint(v.conversation)), "")))
 					if err != nil {
-						if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrStop) {
+						if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, llm.ErrStop) {
 							t.Errorf("gave up for %v", err)
 						}
 						quit.Add(1)

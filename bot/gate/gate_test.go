@@ -1,4 +1,4 @@
-package llm
+package gate
 
 import (
 	"context"
@@ -14,13 +14,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ebb/sessions"
+	"ebb/sessions/llm"
+	"ebb/sessions/llm/llmtest"
 )
 
 // modelFunc is a model of one function.
-type modelFunc func(context.Context, Request) (Response, error)
-
-func (f modelFunc) Generate(ctx context.Context, r Request) (Response, error) { return f(ctx, r) }
-
 // A noisy group whose members have sessions of their own takes its turns among the others.
 func TestNoisyGroupDoesNotStarveOthers(t *testing.T) {
 	t.Parallel()
@@ -64,19 +62,19 @@ func TestUpkeepHasAQuarterOfTheCalls(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			var low, high atomic.Int64
-			g := NewGate(modelFunc(func(ctx context.Context, r Request) (Response, error) {
+			g := NewGate(llmtest.Func(func(ctx context.Context, r llm.Request) (llm.Response, error) {
 				if r.Model == "upkeep" {
 					low.Add(1)
 				} else {
 					high.Add(1)
 				}
 				<-ctx.Done()
-				return Response{}, context.Cause(ctx)
+				return llm.Response{}, context.Cause(ctx)
 			}), most)
 			var all sync.WaitGroup
 			ask := func(ctx context.Context, name string) {
 				all.Go(func() {
-					if _, err := g.Generate(ctx, Request{Model: name, Tools: []ToolSpec{{}}}); !errors.Is(err, context.Canceled) {
+					if _, err := g.Generate(ctx, llm.Request{Model: name, Tools: []llm.ToolSpec{{}}}); !errors.Is(err, context.Canceled) {
 						t.Errorf("%s: %v", name, err)
 					}
 				})
@@ -86,7 +84,7 @@ func TestUpkeepHasAQuarterOfTheCalls(t *testing.T) {
 			}
 			synctest.Wait()
 			for range 3 * most {
-				ask(WithWaiter(ctx, sessions.NewKey("robot", "c1", "")), "people")
+				ask(llm.WithWaiter(ctx, sessions.NewKey("robot", "c1", "")), "people")
 			}
 			synctest.Wait()
 			want(t, fmt.Sprint("upkeep of ", most), low.Load(), int64(quarter))
@@ -103,15 +101,15 @@ func TestUpkeepHasAQuarterOfTheCalls(t *testing.T) {
 func TestLateUsageIsCounted(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
-	g := NewGate(modelFunc(func(_ context.Context, r Request) (Response, error) {
-		r.Late(Part{Model: "main", Usage: sessions.Usage{Prompt: 30, Completion: 1}, Cost: 0.5})
-		return Response{Text: "好", Model: "spare"}, nil
+	g := NewGate(llmtest.Func(func(_ context.Context, r llm.Request) (llm.Response, error) {
+		r.Late(llm.Part{Model: "main", Usage: sessions.Usage{Prompt: 30, Completion: 1}, Cost: 0.5})
+		return llm.Response{Text: "好", Model: "spare"}, nil
 	}), 1)
 	var got []string
-	g.Report(NewMetrics(registry, g), func(context.Context, Request, []Part) {}, func(ctx context.Context, p Part) {
-		got = append(got, fmt.Sprint(SessionOf(ctx), p.Model, p.Usage.Prompt))
+	g.Report(NewMetrics(registry, g), func(context.Context, llm.Request, []llm.Part) {}, func(ctx context.Context, p llm.Part) {
+		got = append(got, fmt.Sprint(llm.SessionOf(ctx), p.Model, p.Usage.Prompt))
 	})
-	if _, err := g.Generate(WithWaiter(t.Context(), "robot/s"), Request{}); err != nil || fmt.Sprint(got) != "[robot/smain30]" {
+	if _, err := g.Generate(llm.WithWaiter(t.Context(), "robot/s"), llm.Request{}); err != nil || fmt.Sprint(got) != "[robot/smain30]" {
 		t.Errorf("counted %q, %v", got, err)
 	}
 	all, err := registry.Gather()

@@ -60,6 +60,11 @@ type Message struct {
 	Reasoning string
 }
 
+// Prompt returns the messages of a request that is no conversation: instructions, and the data that they are about.
+func Prompt(instructions, data string) []Message {
+	return []Message{{Role: "system", Content: instructions}, {Role: "user", Content: data}}
+}
+
 // ToolSpec has a JSON schema of the arguments in Schema.
 type ToolSpec struct {
 	Name        string
@@ -94,6 +99,16 @@ func (r Response) Ended() bool {
 // Garbled reports that the model wrote calls as text that can't be made, and made no others.
 func (r Response) Garbled() bool {
 	return len(r.ToolCalls) == 0 && slices.Contains(r.Corrected, written.Garbled)
+}
+
+// Arguments returns those of the first call of a tool; empty for none.
+func (r Response) Arguments(tool string) string {
+	for _, c := range r.ToolCalls {
+		if c.Name == tool && c.Arguments != "" {
+			return c.Arguments
+		}
+	}
+	return ""
 }
 
 // UsedModel returns the model that the usage is counted for: the one that answered, or after an error the last one that used
@@ -139,6 +154,9 @@ func (p Price) Cost(u sessions.Usage) float64 {
 	return (float64(prompt-cached)*p.In + float64(cached)*cmp.Or(p.Cached, p.In) + float64(max(0, u.Completion))*p.Out) / 1e6
 }
 
+// Clamp limits a provider's token count to plausible values.
+func Clamp(tokens int) int { return min(max(tokens, 0), 1<<30) }
+
 // Kind is the purpose of a model call.
 type Kind string
 
@@ -152,6 +170,16 @@ const (
 	KindConsolidation Kind = "consolidation"
 	KindProbe         Kind = "probe" // asks for one token: whether a provider accepts a request
 )
+
+// States has the state of each configured model.
+type States interface {
+	States() map[string]State
+}
+
+// Toolless knows the models that were found to work without tools. An empty name is the default's.
+type Toolless interface {
+	WithoutTools(model string) bool
+}
 
 // State is the state of a model's circuit breaker.
 type State int

@@ -1,4 +1,4 @@
-package llm
+package gate
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // Metrics counts all model calls, which pass the gate.
@@ -24,8 +25,8 @@ type Metrics struct {
 }
 
 var (
-	kinds        = []Kind{KindTurn, KindFlush, KindExtract, KindSummary, KindDigest, KindConsolidation, KindProbe}
-	errorClasses = []ErrorClass{Busy, Timeout, Broken, Unreachable, Missing, Denied, Unpaid, Overflow, Refused, Malformed}
+	kinds        = []llm.Kind{llm.KindTurn, llm.KindFlush, llm.KindExtract, llm.KindSummary, llm.KindDigest, llm.KindConsolidation, llm.KindProbe}
+	errorClasses = []llm.ErrorClass{llm.Busy, llm.Timeout, llm.Broken, llm.Unreachable, llm.Missing, llm.Denied, llm.Unpaid, llm.Overflow, llm.Refused, llm.Malformed}
 )
 
 // CallBuckets returns histogram bounds in seconds, beyond the time of a turn.
@@ -37,18 +38,8 @@ func CallBuckets(first float64) []float64 {
 	return bounds
 }
 
-// States has the state of each configured model.
-type States interface {
-	States() map[string]State
-}
-
-// Toolless knows the models that were found to work without tools. An empty name is the default's.
-type Toolless interface {
-	WithoutTools(model string) bool
-}
-
 // NewMetrics registers the metrics of m's calls. It panics if they are registered before.
-func NewMetrics(r prometheus.Registerer, m Model) *Metrics {
+func NewMetrics(r prometheus.Registerer, m llm.Model) *Metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		v := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "ebb", Name: name, Help: help}, labels)
 		r.MustRegister(v)
@@ -68,7 +59,7 @@ func NewMetrics(r prometheus.Registerer, m Model) *Metrics {
 		corrected:  counter("model_answers_corrected_total", "Answers whose text was changed before people read it or it was stored, by what the model had written.", "model", "kind", "correction"),
 		firstToken: histogram("model_first_token_seconds", "Time of the last request of a call to its first token, where the answer was streamed.", "model"),
 	}
-	if states, known := m.(States); known {
+	if states, known := m.(llm.States); known {
 		r.MustRegister(modelStates{states, c, prometheus.NewDesc("ebb_model_state",
 			"0 where calls go to the model, 1 where the next call tries it again, 2 where it is down and others are asked first.", []string{"model"}, nil)})
 		c.expect(states.States())
@@ -77,7 +68,7 @@ func NewMetrics(r prometheus.Registerer, m Model) *Metrics {
 }
 
 // expect begins the counts of models at 0, so that Prometheus sees the first increase.
-func (c *Metrics) expect(models map[string]State) {
+func (c *Metrics) expect(models map[string]llm.State) {
 	for name := range models {
 		for _, kind := range kinds {
 			c.calls.WithLabelValues(name, string(kind))
@@ -90,7 +81,7 @@ func (c *Metrics) expect(models map[string]State) {
 
 // modelStates collects at each scrape: a reload changes the models.
 type modelStates struct {
-	States
+	llm.States
 	counts *Metrics
 	desc   *prometheus.Desc
 }
@@ -108,15 +99,15 @@ func (s modelStates) Collect(all chan<- prometheus.Metric) {
 }
 
 // call does not count a call that the caller cancelled as an error.
-func (c *Metrics) call(r Request, resp Response, err error, took time.Duration) {
-	kind := string(cmp.Or(r.Kind, KindTurn))
+func (c *Metrics) call(r llm.Request, resp llm.Response, err error, took time.Duration) {
+	kind := string(cmp.Or(r.Kind, llm.KindTurn))
 	parts := resp.Parts
 	if parts == nil {
-		one := Part{Model: cmp.Or(resp.Model, r.Model, "default"), Usage: resp.Usage, Cost: resp.Cost, Took: took}
-		if m, ok := errors.AsType[*CallError](err); ok {
+		one := llm.Part{Model: cmp.Or(resp.Model, r.Model, "default"), Usage: resp.Usage, Cost: resp.Cost, Took: took}
+		if m, ok := errors.AsType[*llm.CallError](err); ok {
 			one.Err, one.Model = m, cmp.Or(m.Model, one.Model)
 		}
-		parts = []Part{one}
+		parts = []llm.Part{one}
 	}
 	for _, k := range resp.Corrected {
 		c.corrected.WithLabelValues(cmp.Or(resp.Model, "default"), kind, string(k)).Inc()
@@ -130,11 +121,11 @@ func (c *Metrics) call(r Request, resp Response, err error, took time.Duration) 
 		if p.Err != nil && !errors.Is(p.Err, context.Canceled) {
 			c.errors.WithLabelValues(p.Model, kind, string(p.Err.Class)).Inc()
 		}
-		c.paid(p, Kind(kind))
+		c.paid(p, llm.Kind(kind))
 	}
 }
 
-func (c *Metrics) paid(p Part, kind Kind) {
+func (c *Metrics) paid(p llm.Part, kind llm.Kind) {
 	c.usage(p.Model, string(kind), p.Usage)
 	if p.Cost > 0 && !math.IsInf(p.Cost, 0) {
 		c.cost.WithLabelValues(p.Model, string(kind)).Add(p.Cost)
@@ -143,11 +134,8 @@ func (c *Metrics) paid(p Part, kind Kind) {
 
 func (c *Metrics) usage(model, kind string, u sessions.Usage) {
 	for token, n := range map[string]int{"prompt": u.Prompt, "cached": u.Cached, "completion": u.Completion} {
-		if n = Clamp(n); n > 0 {
+		if n = llm.Clamp(n); n > 0 {
 			c.tokens.WithLabelValues(model, kind, token).Add(float64(n))
 		}
 	}
 }
-
-// Clamp limits a provider's token count to plausible values.
-func Clamp(tokens int) int { return min(max(tokens, 0), 1<<30) }

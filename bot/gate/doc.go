@@ -1,0 +1,2 @@
+// Package gate admits calls of models fairly and counts them.
+package gate

@@ -1,0 +1,3 @@
+// Package llm is the one port to models: requests, responses and classified errors. Turns, flushes, summaries and consolidations make
+// their calls through it.
+package llm
