@@ -47,12 +47,12 @@ func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
 // placing finds the session of a message, and stores it there, unless access rules refuse its sender.
 type placing struct {
 	inbox interface {
-		AcceptHere(ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message, q sessions.PlaceQuery) (sessions.Accepted, error)
+		AcceptHere(ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message, among []sessions.Key) (sessions.Accepted, error)
 		LinkedIDs(ctx context.Context, robot sessions.RobotCode, id sessions.UserID) ([]sessions.UserID, error)
 		LearnIDs(ctx context.Context, m sessions.Message) error
 	}
 	scopes interface {
-		PlaceOf(ctx context.Context, q sessions.PlaceQuery) (sessions.Place, error)
+		PlaceOf(ctx context.Context, m sessions.Message, among []sessions.Key) (sessions.Place, error)
 	}
 	replica sessions.ReplicaID
 	current *reload.Current                              // access rules
@@ -65,22 +65,25 @@ func newPlacing(cfg *Config, current *reload.Current, scope func(sessions.Conver
 	return &placing{inbox: cfg.Stores.Inbox, scopes: cfg.Stores.Scopes, replica: cfg.Replica, current: current, scope: scope, learnt: learnt}
 }
 
-// place stores a message in its session. Usually that is the one of all members, and one statement does it.
+// place stores a message in its session. Usually that is the one of all members, and one statement does it. An earlier delivery may have
+// chosen another one. others are more ids of the sender: its frame had the other id, or a staff id was learned in between, or became
+// ambiguous.
 func (p *placing) place(ctx context.Context, m sessions.Message, others []sessions.UserID) (sessions.Accepted, error) {
 	if m.ConversationType == sessions.Private {
 		return p.acceptAt(ctx, sessions.ScopeGroup.Key(m), m)
 	}
-	q := placeQuery(m, others)
+	group := sessions.ScopeGroup.Key(m)
+	among := append([]sessions.Key{group}, memberKeys(m, append(others, m.SenderID, m.EncryptedID))...)
 	if p.scope(m.ConversationID) == sessions.ScopeGroup {
-		done, err := p.inbox.AcceptHere(ctx, p.replica, q.Group, m, q)
+		done, err := p.inbox.AcceptHere(ctx, p.replica, group, m, among)
 		if err != nil {
-			return done, fmt.Errorf("session %s: %w", q.Group, err)
+			return done, fmt.Errorf("session %s: %w", group, err)
 		}
 		if !done.Elsewhere {
 			return done, nil
 		}
 	}
-	key, err := p.sessionOf(ctx, m, q)
+	key, err := p.sessionOf(ctx, m, among)
 	if err != nil {
 		return sessions.Accepted{}, err
 	}
@@ -88,21 +91,11 @@ func (p *placing) place(ctx context.Context, m sessions.Message, others []sessio
 }
 
 func (p *placing) acceptAt(ctx context.Context, key sessions.Key, m sessions.Message) (sessions.Accepted, error) {
-	done, err := p.inbox.AcceptHere(ctx, p.replica, key, m, sessions.PlaceQuery{})
+	done, err := p.inbox.AcceptHere(ctx, p.replica, key, m, nil)
 	if err != nil {
 		return done, fmt.Errorf("session %s: %w", key, err)
 	}
 	return done, nil
-}
-
-// placeQuery names the sessions that an earlier delivery may have chosen. others are more ids of the sender: its frame had
-// the other id, or a staff id was learned in between, or became ambiguous.
-func placeQuery(m sessions.Message, others []sessions.UserID) sessions.PlaceQuery {
-	group := sessions.ScopeGroup.Key(m)
-	return sessions.PlaceQuery{
-		Group: group, Keys: append([]sessions.Key{group}, memberKeys(m, append(others, m.SenderID, m.EncryptedID))...),
-		Senders: []sessions.UserID{m.SenderID, m.EncryptedID}, ID: m.ID,
-	}
 }
 
 // finish counts the outcome of a message, and wakes its session.
@@ -168,8 +161,8 @@ func (p *placing) serves(ctx context.Context, m sessions.Message) (bool, error) 
 
 // sessionOf follows an earlier delivery. A new message follows those of its sender that still wait, so that a change of
 // the scope keeps their order.
-func (p *placing) sessionOf(ctx context.Context, m sessions.Message, q sessions.PlaceQuery) (sessions.Key, error) {
-	place, err := p.scopes.PlaceOf(ctx, q)
+func (p *placing) sessionOf(ctx context.Context, m sessions.Message, among []sessions.Key) (sessions.Key, error) {
+	place, err := p.scopes.PlaceOf(ctx, m, among)
 	if err != nil {
 		return "", err
 	}
@@ -179,9 +172,9 @@ func (p *placing) sessionOf(ctx context.Context, m sessions.Message, q sessions.
 		if err != nil {
 			return "", err
 		}
-		more := slices.DeleteFunc(memberKeys(m, seen), func(k sessions.Key) bool { return slices.Contains(q.Keys, k) })
+		more := slices.DeleteFunc(memberKeys(m, seen), func(k sessions.Key) bool { return slices.Contains(among, k) })
 		if len(more) > 0 {
-			again, err := p.scopes.PlaceOf(ctx, sessions.PlaceQuery{Group: q.Group, Keys: more, ID: m.ID})
+			again, err := p.scopes.PlaceOf(ctx, m, more)
 			if err != nil {
 				return "", err
 			}

@@ -123,9 +123,9 @@ type (
 )
 
 func (p pgInbox) AcceptHere(
-	ctx context.Context, o sessions.ReplicaID, k sessions.Key, m sessions.Message, q sessions.PlaceQuery,
+	ctx context.Context, o sessions.ReplicaID, k sessions.Key, m sessions.Message, among []sessions.Key,
 ) (sessions.Accepted, error) {
-	a, err := p.Inbox.AcceptHere(ctx, o, k, m, q)
+	a, err := p.Inbox.AcceptHere(ctx, o, k, m, among)
 	p.s.mu.Lock()
 	accepted := p.s.accepted
 	p.s.mu.Unlock()

@@ -21,20 +21,15 @@ func (s Scope) Key(m Message) Key {
 
 // Scopes keeps the scopes that commands chose for groups. A change moves nothing: each message stays in its session.
 type Scopes interface {
-	// PlaceOf reads what decides the session of a group's message.
-	PlaceOf(ctx context.Context, q PlaceQuery) (Place, error)
+	// PlaceOf reads what decides the session of a group's message, among the sessions that may have it.
+	PlaceOf(ctx context.Context, m Message, among []Key) (Place, error)
+
+	// ScopeOf reads the chosen scope of a group, named by the key of the session that all members would share; empty: none was chosen.
+	ScopeOf(ctx context.Context, group Key) (Scope, error)
 
 	// ChooseScope stores the scope of the group that a lease's session belongs to; empty removes it. Messages accepted
 	// later follow it, in every session of the group.
 	ChooseScope(ctx context.Context, l Lease, s Scope) error
-}
-
-// PlaceQuery names a group's message and the sessions that may have it.
-type PlaceQuery struct {
-	Group   Key // key of the session that all members would share
-	Keys    []Key
-	Senders []UserID // the sender's ids
-	ID      MessageID
 }
 
 // Place decides the session of a group's message, together with the configured scope.

@@ -176,14 +176,19 @@ func (s *Store) Accept(ctx context.Context, o sessions.ReplicaID, k sessions.Key
 
 // AcceptHere implements sessions.Inbox.
 func (s *Store) AcceptHere(
-	ctx context.Context, o sessions.ReplicaID, k sessions.Key, m sessions.Message, q sessions.PlaceQuery,
+	ctx context.Context, o sessions.ReplicaID, k sessions.Key, m sessions.Message, among []sessions.Key,
 ) (sessions.Accepted, error) {
-	return do(s, "accept", func() (sessions.Accepted, error) { return s.Mem.Inbox.AcceptHere(ctx, o, k, m, q) })
+	return do(s, "accept", func() (sessions.Accepted, error) { return s.Mem.Inbox.AcceptHere(ctx, o, k, m, among) })
 }
 
 // PlaceOf implements sessions.Stores.
-func (s *Store) PlaceOf(ctx context.Context, q sessions.PlaceQuery) (sessions.Place, error) {
-	return do(s, "place", func() (sessions.Place, error) { return s.Mem.Scopes.PlaceOf(ctx, q) })
+func (s *Store) PlaceOf(ctx context.Context, m sessions.Message, among []sessions.Key) (sessions.Place, error) {
+	return do(s, "place", func() (sessions.Place, error) { return s.Mem.Scopes.PlaceOf(ctx, m, among) })
+}
+
+// ScopeOf implements sessions.Stores.
+func (s *Store) ScopeOf(ctx context.Context, group sessions.Key) (sessions.Scope, error) {
+	return do(s, "place", func() (sessions.Scope, error) { return s.Mem.Scopes.ScopeOf(ctx, group) })
 }
 
 // ChooseScope implements sessions.Stores.

@@ -15,8 +15,8 @@ import (
 
 // scopeCommand is /scope.
 type scopeCommand struct {
-	places interface {
-		PlaceOf(ctx context.Context, q sessions.PlaceQuery) (sessions.Place, error)
+	scopes interface {
+		ScopeOf(ctx context.Context, group sessions.Key) (sessions.Scope, error)
 	}
 	configured func(sessions.ConversationID) sessions.Scope
 	manage     *manage.Manager
@@ -41,16 +41,16 @@ func (s scopeCommand) show(ctx context.Context, t *view.CommandTurn, _ Call) str
 	if t.View.Session.ConversationType == sessions.Private {
 		return wording.Say(wording.ScopePrivate, t.Lang)
 	}
-	place, err := s.places.PlaceOf(ctx, sessions.PlaceQuery{Group: t.Lease.Key.Group()})
+	chosen, err := s.scopes.ScopeOf(ctx, t.Lease.Key.Group())
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read the scope of a group")
 		return wording.Say(wording.UndoFailed, t.Lang)
 	}
 	origin := wording.ScopeConfigured
-	if place.Chosen != "" {
+	if chosen != "" {
 		origin = wording.ScopeChosen
 	}
-	return s.describe(t, place.Chosen) + wording.Say(origin, t.Lang)
+	return s.describe(t, chosen) + wording.Say(origin, t.Lang)
 }
 
 // choose sets a scope, empty for the configured one. It moves no data, so that the way back loses nothing.

@@ -121,15 +121,15 @@ func (im *importer) checkScope(ctx context.Context, configured sessions.Scope) e
 	if im.cmd.Private {
 		return nil
 	}
-	place, err := im.store.Scopes.PlaceOf(ctx, sessions.PlaceQuery{Group: im.key})
+	chosen, err := im.store.Scopes.ScopeOf(ctx, im.key)
 	if err != nil {
 		return err
 	}
-	if cmp.Or(place.Chosen, configured) != sessions.ScopeMember {
+	if cmp.Or(chosen, configured) != sessions.ScopeMember {
 		return nil
 	}
 	origin := "session_scope"
-	if place.Chosen != "" {
+	if chosen != "" {
 		origin = "the scope that /scope chose for the group"
 	}
 	return usageError{fmt.Errorf(`%s is "member": a group's conversation would belong to no member; --private imports a private chat`, origin)}

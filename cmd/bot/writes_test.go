@@ -14,7 +14,7 @@ import (
 var storageReads = []string{
 	"Begin", // with room for no message it reads, and marks none
 	"CallCounts", "Compaction", "CompactionEnds", "CompactionFlushes", "Compactions", "Costs", "CountWithheld", "DeadLetters", "Debts", "Events", "GivenUpCards", "Known", "Memories", "MemoryByID",
-	"MessagesBefore", "OthersTokens", "Owed", "Pending", "PlaceOf", "Range", "ReceiptOf", "Restarts", "Session", "Sessions", "Spent", "Summary", "Used",
+	"MessagesBefore", "OthersTokens", "Owed", "Pending", "PlaceOf", "Range", "ReceiptOf", "Restarts", "ScopeOf", "Session", "Sessions", "Spent", "Summary", "Used",
 }
 
 // storageImporters are files of the command line that write to the storage themselves, each for a reason.

@@ -7,30 +7,43 @@ import (
 	"ebb/sessions"
 )
 
+// ScopeOf implements sessions.Scopes.
+func (m Scopes) ScopeOf(ctx context.Context, group sessions.Key) (sessions.Scope, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	return m.t.scopes[group], nil
+}
+
 // PlaceOf implements sessions.Scopes.
-func (m Scopes) PlaceOf(ctx context.Context, q sessions.PlaceQuery) (sessions.Place, error) {
+func (m Scopes) PlaceOf(ctx context.Context, msg sessions.Message, among []sessions.Key) (sessions.Place, error) {
 	if err := ctx.Err(); err != nil {
 		return sessions.Place{}, err
 	}
 	m.t.mu.Lock()
 	defer m.t.mu.Unlock()
-	return m.t.placeOf(q), nil
+	return m.t.placeOf(msg, among), nil
 }
 
-func (m *tables) isElsewhere(key sessions.Key, q sessions.PlaceQuery) bool {
-	q.Keys = slices.DeleteFunc(slices.Clone(q.Keys), func(k sessions.Key) bool { return k == key })
-	p := m.placeOf(q)
+func (m *tables) isElsewhere(key sessions.Key, msg sessions.Message, among []sessions.Key) bool {
+	if len(among) == 0 {
+		return false
+	}
+	p := m.placeOf(msg, slices.DeleteFunc(slices.Clone(among), func(k sessions.Key) bool { return k == key }))
 	return p.Chosen == sessions.ScopeMember || p.Earlier != "" || p.Waiting != ""
 }
 
-func (m *tables) placeOf(q sessions.PlaceQuery) sessions.Place {
-	p, newest := sessions.Place{Chosen: m.scopes[q.Group]}, int64(0)
-	for _, key := range q.Keys {
-		stored := m.deleted[deletionOf(key, q.ID)]
+func (m *tables) placeOf(msg sessions.Message, among []sessions.Key) sessions.Place {
+	p, newest := sessions.Place{Chosen: m.scopes[sessions.ScopeGroup.Key(msg)]}, int64(0)
+	senders := []sessions.UserID{msg.SenderID, msg.EncryptedID}
+	for _, key := range among {
+		stored := m.deleted[deletionOf(key, msg.ID)]
 		if s := m.sessions[key]; s != nil {
 			for _, e := range s.events {
-				stored = stored || e.Role == sessions.RoleUser && e.MsgID == q.ID
-				if e.State == sessions.Pending && e.ID > newest && slices.Contains(q.Senders, e.SenderID) {
+				stored = stored || e.Role == sessions.RoleUser && e.MsgID == msg.ID
+				if e.State == sessions.Pending && e.ID > newest && slices.Contains(senders, e.SenderID) {
 					newest, p.Waiting = e.ID, key
 				}
 			}

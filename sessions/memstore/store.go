@@ -149,12 +149,12 @@ func (m *Store) Events(_ context.Context, key sessions.Key) []sessions.Event {
 
 // Accept implements sessions.Inbox.
 func (m Inbox) Accept(ctx context.Context, owner sessions.ReplicaID, key sessions.Key, msg sessions.Message) (sessions.Accepted, error) {
-	return m.AcceptHere(ctx, owner, key, msg, sessions.PlaceQuery{})
+	return m.AcceptHere(ctx, owner, key, msg, nil)
 }
 
 // AcceptHere implements sessions.Inbox.
 func (m Inbox) AcceptHere(
-	ctx context.Context, owner sessions.ReplicaID, key sessions.Key, msg sessions.Message, q sessions.PlaceQuery,
+	ctx context.Context, owner sessions.ReplicaID, key sessions.Key, msg sessions.Message, among []sessions.Key,
 ) (sessions.Accepted, error) {
 	if err := ctx.Err(); err != nil {
 		return sessions.Accepted{}, err
@@ -164,7 +164,7 @@ func (m Inbox) AcceptHere(
 	}
 	m.t.mu.Lock()
 	defer m.t.mu.Unlock()
-	if !m.t.deleted[deletionOf(key, msg.ID)] && m.t.isElsewhere(key, q) {
+	if !m.t.deleted[deletionOf(key, msg.ID)] && m.t.isElsewhere(key, msg, among) {
 		return sessions.Accepted{Elsewhere: true}, nil
 	}
 	s, lost := m.t.sessions[key], m.t.lost[key]

@@ -136,7 +136,7 @@ func testKnownUnderOtherID(b *suite) {
 	b.checkError(err)
 	for _, sender := range []sessions.UserID{"staff-1", encrypted, "staff-2", ""} {
 		other := sessions.NewKey("robot", "cid/1", sender)
-		known, err := b.Other.Scopes.PlaceOf(b.ctx, sessions.PlaceQuery{Keys: []sessions.Key{other}, ID: m.ID})
+		known, err := b.Other.Scopes.PlaceOf(b.ctx, m, []sessions.Key{other})
 		b.checkError(err)
 		if a := accept("robot", "cid/1", sender); a.New || a.EventID != 0 || known.Earlier != other {
 			b.Errorf("the deleted message under id %q was accepted as %+v, known under %q", sender, a, known.Earlier)
@@ -167,7 +167,7 @@ func (b *suite) checkEarlier() {
 		{m.ID, nil, ""},
 	} {
 		for _, store := range []Storage{b.Store, b.Other} {
-			got, err := store.Scopes.PlaceOf(b.ctx, sessions.PlaceQuery{Keys: c.keys, ID: c.id})
+			got, err := store.Scopes.PlaceOf(b.ctx, sessions.Message{ID: c.id}, c.keys)
 			b.checkError(err)
 			if got.Earlier != c.want {
 				b.Errorf("among %q message %s was accepted under %q, want %q", c.keys, c.id, got.Earlier, c.want)
@@ -176,11 +176,11 @@ func (b *suite) checkEarlier() {
 	}
 }
 
-func (b *suite) placeOf(q sessions.PlaceQuery) sessions.Place {
+func (b *suite) placeOf(m sessions.Message, among ...sessions.Key) sessions.Place {
 	b.Helper()
-	place, err := b.Store.Scopes.PlaceOf(b.ctx, q)
+	place, err := b.Store.Scopes.PlaceOf(b.ctx, m, among)
 	b.checkError(err)
-	other, err := b.Other.Scopes.PlaceOf(b.ctx, q)
+	other, err := b.Other.Scopes.PlaceOf(b.ctx, m, among)
 	b.checkError(err)
 	if place != other {
 		b.Errorf("replicas place a message as %+v and %+v", place, other)
@@ -199,8 +199,11 @@ func testScopes(b *suite) {
 	b.checkError(err)
 	wantScope := func(group sessions.Key, want sessions.Scope) {
 		b.Helper()
-		if got := b.placeOf(sessions.PlaceQuery{Group: group}).Chosen; got != want {
-			b.Errorf("group %s has the scope %q, want %q", group, got, want)
+		got, err := b.Other.Scopes.ScopeOf(b.ctx, group)
+		b.checkError(err)
+		robot, id := group.Conversation()
+		if placed := b.placeOf(sessions.Message{RobotCode: robot, ConversationID: id}).Chosen; got != want || placed != want {
+			b.Errorf("group %s has the scope %q, and places messages by %q, want %q", group, got, placed, want)
 		}
 	}
 	wantScope(key, "")
@@ -237,11 +240,16 @@ func testScopes(b *suite) {
 func testWaitingPlace(b *suite) {
 	l := b.leaseWithMessages(1)
 	member := sessions.NewKey("robot", "cidGroup==", "staff-1")
-	query := func(senders ...sessions.UserID) sessions.Key {
-		b.Helper()
-		return b.placeOf(sessions.PlaceQuery{Group: key, Keys: []sessions.Key{key, member}, Senders: senders, ID: "next"}).Waiting
+	by := func(sender, other sessions.UserID) sessions.Message {
+		m := newMessage(9)
+		m.SenderID, m.EncryptedID = sender, other
+		return m
 	}
-	if got := query("staff-1"); got != key {
+	query := func(sender, other sessions.UserID) sessions.Key {
+		b.Helper()
+		return b.placeOf(by(sender, other), key, member).Waiting
+	}
+	if got := query("staff-1", ""); got != key {
 		b.Errorf("the sender waits in %q, want %q", got, key)
 	}
 	if got := query("staff-2", ""); got != "" {
@@ -253,11 +261,11 @@ func testWaitingPlace(b *suite) {
 		b.Errorf("the sender's newest message waits in %q, want %q", got, member)
 	}
 	v := b.beginTurn(l, 1)
-	if got := b.placeOf(sessions.PlaceQuery{Keys: []sessions.Key{key}, Senders: []sessions.UserID{"staff-1"}}).Waiting; got != key {
+	if got := b.placeOf(by("staff-1", ""), key).Waiting; got != key {
 		b.Errorf("a message in a turn waits in %q, want %q", got, key)
 	}
 	b.commitTurn(l, sessions.Turn{Taken: []int64{v.Pending[0].ID}, TakenTokens: []int{1}})
-	if got := b.placeOf(sessions.PlaceQuery{Keys: []sessions.Key{key}, Senders: []sessions.UserID{"staff-1"}}).Waiting; got != "" {
+	if got := b.placeOf(by("staff-1", ""), key).Waiting; got != "" {
 		b.Errorf("an answered message waits in %q", got)
 	}
 }
@@ -270,9 +278,7 @@ func testAcceptHere(b *suite) {
 		b.Helper()
 		group, member := sessions.NewKey("robot", conversation, ""), sessions.NewKey("robot", conversation, "staff-1")
 		m.ConversationID = conversation
-		a, err := b.Other.Inbox.AcceptHere(b.ctx, replicaA, group, m, sessions.PlaceQuery{
-			Group: group, Keys: []sessions.Key{group, member}, Senders: []sessions.UserID{"staff-1"}, ID: m.ID,
-		})
+		a, err := b.Other.Inbox.AcceptHere(b.ctx, replicaA, group, m, []sessions.Key{group, member})
 		b.checkError(err)
 		events, err := b.Store.Inbox.Pending(b.ctx, group, 100)
 		b.checkError(err)

@@ -62,7 +62,7 @@ func (s *Jobs) source(ctx context.Context, tx pgx.Tx, key sessions.Key, j sessio
 	}
 	src.Events = make([]sessions.Event, 0, len(rows))
 	for i := range rows {
-		e, err := convert.Event(&rows[i].Event)
+		e, err := convert.WholeEvent(&rows[i].Event)
 		if err != nil {
 			return src, err
 		}

@@ -17,22 +17,22 @@ import (
 
 // Accept implements sessions.Inbox.
 func (s *Inbox) Accept(ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message) (sessions.Accepted, error) {
-	return s.AcceptHere(ctx, owner, key, m, sessions.PlaceQuery{})
+	return s.AcceptHere(ctx, owner, key, m, nil)
 }
 
 // AcceptHere implements sessions.Inbox, repeated by [pg.DB.RetryWhileDown]. A message that an earlier try stored counts as
 // new when the answer to that try was lost, since its caller received nothing.
 func (s *Inbox) AcceptHere(
-	ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message, q sessions.PlaceQuery,
+	ctx context.Context, owner sessions.ReplicaID, key sessions.Key, m sessions.Message, among []sessions.Key,
 ) (a sessions.Accepted, err error) {
 	lost := false
 	err = s.db.RetryWhileDown(ctx, func() (err error) {
-		one, err := newAcceptance(s.db, owner, key, m)
+		one, err := newAcceptance(s.db, owner, key, m, among)
 		if err != nil {
 			return err
 		}
 		one.again = lost
-		a, err = one.run(ctx, q)
+		a, err = one.run(ctx)
 		// Otherwise it never reached the server.
 		lost = lost || err != nil && (one.stored || !pgconn.SafeToRetry(err))
 		return err
@@ -48,13 +48,13 @@ func (s *Inbox) AcceptHere(
 func (s *Inbox) AcceptIn(
 	ctx context.Context, tx pgx.Tx, owner sessions.ReplicaID, key sessions.Key, m sessions.Message,
 ) (a sessions.Accepted, err error) {
-	one, err := newAcceptance(s.db, owner, key, m)
+	one, err := newAcceptance(s.db, owner, key, m, nil)
 	if err != nil {
 		return sessions.Accepted{}, err
 	}
 	err = pgx.BeginFunc(ctx, tx, func(part pgx.Tx) (err error) { // a guard ends the part
 		one.tx = part
-		a, err = one.try(ctx, sessions.PlaceQuery{})
+		a, err = one.try(ctx)
 		return err
 	})
 	return outcome(key, a, err)
@@ -70,11 +70,13 @@ type acceptance struct {
 
 	message *dbsqlc.MessageAddParams
 	session *dbsqlc.SessionAddParams
-	read    *dbsqlc.InboxSessionParams // with the pair of the sender's ids
-	stored  bool                       // by this try
+	kept    *dbsqlc.MessageKeptParams
+	here    []*dbsqlc.MessageHereParams // other sessions that may have it
+	read    *dbsqlc.InboxSessionParams  // with the pair of the sender's ids
+	stored  bool                        // by this try
 }
 
-func newAcceptance(db *pg.DB, owner sessions.ReplicaID, key sessions.Key, m sessions.Message) (*acceptance, error) {
+func newAcceptance(db *pg.DB, owner sessions.ReplicaID, key sessions.Key, m sessions.Message, among []sessions.Key) (*acceptance, error) {
 	id := pg.Clean(string(m.ID))
 	if id == "" {
 		return nil, fmt.Errorf("it has no id to know it by: %w", sessions.ErrRefused)
@@ -84,8 +86,18 @@ func newAcceptance(db *pg.DB, owner sessions.ReplicaID, key sessions.Key, m sess
 		return nil, err
 	}
 	robot := sessions.RobotCode(pg.Clean(string(m.RobotCode)))
+	kept := &dbsqlc.MessageKeptParams{Mark: pg.DeletionMark(pg.ConversationKey(key), id), SessionMark: pg.DeletionMark(key, id)}
+	if len(among) > 0 {
+		kept.GroupKey = string(sessions.ScopeGroup.Key(m))
+	}
+	var here []*dbsqlc.MessageHereParams
+	for _, other := range among {
+		if other != key {
+			here = append(here, &dbsqlc.MessageHereParams{SessionKey: other, MsgID: id, Senders: sendersOf(m), SessionMark: pg.DeletionMark(other, id)})
+		}
+	}
 	return &acceptance{
-		db: db, owner: owner, key: key,
+		db: db, owner: owner, key: key, kept: kept, here: here,
 		message: &dbsqlc.MessageAddParams{
 			SessionKey: key, MsgID: id, Content: pg.Clean(m.Text), Message: message,
 			SenderID: sessions.UserID(pg.Clean(string(m.SenderID))), SenderNick: pg.Clean(m.SenderNick), SentAt: sentAt(m, db.Clock.Now()),
@@ -119,8 +131,8 @@ var (
 	errElsewhere = errors.New("the message may belong to another session")
 )
 
-func (a *acceptance) run(ctx context.Context, q sessions.PlaceQuery) (sessions.Accepted, error) {
-	done, err := a.try(ctx, q)
+func (a *acceptance) run(ctx context.Context) (sessions.Accepted, error) {
+	done, err := a.try(ctx)
 	return outcome(a.key, done, err)
 }
 
@@ -136,8 +148,8 @@ func outcome(key sessions.Key, a sessions.Accepted, err error) (sessions.Accepte
 	return a, nil
 }
 
-func (a *acceptance) try(ctx context.Context, q sessions.PlaceQuery) (sessions.Accepted, error) {
-	event, row, err := a.store(ctx, q)
+func (a *acceptance) try(ctx context.Context) (sessions.Accepted, error) {
+	event, row, err := a.store(ctx)
 	known := errors.Is(err, pgx.ErrNoRows)
 	if err != nil && !known {
 		return sessions.Accepted{}, err
@@ -185,15 +197,12 @@ func (a *acceptance) conn() dbsqlc.DBTX {
 }
 
 // store writes the message, and reads its session. It returns pgx.ErrNoRows for a message that was stored before.
-func (a *acceptance) store(ctx context.Context, q sessions.PlaceQuery) (int64, *dbsqlc.InboxSessionRow, error) {
+func (a *acceptance) store(ctx context.Context) (int64, *dbsqlc.InboxSessionRow, error) {
 	p := a.pipeline()
 	defer p.Close()
 	added := a.db.Q.MessageAdd(ctx, p, []*dbsqlc.MessageAddParams{a.message})
-	kept := a.db.Q.MessageKept(ctx, p, []*dbsqlc.MessageKeptParams{{
-		Mark: pg.DeletionMark(pg.ConversationKey(a.key), a.message.MsgID), SessionMark: pg.DeletionMark(a.key, a.message.MsgID),
-		GroupKey: string(q.Group),
-	}})
-	here := a.db.Q.MessageHere(ctx, p, a.elsewhere(q))
+	kept := a.db.Q.MessageKept(ctx, p, []*dbsqlc.MessageKeptParams{a.kept})
+	here := a.db.Q.MessageHere(ctx, p, a.here)
 	session := a.db.Q.InboxSession(ctx, p, []*dbsqlc.InboxSessionParams{a.read})
 	err := p.Send(ctx)
 	switch {
@@ -211,19 +220,6 @@ func (a *acceptance) store(ctx context.Context, q sessions.PlaceQuery) (int64, *
 	event, err := pg.One(added.QueryRow)
 	a.stored = err == nil
 	return event, row, err
-}
-
-// elsewhere names the other sessions of a group.
-func (a *acceptance) elsewhere(q sessions.PlaceQuery) []*dbsqlc.MessageHereParams {
-	var params []*dbsqlc.MessageHereParams
-	for _, key := range q.Keys {
-		if key != a.key {
-			params = append(params, &dbsqlc.MessageHereParams{
-				SessionKey: key, MsgID: a.message.MsgID, Senders: textsOf(q.Senders), SessionMark: pg.DeletionMark(key, a.message.MsgID),
-			})
-		}
-	}
-	return params
 }
 
 func found(session *dbsqlc.InboxSessionBatchResults) (*dbsqlc.InboxSessionRow, error) {

@@ -135,15 +135,15 @@ func TestPlainMessageIsOnePipeline(t *testing.T) {
 		RobotCode: storetest.Robot, ConversationID: "cid", ConversationType: sessions.Group, ConversationTitle: "Team",
 		SenderID: "u", StaffID: "u", EncryptedID: "$:u", ID: "first", Text: "hi",
 	}
-	q := sessions.PlaceQuery{Group: key, Keys: []sessions.Key{key, key + "/u", key + "/$:u"}, Senders: []sessions.UserID{"u", "$:u"}}
-	storetest.Must[sessions.Accepted](t)(s.Inbox.AcceptHere(t.Context(), "a", key, m, q))
+	among := []sessions.Key{key, key + "/u", key + "/$:u"}
+	storetest.Must[sessions.Accepted](t)(s.Inbox.AcceptHere(t.Context(), "a", key, m, among))
 	tx := storetest.Must[pgx.Tx](t)(pool.Begin(t.Context()))
 	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
 	if _, err := tx.Exec(t.Context(), "SELECT FROM dingtalk_sessions FOR UPDATE"); err != nil {
 		t.Fatal(err)
 	}
 	k.Seen, m.ID = nil, "second"
-	a := storetest.Must[sessions.Accepted](t)(s.Inbox.AcceptHere(t.Context(), "a", key, m, q))
+	a := storetest.Must[sessions.Accepted](t)(s.Inbox.AcceptHere(t.Context(), "a", key, m, among))
 	if len(k.Seen) != 1 || !a.New || a.Lease.Owner != "a" {
 		t.Errorf("accepting gave %+v, and sent %q", a, k.Seen)
 	}

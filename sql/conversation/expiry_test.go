@@ -29,7 +29,7 @@ func TestMarkOfAnEarlierRelease(t *testing.T) {
 	key := sessions.NewKey(storetest.Robot, "cid", storetest.ZhangID)
 	storetest.Execute(t, pool, `INSERT INTO deleted_messages (message) VALUES (sha256(convert_to($1::text || ' m1', 'UTF8')))`, string(key))
 	m := sessions.Message{RobotCode: storetest.Robot, ConversationID: "cid", ConversationType: sessions.Group, ID: "m1", SenderID: storetest.ZhangID, Kind: "text", Text: "好"}
-	known := storetest.Must[sessions.Place](t)(s.Scopes.PlaceOf(t.Context(), sessions.PlaceQuery{Keys: []sessions.Key{key}, ID: m.ID})).Earlier
+	known := storetest.Must[sessions.Place](t)(s.Scopes.PlaceOf(t.Context(), m, []sessions.Key{key})).Earlier
 	if a := storetest.Must[sessions.Accepted](t)(s.Inbox.Accept(t.Context(), "a", key, m)); a.New || known != key {
 		t.Errorf("the deleted message was accepted as %+v, known under %q", a, known)
 	}

@@ -182,17 +182,16 @@ func (s *Inbox) Pending(ctx context.Context, key sessions.Key, limit int) ([]ses
 	}
 	events := make([]sessions.Event, 0, len(rows))
 	for _, r := range rows {
-		e, err := convert.Event(&dbsqlc.Event{
-			SessionKey: key, ID: r.ID, Role: sessions.RoleUser, State: sessions.Pending, Attempts: r.Attempts, Content: r.Content,
-			SenderID: r.SenderID, SenderNick: r.SenderNick, MsgID: r.MsgID, Message: r.Message, CreatedAt: r.CreatedAt,
-		})
+		e, err := convert.Event(sessions.Event{
+			Key: key, ID: r.ID, Role: sessions.RoleUser, State: sessions.Pending, Attempts: r.Attempts, Content: r.Content,
+			SenderID: r.SenderID, SenderNick: r.SenderNick, MsgID: pg.OrZero(r.MsgID), CreatedAt: r.CreatedAt, Admitted: r.Admitted,
+		}, convert.EventJSON{Message: r.Message})
 		if err != nil {
 			return nil, err
 		}
 		if e.Message != nil {
 			e.Message.Text = "" // only its beginning is read
 		}
-		e.Admitted = r.Admitted
 		events = append(events, e)
 	}
 	return events, nil

@@ -150,3 +150,12 @@ func (s *Leases) Resign(ctx context.Context, owner sessions.ReplicaID) (int, err
 	}
 	return int(n), nil
 }
+
+// A nil slice would be NULL.
+func textsOf[T ~string](all []T) []string {
+	texts := make([]string, len(all))
+	for i, one := range all {
+		texts[i] = pg.Clean(string(one))
+	}
+	return texts
+}

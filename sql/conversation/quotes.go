@@ -43,9 +43,9 @@ func (s *Turns) quoted(ctx context.Context, key sessions.Key, q sessions.Quote) 
 		if err != nil {
 			return sessions.Event{}, err
 		}
-		return convert.Event(&dbsqlc.Event{
-			SessionKey: key, Role: row.Role, Content: row.Content, SenderID: row.SenderID, SenderNick: row.SenderNick, MsgID: row.MsgID, Message: row.Message, Withheld: row.Withheld,
-		})
+		return convert.Event(sessions.Event{
+			Key: key, Role: row.Role, Content: row.Content, SenderID: row.SenderID, SenderNick: row.SenderNick, MsgID: pg.OrZero(row.MsgID),
+		}, convert.EventJSON{Message: row.Message, Withheld: row.Withheld})
 	}
 	if q.SentAt.IsZero() {
 		return sessions.Event{}, sessions.ErrNotFound

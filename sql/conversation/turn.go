@@ -142,14 +142,13 @@ func (s *Turns) holds(ctx context.Context, l sessions.Lease) error {
 func addPending(v *sessions.View, rows []dbsqlc.TurnMarkRow) error {
 	slices.SortFunc(rows, func(a, b dbsqlc.TurnMarkRow) int { return cmp.Compare(a.Place, b.Place) })
 	for _, r := range rows {
-		e, err := convert.Event(&dbsqlc.Event{
-			SessionKey: v.Session.Key, ID: r.ID, Role: sessions.RoleUser, State: sessions.Pending, Attempts: r.Attempts, Content: r.Content,
-			SenderID: r.SenderID, SenderNick: r.SenderNick, MsgID: r.MsgID, Message: r.Message, CreatedAt: r.CreatedAt, Withheld: r.Withheld,
-		})
+		e, err := convert.Event(sessions.Event{
+			Key: v.Session.Key, ID: r.ID, Role: sessions.RoleUser, State: sessions.Pending, Attempts: r.Attempts, Content: r.Content,
+			SenderID: r.SenderID, SenderNick: r.SenderNick, MsgID: pg.OrZero(r.MsgID), CreatedAt: r.CreatedAt, Admitted: r.Admitted,
+		}, convert.EventJSON{Message: r.Message, Withheld: r.Withheld})
 		if err != nil {
 			return err
 		}
-		e.Admitted = r.Admitted
 		v.Pending = append(v.Pending, e)
 	}
 	return nil
@@ -163,15 +162,15 @@ func addTail(v *sessions.View, known []sessions.Event, rows []dbsqlc.TurnTailRow
 	}
 	for i := range rows {
 		r := &rows[i]
-		e, err := convert.Event(&dbsqlc.Event{
-			SessionKey: v.Session.Key, ID: r.ID, Seq: r.Seq, Role: r.Role, State: sessions.Done, Content: r.Content, SenderID: r.SenderID,
-			SenderNick: r.SenderNick, MsgID: r.MsgID, ToolCalls: r.ToolCalls, ToolCallID: r.ToolCallID, ToolName: r.ToolName,
-			Tokens: r.Tokens, IsArchived: r.IsArchived, Message: r.Message, CreatedAt: r.CreatedAt, Withheld: r.Withheld,
-		})
+		e, err := convert.Event(sessions.Event{
+			Key: v.Session.Key, ID: r.ID, Seq: pg.OrZero(r.Seq), Role: r.Role, State: sessions.Done, Content: r.Content, SenderID: r.SenderID,
+			SenderNick: r.SenderNick, MsgID: pg.OrZero(r.MsgID), ToolCallID: r.ToolCallID, ToolName: r.ToolName,
+			Tokens: r.Tokens, Archived: r.IsArchived, Blob: pg.OrZero(r.BlobID), CreatedAt: r.CreatedAt,
+		}, convert.EventJSON{ToolCalls: r.ToolCalls, Message: r.Message, Withheld: r.Withheld})
 		if err != nil {
 			return err
 		}
-		if e.Blob = pg.OrZero(r.BlobID); e.Message != nil && r.Said != "" {
+		if e.Message != nil && r.Said != "" {
 			e.Message.Text = r.Said
 		}
 		v.Tail = append(v.Tail, e)

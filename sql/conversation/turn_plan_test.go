@@ -140,9 +140,9 @@ func (w turnStores) run(t *testing.T, n int) {
 	t.Helper()
 	ctx, key := t.Context(), sessions.NewKey("robot", "cid", "")
 	m := sessions.Message{RobotCode: "robot", ConversationID: "cid", ConversationType: sessions.Group, ID: sessions.MessageID(fmt.Sprint(n)), SenderID: "a", Text: "a question"}
-	q := sessions.PlaceQuery{Group: key, Keys: []sessions.Key{key}, Senders: []sessions.UserID{"a"}, ID: m.ID}
-	storetest.Must[sessions.Place](t)(w.scopes.PlaceOf(ctx, q))
-	a := storetest.Must[sessions.Accepted](t)(w.inbox.AcceptHere(ctx, "replica", key, m, q))
+	among := []sessions.Key{key}
+	storetest.Must[sessions.Place](t)(w.scopes.PlaceOf(ctx, m, among))
+	a := storetest.Must[sessions.Accepted](t)(w.inbox.AcceptHere(ctx, "replica", key, m, among))
 	v := storetest.Must[sessions.View](t)(w.turns.Begin(ctx, a.Lease, 20))
 	c := storetest.Must[sessions.Committed](t)(w.turns.Commit(ctx, a.Lease, sessions.Turn{
 		Taken: []int64{a.EventID}, TakenTokens: []int{3}, ViewVersion: v.Session.ViewVersion,

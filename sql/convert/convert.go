@@ -85,29 +85,36 @@ func (b messageBody) message(e sessions.Event) *sessions.Message {
 	return &m
 }
 
-// Event converts a row of the log.
-func Event(r *dbsqlc.Event) (sessions.Event, error) {
-	e := sessions.Event{
-		ID: r.ID, Seq: pg.OrZero(r.Seq), Key: r.SessionKey, Role: r.Role,
-		Content: r.Content, SenderID: r.SenderID, SenderNick: r.SenderNick, MsgID: pg.OrZero(r.MsgID),
-		ToolCallID: r.ToolCallID, ToolName: r.ToolName,
-		Tokens: r.Tokens, State: r.State, Attempts: r.Attempts, Archived: r.IsArchived, CreatedAt: r.CreatedAt,
-	}
-	if r.ToolCalls != nil {
-		if err := json.Unmarshal(r.ToolCalls, &e.ToolCalls); err != nil {
-			return e, fmt.Errorf("reading the tool calls of event %d: %w", r.ID, err)
+// EventJSON are the columns of a row of the log that are JSON; nil where a query does not read one.
+type EventJSON struct{ ToolCalls, Message, Withheld []byte }
+
+// Event completes the event of a row, whose other columns it has, by its JSON.
+func Event(e sessions.Event, j EventJSON) (sessions.Event, error) {
+	if j.ToolCalls != nil {
+		if err := json.Unmarshal(j.ToolCalls, &e.ToolCalls); err != nil {
+			return e, fmt.Errorf("reading the tool calls of event %d: %w", e.ID, err)
 		}
 	}
-	if r.Message != nil {
+	if j.Message != nil {
 		var b messageBody
-		if err := json.Unmarshal(r.Message, &b); err != nil {
-			return e, fmt.Errorf("reading the message of event %d: %w", r.ID, err)
+		if err := json.Unmarshal(j.Message, &b); err != nil {
+			return e, fmt.Errorf("reading the message of event %d: %w", e.ID, err)
 		}
 		e.Message = b.message(e)
 	}
 	var err error
-	e.Withheld, err = Withheld(r.Withheld)
+	e.Withheld, err = Withheld(j.Withheld)
 	return e, err
+}
+
+// WholeEvent converts a whole row of the log.
+func WholeEvent(r *dbsqlc.Event) (sessions.Event, error) {
+	return Event(sessions.Event{
+		ID: r.ID, Seq: pg.OrZero(r.Seq), Key: r.SessionKey, Role: r.Role,
+		Content: r.Content, SenderID: r.SenderID, SenderNick: r.SenderNick, MsgID: pg.OrZero(r.MsgID),
+		ToolCallID: r.ToolCallID, ToolName: r.ToolName,
+		Tokens: r.Tokens, State: r.State, Attempts: r.Attempts, Archived: r.IsArchived, CreatedAt: r.CreatedAt,
+	}, EventJSON{r.ToolCalls, r.Message, r.Withheld})
 }
 
 // Schedule converts a row of a schedule. An unreadable creator is the schedule's Fault.
@@ -122,11 +129,11 @@ func Schedule(r *dbsqlc.Schedule) sessions.Schedule {
 	return s
 }
 
-// Events converts rows of the log.
+// Events converts whole rows of the log.
 func Events(rows []dbsqlc.Event) ([]sessions.Event, error) {
 	events := make([]sessions.Event, 0, len(rows))
 	for i := range rows {
-		e, err := Event(&rows[i])
+		e, err := WholeEvent(&rows[i])
 		if err != nil {
 			return nil, err
 		}
@@ -173,21 +180,21 @@ func Memory(r *dbsqlc.MemoriesReadableRow) memory.Memory {
 
 // Message converts the row of a person's message.
 func Message(r dbsqlc.MessagesBeforeRow) (sessions.Event, error) {
-	return Event(&dbsqlc.Event{
-		SessionKey: r.SessionKey, ID: r.ID, Seq: r.Seq, Role: sessions.RoleUser, Content: r.Content, SenderID: r.SenderID,
-		SenderNick: r.SenderNick, MsgID: r.MsgID, State: r.State, Message: r.Message, CreatedAt: r.CreatedAt,
-	})
+	return Event(sessions.Event{
+		Key: r.SessionKey, ID: r.ID, Seq: pg.OrZero(r.Seq), Role: sessions.RoleUser, Content: r.Content, SenderID: r.SenderID,
+		SenderNick: r.SenderNick, MsgID: pg.OrZero(r.MsgID), State: r.State, CreatedAt: r.CreatedAt,
+	}, EventJSON{Message: r.Message})
 }
 
 // RangeEvents converts the rows of a range of the log.
 func RangeEvents(rows []dbsqlc.EventsRangeRow) ([]sessions.Event, error) {
 	events := make([]sessions.Event, 0, len(rows))
 	for _, r := range rows {
-		e, err := Event(&dbsqlc.Event{
-			SessionKey: r.SessionKey, ID: r.ID, Seq: r.Seq, Role: r.Role, State: r.State, Attempts: r.Attempts, Content: r.Content,
-			SenderID: r.SenderID, SenderNick: r.SenderNick, MsgID: r.MsgID, ToolCalls: r.ToolCalls, ToolCallID: r.ToolCallID,
-			ToolName: r.ToolName, Tokens: r.Tokens, IsArchived: r.IsArchived, Message: r.Message, CreatedAt: r.CreatedAt, Withheld: r.Withheld,
-		})
+		e, err := Event(sessions.Event{
+			Key: r.SessionKey, ID: r.ID, Seq: pg.OrZero(r.Seq), Role: r.Role, State: r.State, Attempts: r.Attempts, Content: r.Content,
+			SenderID: r.SenderID, SenderNick: r.SenderNick, MsgID: pg.OrZero(r.MsgID), ToolCallID: r.ToolCallID,
+			ToolName: r.ToolName, Tokens: r.Tokens, Archived: r.IsArchived, CreatedAt: r.CreatedAt,
+		}, EventJSON{r.ToolCalls, r.Message, r.Withheld})
 		if err != nil {
 			return nil, err
 		}

@@ -36,7 +36,7 @@ func TestMessageIsStoredOnce(t *testing.T) {
 			}
 		}
 		id := m.ID
-		e, err := Event(&dbsqlc.Event{MsgID: &id, SenderID: m.SenderID, SenderNick: m.SenderNick, Content: m.Text, Message: body})
+		e, err := WholeEvent(&dbsqlc.Event{MsgID: &id, SenderID: m.SenderID, SenderNick: m.SenderNick, Content: m.Text, Message: body})
 		if err != nil {
 			t.Fatal(err)
 		}

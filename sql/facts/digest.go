@@ -127,10 +127,10 @@ func (s *Digests) DigestEvents(
 	}
 	events := make([]sessions.Event, 0, len(rows))
 	for _, r := range rows {
-		e, err := convert.Event(&dbsqlc.Event{
-			ID: r.ID, Seq: r.Seq, SessionKey: d.Key, Role: r.Role, Content: r.Content, SenderID: r.SenderID, SenderNick: r.SenderNick,
-			MsgID: r.MsgID, Message: r.Message, Tokens: r.Tokens, State: sessions.Done, CreatedAt: r.CreatedAt, Withheld: r.Withheld,
-		})
+		e, err := convert.Event(sessions.Event{
+			ID: r.ID, Seq: pg.OrZero(r.Seq), Key: d.Key, Role: r.Role, Content: r.Content, SenderID: r.SenderID, SenderNick: r.SenderNick,
+			MsgID: pg.OrZero(r.MsgID), Tokens: r.Tokens, State: sessions.Done, CreatedAt: r.CreatedAt,
+		}, convert.EventJSON{Message: r.Message, Withheld: r.Withheld})
 		if err != nil {
 			return nil, err
 		}

@@ -295,10 +295,10 @@ func (s *Rights) MessagesOf(
 			return nil, fmt.Errorf("listing the messages of a person: %w", err)
 		}
 		for _, r := range rows {
-			e, err := convert.Message(dbsqlc.MessagesBeforeRow{
-				SessionKey: r.SessionKey, ID: r.ID, Seq: r.Seq, Content: r.Content, SenderID: r.SenderID, SenderNick: r.SenderNick,
-				MsgID: r.MsgID, State: r.State, Message: r.Message, CreatedAt: r.CreatedAt,
-			})
+			e, err := convert.Event(sessions.Event{
+				Key: r.SessionKey, ID: r.ID, Seq: pg.OrZero(r.Seq), Role: sessions.RoleUser, Content: r.Content, SenderID: r.SenderID,
+				SenderNick: r.SenderNick, MsgID: pg.OrZero(r.MsgID), State: r.State, CreatedAt: r.CreatedAt,
+			}, convert.EventJSON{Message: r.Message})
 			if err != nil {
 				return nil, err
 			}
