@@ -3,12 +3,10 @@ package outbox
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"sync"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/rs/zerolog"
 
 	"ebb/bot/chat"
@@ -20,29 +18,27 @@ import (
 // part claims its row first. The queues keep the order of each conversation's replies and the time of the next
 // attempt, so that they share the conversation's rate. A queue's goroutine ends with its last reply.
 type Outbox struct {
-	ctx       context.Context
-	shared    *parts.Shared
-	store     sessions.Outbox
-	transport chat.Transport
-	stats     Stats
-	opts      Options
-
-	mu      sync.Mutex
-	queues  map[channel]*queue
-	resumed map[sessions.Key]int64 // terms under which unsent rows were read
-	left    chan struct{}          // closed when replies leave a queue or others may pass them, and replaced
-	closed  bool
-	wg      sync.WaitGroup
-
-	webhooks *lru.Cache[channel, webhook] // newest of each conversation, for messages that answer no question
+	queues *queues
+	sender sender
+	wg     sync.WaitGroup
 }
 
-// A reply to a forgotten conversation without a webhook takes an API call.
-const maxWebhooks = 4096
+// Options are what an [Outbox] calls besides.
+type Options struct {
+	// Scheduled is called for a reply to a schedule that arrived, or whose person or conversation is gone; nil: not called.
+	Scheduled   func(ctx context.Context, o sessions.Outgoing, arrived bool)
+	WakeSession func(sessions.Key) // starts a turn of a session that was turned away or lost its lease
+}
 
-type rowID struct {
-	key sessions.Key
-	id  int64
+// New returns an outbox that sends until ctx ends.
+func New(ctx context.Context, p *parts.Shared, store Store, transport chat.Transport, stats Stats, opts Options) *Outbox {
+	o := &Outbox{}
+	o.queues = newQueues(p.Now, opts.WakeSession, func(q *queue) {
+		o.wg.Add(1)
+		go o.run(q)
+	})
+	o.sender = sender{ctx, p, store, transport, stats, opts.Scheduled, o.queues}
+	return o
 }
 
 // Send implements turn.Outbox, and never blocks. The attempt that the commit counted goes from memory if the conversation's queue is
@@ -60,88 +56,55 @@ func (o *Outbox) Send(ctx context.Context, l sessions.Lease, outs []sessions.Out
 	if outs[0].Attempts == 1 {
 		replies[0].fresh = &outs[0]
 	}
-	o.push(replies)
+	o.queues.push(replies)
 }
 
 // Resume implements turn.Outbox, once for every term.
 func (o *Outbox) Resume(ctx context.Context, l sessions.Lease) error {
-	o.mu.Lock()
-	done := o.resumed[l.Key] == l.Term
-	o.mu.Unlock()
-	if done {
+	if o.queues.isResumed(l) {
 		return nil
 	}
-	outs, err := o.store.Unsent(ctx, l)
+	outs, err := o.sender.store.Unsent(ctx, l)
 	if err != nil {
 		return err
 	}
 	for _, out := range outs { // in order: each one follows those before it, whatever their queues
-		if added := o.push([]*pending{newPending(zerolog.Ctx(ctx), l, out)}); len(added) > 0 && out.Took {
-			o.stats.ReplyResumed()
+		if added := o.queues.push([]*pending{newPending(zerolog.Ctx(ctx), l, out)}); len(added) > 0 && out.Took {
+			o.sender.stats.ReplyResumed()
 		}
 	}
-	o.mu.Lock()
-	o.resumed[l.Key] = l.Term
-	o.mu.Unlock()
+	o.queues.noteResumed(l)
 	return nil
 }
 
 // Invalidate implements turn.Outbox.
-func (o *Outbox) Invalidate(key sessions.Key) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.resumed, key)
-}
+func (o *Outbox) Invalidate(key sessions.Key) { o.queues.invalidate(key) }
 
 // Forget removes the state of sessions that are not held: their next terms read the rows again.
-func (o *Outbox) Forget(held func(sessions.Key) bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	maps.DeleteFunc(o.resumed, func(key sessions.Key, _ int64) bool { return !held(key) })
+func (o *Outbox) Forget(held func(sessions.Key) bool) { o.queues.forget(held) }
+
+// Holds reports whether the session has unsent replies.
+func (o *Outbox) Holds(key sessions.Key) bool { return o.queues.holds(key) }
+
+// AwaitSent implements turn.Outbox. It waits for no reply that others pass: a reminder without calls may wait for a day.
+func (o *Outbox) AwaitSent(ctx context.Context, key sessions.Key, to sessions.Target, atMost time.Duration) bool {
+	return o.queues.awaitSent(ctx, key, to, atMost)
 }
 
-// push returns newly queued replies, and gives the session's queued ones the newer lease.
-func (o *Outbox) push(replies []*pending) (added []*pending) {
-	if len(replies) == 0 {
-		return nil
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, p := range replies {
-		defer o.lend(p.channel, p.webhook) // also to themselves
-	}
-	c := o.behind(replies[0].channel, replies[0].key)
-	if added = o.unknown(c, replies); len(added) == 0 {
-		return nil
-	}
-	q := o.queues[c]
-	if q != nil {
-		for _, p := range added {
-			p.fresh = nil // other replies are before it
-		}
-		q.replies = append(q.replies, added...)
-		q.notify()
-		return added
-	}
-	if o.closed {
-		return nil // the rows wait for the next process
-	}
-	q = &queue{channel: c, wake: make(chan struct{}, 1), replies: added, newest: o.newest(c)}
-	o.queues[c] = q
-	o.wg.Add(1)
-	go o.run(q)
-	return added
-}
+// HasUnmarked reports whether the outcome of a waiting reply's last attempt is not stored.
+func (o *Outbox) HasUnmarked() bool { return o.queues.hasUnmarked() }
+
+// Waiting returns the number of unsent replies.
+func (o *Outbox) Waiting() int { return o.queues.length() }
+
+// Queued implements turn.Outbox, by the session's conversation.
+func (o *Outbox) Queued(key sessions.Key, card bool) bool { return o.queues.isQueued(key, card) }
+
+// Backpressured implements turn.Outbox.
+func (o *Outbox) Backpressured(key sessions.Key) bool { return o.queues.isBackpressured(key) }
 
 // Close sends the replies that are due; the others stay in the storage.
-func (o *Outbox) Close() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.closed = true
-	for _, q := range o.queues {
-		q.notify()
-	}
-}
+func (o *Outbox) Close() { o.queues.close() }
 
 // Wait returns when no queue is running, or with ctx's cause.
 func (o *Outbox) Wait(ctx context.Context) error {
@@ -158,16 +121,16 @@ func (o *Outbox) Wait(ctx context.Context) error {
 func (o *Outbox) run(q *queue) {
 	defer o.wg.Done()
 	for {
-		batch, wait, ok := o.next(q)
+		batch, wait, ok := o.queues.next(o.sender.ctx, q)
 		if !ok {
 			return
 		}
-		if wait <= 0 && !o.shared.Leases.Trusted() {
+		if wait <= 0 && !o.sender.shared.Leases.Trusted() {
 			wait = trustRecheck
 		}
 		if wait <= 0 {
 			o.sendBatch(q, batch)
-		} else if !o.pause(q, wait) {
+		} else if !o.queues.pause(o.sender.ctx, q, wait) {
 			return
 		}
 	}
@@ -175,72 +138,23 @@ func (o *Outbox) run(q *queue) {
 
 const trustRecheck = 250 * time.Millisecond
 
-// heldRecheck is for a queue whose replies are all held back: the other queue wakes it.
-const heldRecheck = time.Minute
-
-// next reports false if the queue is empty and removed, or the process ends with unsent replies.
-func (o *Outbox) next(q *queue) (batch []*pending, wait time.Duration, ok bool) {
-	now := o.shared.Now()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(q.replies) == 0 {
-		delete(o.queues, q.channel)
-		return nil, 0, false
-	}
-	if o.ctx.Err() != nil {
-		return nil, 0, false
-	}
-	batch, due := q.nextBatch(o.messages(q.channel).blocks)
-	if len(batch) == 0 {
-		return nil, heldRecheck, true
-	}
-	return batch, due.Sub(now), true
-}
-
-// pause also ends with another reply; false: the outbox closes.
-func (o *Outbox) pause(q *queue, d time.Duration) bool {
-	o.mu.Lock()
-	closed := o.closed
-	for _, p := range q.replies {
-		p.fresh = nil
-	}
-	o.mu.Unlock()
-	if closed {
-		return false
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	waited := false
-	select {
-	case <-t.C:
-		waited = true
-	case <-q.wake:
-	case <-o.ctx.Done():
-		return false
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	q.waited = q.waited || waited
-	return !o.closed
-}
-
 // sendBatch sends a batch as one message. Each part claims the rows before it, which also records the parts that
 // arrived. If rows must not be sent any more, the next batch is chosen.
 func (o *Outbox) sendBatch(q *queue, batch []*pending) {
 	var begun []sessions.Outgoing // the claim of the last part, if others follow
-	v := sendResult{more: true}
-	for v.more {
-		ctx, stop := context.WithTimeout(o.ctx, o.sendTime(batch[0])) // before the claim: an erasure counts from there
+	a := attempt{more: true}
+	for a.more {
+		ctx, stop := context.WithTimeout(o.sender.ctx, o.sendTime(batch[0])) // before the claim: an erasure counts from there
 		outs, err := o.claim(q, batch)
-		if err != nil || len(outs) < len(batch) || !o.shared.Leases.Trusted() {
+		if err != nil || len(outs) < len(batch) || !o.sender.shared.Leases.Trusted() {
 			stop()
-			o.interrupt(q, batch, begun, v, err)
+			o.interrupt(q, batch, begun, a, err)
 			return
 		}
-		o.restartChanged(batch, outs)
-		v, begun = o.sendPart(ctx, q, batch, outs), outs
+		o.queues.restartChanged(batch, outs)
+		a, begun = o.sender.sendPart(ctx, q, batch, outs), outs
 		stop()
-		o.applyResult(q, batch, v)
+		o.apply(q, batch, a)
 	}
 }
 
@@ -250,7 +164,7 @@ func (o *Outbox) sendTime(first *pending) time.Duration {
 	if first.fresh == nil {
 		return sessions.SendTime
 	}
-	if left := sessions.SendTime - o.shared.Now().Sub(first.fresh.Created); left > sessions.SendTime/2 {
+	if left := sessions.SendTime - o.sender.shared.Now().Sub(first.fresh.Created); left > sessions.SendTime/2 {
 		return min(left, sessions.SendTime)
 	}
 	first.fresh = nil
@@ -258,21 +172,19 @@ func (o *Outbox) sendTime(first *pending) time.Duration {
 }
 
 // interrupt ends an attempt before a part. The rows keep the number of parts that arrived.
-func (o *Outbox) interrupt(q *queue, batch []*pending, begun []sessions.Outgoing, v sendResult, err error) {
-	next := o.shared.Now()
+func (o *Outbox) interrupt(q *queue, batch []*pending, begun []sessions.Outgoing, a attempt, err error) {
+	next := o.sender.shared.Now()
 	if err != nil {
 		batch[0].log.Warn().Err(err).Msg("Replies not claimed, trying again")
 		next = next.Add(pauseAfter(0, &chat.SendError{}))
-		o.mu.Lock()
-		q.until = next
-		o.mu.Unlock()
+		o.queues.pauseUntil(q, next)
 	}
 	if begun == nil {
 		return
 	}
-	v.more, v.maybe, v.retry = false, len(batch) > 1, next
-	o.recordOutcome(batch, begun, sessions.Settled{Maybe: v.maybe, Part: v.part, Via: v.via, Error: errBetweenParts.Error(), NextAt: next})
-	o.applyResult(q, batch, v)
+	a = attempt{outcome: sessions.Settled{Maybe: len(batch) > 1, Part: a.outcome.Part, Via: a.outcome.Via, Error: errBetweenParts.Error(), NextAt: next}}
+	o.sender.recordOutcome(batch, begun, a.outcome)
+	o.apply(q, batch, a)
 }
 
 var errBetweenParts = errors.New("interrupted between two parts")
@@ -283,23 +195,17 @@ func (o *Outbox) claim(q *queue, batch []*pending) ([]sessions.Outgoing, error) 
 		batch[0].fresh = nil
 		return []sessions.Outgoing{*first}, nil
 	}
-	o.mu.Lock()
-	ids := map[sessions.Lease][]int64{}
-	for _, p := range batch {
-		ids[p.lease] = append(ids[p.lease], p.id)
-	}
-	o.mu.Unlock()
 	rows, try := map[rowID]sessions.Outgoing{}, sessions.Try{Joint: jointKey(batch)}
 	if len(batch) == 1 { // parts of a joined message are not parts of its replies
 		try.Part, try.Nonce = batch[0].part, batch[0].nonce
 	}
 	var lost []sessions.Lease
-	for lease, ids := range ids {
+	for lease, ids := range o.queues.leases(batch) {
 		try.IDs = ids
-		one, stop := context.WithTimeout(o.ctx, o.shared.CommitTimeout)
-		claimed, err := o.store.Claim(one, lease, try)
+		one, stop := context.WithTimeout(o.sender.ctx, o.sender.shared.CommitTimeout)
+		claimed, err := o.sender.store.Claim(one, lease, try)
 		stop()
-		if o.shared.Leases.Check(lease.Key, err) != nil && !errors.Is(err, sessions.ErrLeaseLost) {
+		if o.sender.shared.Leases.Check(lease.Key, err) != nil && !errors.Is(err, sessions.ErrLeaseLost) {
 			return nil, err
 		}
 		if err != nil {
@@ -309,15 +215,7 @@ func (o *Outbox) claim(q *queue, batch []*pending) ([]sessions.Outgoing, error) 
 			rows[rowID{out.Key, out.ID}] = out
 		}
 	}
-	var outs []sessions.Outgoing
-	o.mu.Lock()
-	for _, p := range batch {
-		if out, ok := rows[p.rowID]; ok {
-			out.Maybe = out.Maybe || p.maybe
-			outs = append(outs, out)
-		}
-	}
-	o.mu.Unlock()
+	outs := o.queues.claimed(batch, rows)
 	if len(outs) < len(batch) {
 		gone := slices.DeleteFunc(slices.Clone(batch), func(p *pending) bool { _, ok := rows[p.rowID]; return ok })
 		o.drop(q, gone, lost)
@@ -325,102 +223,32 @@ func (o *Outbox) claim(q *queue, batch []*pending) ([]sessions.Outgoing, error) 
 	return outs, nil
 }
 
-// restartChanged sends a message again from its first part if an erasure changed one of its replies.
-func (o *Outbox) restartChanged(batch []*pending, outs []sessions.Outgoing) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if slices.EqualFunc(batch, outs, func(p *pending, out sessions.Outgoing) bool { return p.nonce == out.Reply.Nonce }) {
-		return
-	}
-	for i, p := range batch {
-		p.maybe = p.maybe || p.part > 0
-		outs[i].Maybe = outs[i].Maybe || p.maybe
-		p.nonce, p.part, p.joint = outs[i].Reply.Nonce, 0, ""
-	}
-}
-
 // drop also removes all replies whose lease is lost, and wakes their sessions, which then ask the storage for their
 // owner.
 func (o *Outbox) drop(q *queue, gone []*pending, lost []sessions.Lease) {
-	o.mu.Lock()
-	var dropped []*pending
-	q.replies = slices.DeleteFunc(q.replies, func(p *pending) bool {
-		left := slices.Contains(lost, p.lease)
-		if left || slices.Contains(gone, p) && !slices.ContainsFunc(lost, func(l sessions.Lease) bool { return l.Key == p.key }) {
-			dropped = append(dropped, p)
-			return true
-		}
-		return false
-	})
-	o.wakeTurnedAway(q)
-	o.signalLeft(q)
-	o.mu.Unlock()
-	for _, p := range dropped {
+	for _, p := range o.queues.remove(q, gone, lost) {
 		if slices.Contains(lost, p.lease) {
 			p.log.Info().Int64("reply", p.id).Msg("Reply left to the next owner of its session")
 		} else {
 			p.log.Info().Int64("reply", p.id).Msg("Reply erased or settled before it was sent")
 		}
 		if p.owedMark != nil {
-			o.storeMark(p.log.WithContext(o.ctx), *p.owedMark, true)
+			o.sender.storeMark(p.log.WithContext(o.sender.ctx), *p.owedMark, true)
 		}
 		p.runThen()
 	}
 	for _, l := range lost {
-		o.Invalidate(l.Key)
-		o.opts.WakeSession(l.Key)
+		o.queues.invalidate(l.Key)
+		o.queues.wake(l.Key)
 	}
 }
 
-// applyResult starts the work after an attempt before a reply leaves the queue: the process is not idle in between.
-func (o *Outbox) applyResult(q *queue, batch []*pending, v sendResult) {
-	if !v.more {
+// apply starts the work after an attempt before a reply leaves the queue: the process is not idle in between.
+func (o *Outbox) apply(q *queue, batch []*pending, a attempt) {
+	if !a.more {
 		for _, p := range batch {
 			p.runThen()
 		}
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	q.waited = false
-	if v.done {
-		q.replies = slices.DeleteFunc(q.replies, func(p *pending) bool { return slices.Contains(batch, p) })
-		o.wakeTurnedAway(q)
-		o.signalLeft(q)
-		return
-	}
-	failed := failures(batch)
-	switch {
-	case v.more:
-		failed = 0
-	case v.failed:
-		failed++
-	}
-	aside := v.aside || v.failed && failed >= maxFailures
-	paused := !v.split && !v.refused && !aside && !v.more
-	if paused && !q.card {
-		q.until = v.retry
-	}
-	for _, p := range batch {
-		p.maybe, p.failures, p.aside = p.maybe || v.maybe, failed, v.aside // replies of one message step aside together
-		if aside || paused || q.card && !v.more {                          // a pause of one session's message must not leave the card of another unfinished
-			p.next = v.retry
-		}
-		switch {
-		case v.split:
-			p.alone, p.joint, p.part = true, "", 0
-		case v.refused:
-			p.refusals, p.next = p.refusals+1, v.retry
-			p.part = max(p.part, v.part)
-		default:
-			p.part = max(p.part, v.part)
-			if (p.maybe || p.part > 0) && len(batch) > 1 {
-				p.joint = jointKey(batch)
-			}
-		}
-	}
-	q.lend() // a webhook may have come during the attempt
-	if v.refused || aside {
-		o.wakeTurnedAway(q)
-		o.signalLeft(q)
-	}
+	o.queues.apply(q, batch, a)
 }

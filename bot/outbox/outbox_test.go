@@ -43,8 +43,8 @@ func TestUnsentRepliesAreReadOncePerTerm(t *testing.T) {
 			t.Errorf("step %d: error %v and %d reads of %s, want %d", i, err, store.reads[c.key], c.key, c.reads)
 		}
 	}
-	if len(o.resumed) != 2 {
-		t.Errorf("the outbox knows %d sessions, want 2", len(o.resumed))
+	if len(o.queues.resumed) != 2 {
+		t.Errorf("the outbox knows %d sessions, want 2", len(o.queues.resumed))
 	}
 }
 
@@ -99,7 +99,7 @@ func TestPauseEndsInTheStorage(t *testing.T) {
 func TestFirstAttemptCountsFromItsCommit(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	o := &Outbox{shared: &parts.Shared{Now: func() time.Time { return now }}}
+	o := &Outbox{sender: sender{shared: &parts.Shared{Now: func() time.Time { return now }}}}
 	for age, want := range map[time.Duration]struct {
 		time  time.Duration
 		fresh bool

@@ -8,15 +8,10 @@ import (
 	"ebb/sessions"
 )
 
-// Holds reports whether the session has unsent replies.
-func (o *Outbox) Holds(key sessions.Key) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.holds(key)
-}
-
-func (o *Outbox) holds(key sessions.Key) bool {
-	for _, q := range o.queues {
+func (s *queues) holds(key sessions.Key) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, q := range s.of {
 		if q.holds(key) {
 			return true
 		}
@@ -24,18 +19,18 @@ func (o *Outbox) holds(key sessions.Key) bool {
 	return false
 }
 
-// AwaitSent implements turn.Outbox. It waits for no reply that others pass: a reminder without calls may wait for a day.
-func (o *Outbox) AwaitSent(ctx context.Context, key sessions.Key, to sessions.Target, atMost time.Duration) bool {
+// awaitSent waits for no reply that others pass: a reminder without calls may wait for a day.
+func (s *queues) awaitSent(ctx context.Context, key sessions.Key, to sessions.Target, atMost time.Duration) bool {
 	ctx, stop := context.WithTimeout(ctx, atMost)
 	defer stop()
 	robot, id := key.Conversation()
-	o.mu.Lock()
-	o.lend(channel{robot: robot, id: id}, webhookOf(to))
-	o.mu.Unlock()
+	s.mu.Lock()
+	s.lend(channel{robot: robot, id: id}, webhookOf(to))
+	s.mu.Unlock()
 	for {
-		o.mu.Lock()
-		held, left := o.blocks(key), o.left
-		o.mu.Unlock()
+		s.mu.Lock()
+		held, left := s.blocks(key), s.left
+		s.mu.Unlock()
 		if !held {
 			return true
 		}
@@ -47,61 +42,11 @@ func (o *Outbox) AwaitSent(ctx context.Context, key sessions.Key, to sessions.Ta
 	}
 }
 
-// blocks reports whether the session has unsent replies that no other passes. The lock is held.
-func (o *Outbox) blocks(key sessions.Key) bool {
-	for _, q := range o.queues {
-		if q.blocks(key) {
-			return true
-		}
-	}
-	return false
-}
-
-// messages is the queue of a conversation without cards, or nil. The lock is held.
-func (o *Outbox) messages(c channel) *queue {
-	c.card = false
-	return o.queues[c]
-}
-
-// newest is the last known webhook of a conversation. The lock is held.
-func (o *Outbox) newest(c channel) webhook {
-	c.card = false
-	w, _ := o.webhooks.Get(c)
-	return w
-}
-
-// lend keeps a webhook for further messages, and offers it to the replies of its conversation. The lock is held.
-func (o *Outbox) lend(c channel, w webhook) {
-	if !w.isUsable(o.shared.Now()) {
-		return
-	}
-	if c.card = false; !w.end.IsZero() && w.isAfter(o.newest(c)) {
-		o.webhooks.Add(c, w)
-	}
-	for _, c.card = range []bool{false, true} {
-		if q := o.queues[c]; q != nil && w.isAfter(q.newest) {
-			q.newest = w
-			q.lend()
-		}
-	}
-}
-
-// signalLeft needs the lock. Cards may wait for a message that left q.
-func (o *Outbox) signalLeft(q *queue) {
-	close(o.left)
-	o.left = make(chan struct{})
-	c := q.channel
-	c.card = true
-	if cards := o.queues[c]; cards != nil && cards != q {
-		cards.notify()
-	}
-}
-
-// HasUnmarked reports whether the outcome of a waiting reply's last attempt is not stored.
-func (o *Outbox) HasUnmarked() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, q := range o.queues {
+// hasUnmarked reports whether the outcome of a waiting reply's last attempt is not stored.
+func (s *queues) hasUnmarked() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, q := range s.of {
 		if slices.ContainsFunc(q.replies, func(p *pending) bool { return p.unmarked }) {
 			return true
 		}
@@ -109,36 +54,33 @@ func (o *Outbox) HasUnmarked() bool {
 	return false
 }
 
-// Waiting returns the number of unsent replies.
-func (o *Outbox) Waiting() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+// length is the number of unsent replies.
+func (s *queues) length() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	n := 0
-	for _, q := range o.queues {
+	for _, q := range s.of {
 		n += len(q.replies)
 	}
 	return n
 }
 
-// Queued implements turn.Outbox, by the session's conversation.
-func (o *Outbox) Queued(key sessions.Key, card bool) bool {
+// isQueued answers by the session's conversation.
+func (s *queues) isQueued(key sessions.Key, card bool) bool {
 	robot, id := key.Conversation()
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	c := channel{robot, id, card}
-	return o.queues[o.behind(c, key)] != nil || card && o.messages(c).blocks(key)
+	return s.of[s.behind(c, key)] != nil || card && s.messages(c).blocks(key)
 }
 
-const maxQueued = 2 * maxJoined
-
-// Backpressured implements turn.Outbox, from maxQueued replies of the session's conversation on. Room there wakes the
-// session.
-func (o *Outbox) Backpressured(key sessions.Key) bool {
+// isBackpressured holds from maxQueued replies of the session's conversation on. Room there wakes the session.
+func (s *queues) isBackpressured(key sessions.Key) bool {
 	robot, id := key.Conversation()
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, card := range []bool{false, true} {
-		q := o.queues[channel{robot, id, card}]
+		q := s.of[channel{robot, id, card}]
 		if q == nil || q.length() < maxQueued {
 			continue
 		}
@@ -148,42 +90,4 @@ func (o *Outbox) Backpressured(key sessions.Key) bool {
 		return true
 	}
 	return false
-}
-
-// wakeTurnedAway needs the lock.
-func (o *Outbox) wakeTurnedAway(q *queue) {
-	if q.length() >= maxQueued {
-		return
-	}
-	for _, key := range q.turnedAway {
-		o.opts.WakeSession(key)
-	}
-	q.turnedAway = nil
-}
-
-// behind lets a Markdown reply follow the session's card without a sent end: that reply may become Markdown too. The
-// lock is held.
-func (o *Outbox) behind(c channel, key sessions.Key) channel {
-	cards := c
-	cards.card = true
-	if q := o.queues[cards]; q != nil && q.holds(key) {
-		return cards
-	}
-	return c
-}
-
-// unknown returns the replies that are in no queue of their conversation, and hands newer leases to the others. The
-// lock is held.
-func (o *Outbox) unknown(c channel, replies []*pending) (added []*pending) {
-	for _, p := range replies {
-		known := false
-		for _, card := range []bool{false, true} {
-			q := o.queues[channel{c.robot, c.id, card}]
-			known = q != nil && q.renew(p) || known
-		}
-		if !known {
-			added = append(added, p)
-		}
-	}
-	return added
 }
