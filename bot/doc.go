@@ -97,6 +97,39 @@
 // concurrent model calls. Waiting conversations are served round-robin (gate/fair.go). Messages wait in the log, and a
 // conversation with several unsent replies gets no further turn until they are sent.
 //
+// # Forms
+//
+// A message, from the frame to the request:
+//
+//	payload.DataFrame        the frame, by DingTalk's SDK                 bot/dingtalk/link.go
+//	object                   its JSON, whose types may be wrong           bot/dingtalk/value.go
+//	sessions.Message         what is known of it                          sessions/message.go
+//	dbsqlc.MessageAddParams  columns, and JSON of the rest                sql/conversation/accept.go
+//	dbsqlc.TurnMarkRow       the row that a turn takes                    sql/conversation/turn.go
+//	sessions.Event           with its message, in View and Choice         sessions/event.go
+//	llm.Message              as a model reads it                          bot/llm/model.go
+//	openai.message           as its provider accepts it                   bot/openai/messages.go
+//
+// A reply, from the answer of the provider to DingTalk:
+//
+//	openai.answer            the stream so far                            bot/openai/answer.go
+//	llm.Response             a whole answer, or calls of tools            bot/llm/model.go
+//	answer.Answer            a turn's, with all that its commit stores    bot/turn/answer/answer.go
+//	sessions.Turn            a commit, with the Reply in it               sessions/store.go
+//	dbsqlc.TurnReplyParams   the row                                      sql/conversation/commit.go
+//	sessions.Outgoing        a stored reply, on its way                   sessions/store.go
+//	outbox.pending           its place in a queue, without its text       bot/outbox/queue.go
+//	dbsqlc.OutboxClaimRow    the row, for a later attempt                 sql/conversation/outbox.go
+//	dingtalk.message         a part of it                                 bot/dingtalk/markdown.go
+//	dingtalk.webhookBody     JSON, or apiBody of the open API             bot/dingtalk/reply.go
+//
+// And back, to the row of the reply:
+//
+//	chat.Sent                or chat.SendError                            bot/chat/transport.go
+//	outbox.attempt           the outcome, and what its queue does         bot/outbox/attempt.go
+//	sessions.Settled         the outcome                                  sessions/store.go
+//	dbsqlc.OutboxSettleParams   or OutboxPauseParams                      sql/conversation/outbox.go
+//
 // # Goroutines
 //
 // Each file that starts some, and the bound and the end of each. A test compares the list with the code.
