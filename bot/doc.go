@@ -107,13 +107,13 @@
 //	dbsqlc.MessageAddParams  columns, and JSON of the rest                sql/conversation/accept.go
 //	dbsqlc.TurnMarkRow       the row that a turn takes                    sql/conversation/turn.go
 //	sessions.Event           with its message, in View and Choice         sessions/event.go
-//	llm.Message              as a model reads it                          bot/llm/model.go
+//	llm.Message              as a model reads it                          sessions/llm/model.go
 //	openai.message           as its provider accepts it                   bot/openai/messages.go
 //
 // A reply, from the answer of the provider to DingTalk:
 //
 //	openai.answer            the stream so far                            bot/openai/answer.go
-//	llm.Response             a whole answer, or calls of tools            bot/llm/model.go
+//	llm.Response             a whole answer, or calls of tools            sessions/llm/model.go
 //	answer.Answer            a turn's, with all that its commit stores    bot/turn/answer/answer.go
 //	sessions.Turn            a commit, with the Reply in it               sessions/store.go
 //	dbsqlc.TurnReplyParams   the row                                      sql/conversation/commit.go

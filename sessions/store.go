@@ -149,8 +149,8 @@ type Inbox interface {
 	// which [Inbox.Revive] returns to it.
 	Accept(ctx context.Context, owner ReplicaID, key Key, m Message) (Accepted, error)
 
-	// AcceptHere is Accept for key with all members in one session, in the same step as a look at the other sessions that may have
-	// the message; none: it is Accept. It stores nothing, and reports Elsewhere, when [Scopes.PlaceOf] may name another session.
+	// AcceptHere is Accept for key with all members in one session, in the same step as a look at the sessions that may have the
+	// message; none: it is Accept. It stores nothing, and reports Elsewhere, when [Scopes.PlaceOf] may name another session.
 	AcceptHere(ctx context.Context, owner ReplicaID, key Key, m Message, among []Key) (Accepted, error)
 
 	// LinkedIDs lists, in order, the staff ids that messages to a robot had next to an encrypted id, or the encrypted ids next to a

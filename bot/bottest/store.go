@@ -181,22 +181,6 @@ func (s *Store) AcceptHere(
 	return do(s, "accept", func() (sessions.Accepted, error) { return s.Mem.Inbox.AcceptHere(ctx, o, k, m, among) })
 }
 
-// PlaceOf implements sessions.Stores.
-func (s *Store) PlaceOf(ctx context.Context, m sessions.Message, among []sessions.Key) (sessions.Place, error) {
-	return do(s, "place", func() (sessions.Place, error) { return s.Mem.Scopes.PlaceOf(ctx, m, among) })
-}
-
-// ScopeOf implements sessions.Stores.
-func (s *Store) ScopeOf(ctx context.Context, group sessions.Key) (sessions.Scope, error) {
-	return do(s, "place", func() (sessions.Scope, error) { return s.Mem.Scopes.ScopeOf(ctx, group) })
-}
-
-// ChooseScope implements sessions.Stores.
-func (s *Store) ChooseScope(ctx context.Context, l sessions.Lease, scope sessions.Scope) error {
-	_, err := do(s, "scope", func() (struct{}, error) { return struct{}{}, s.Mem.Scopes.ChooseScope(ctx, l, scope) })
-	return err
-}
-
 // LearnIDs implements sessions.Inbox.
 func (s *Store) LearnIDs(ctx context.Context, m sessions.Message) error {
 	_, err := do(s, "learn", func() (none, error) { return none{}, s.Mem.Inbox.LearnIDs(ctx, m) })

@@ -15,7 +15,7 @@ import (
 // A reply to a forgotten conversation without a webhook takes an API call.
 const maxWebhooks = 4096
 
-// queues has the unsent replies of this process, and what is known about their sessions and conversations.
+// queues has the unsent replies of this process, and the webhooks and leases that they may use.
 type queues struct {
 	now   func() time.Time   // the storage's clock
 	wake  func(sessions.Key) // starts a turn of a session that was turned away or lost its lease

@@ -19,7 +19,7 @@ const (
 
 // overFull are the packages with more files and the types with more methods than that. The numbers may only fall. The storage of
 // tests makes each call of both ports fail or be counted, so it has a method for each of them.
-var overFull = map[string]int{"bot/bottest.Store": 93}
+var overFull = map[string]int{"bot/bottest.Store": 91}
 
 func TestCaps(t *testing.T) {
 	t.Parallel()
