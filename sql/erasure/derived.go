@@ -2,11 +2,9 @@ package erasure
 
 import (
 	"context"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 
-	"ebb/memory"
 	"ebb/memory/similarity"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/vectors"
@@ -64,12 +62,10 @@ func (s *Store) deleteDerived(ctx context.Context, tx pgx.Tx, ids []int64) (cont
 		return nil, 0, err
 	}
 	var hashes [][]byte
-	var shown []string // as views pin them, and as views of older releases did
 	for _, f := range facts {
 		contents, hashes = append(contents, f.Content), append(hashes, vectors.Hash(f.Content))
-		shown = append(shown, f.Content, memory.InLine(f.Content))
 	}
-	shown = slices.Compact(shown)
+	shown := asShown(contents)
 	// No session pins or repeats a deleted fact from now on.
 	changed, err := s.lockReaders(ctx, tx, &dbsqlc.ReadersToLockParams{SessionKeys: readers, Leased: true, Replies: true, Facts: shown})
 	if err != nil {

@@ -33,7 +33,7 @@ func (s *Store) EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []i
 		return done, fmt.Errorf("erasing %d events: %w", len(seqs)+len(ids), err)
 	}
 	err = retryOn(errStale, func(final bool) error {
-		d, err := s.draftEvents(ctx, key, seqs, ids, final)
+		d, readers, err := s.draftEvents(ctx, key, seqs, ids, final)
 		if err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func (s *Store) EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []i
 			}
 			done, err = s.eraseEvents(ctx, tx, row, seqs, ids, d)
 			return err
-		})
+		}, readers...)
 	})
 	if err == nil {
 		err = s.awaitFrames(ctx)
@@ -54,23 +54,30 @@ func (s *Store) EraseEvents(ctx context.Context, key sessions.Key, seqs, ids []i
 	return done, nil
 }
 
-func (s *Store) draftEvents(ctx context.Context, key sessions.Key, seqs, ids []int64, final bool) (*summaryDraft, error) {
-	seqs, _, err := s.placesOfIDs(ctx, s.db.Pool, key, seqs, ids)
+// readers are those of the memories that go with the events.
+func (s *Store) draftEvents(
+	ctx context.Context, key sessions.Key, seqs, ids []int64, final bool,
+) (d *summaryDraft, readers []sessions.Key, err error) {
+	seqs, _, err = s.placesOfIDs(ctx, s.db.Pool, key, seqs, ids)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	facts, err := s.memoriesOf(ctx, s.db.Pool, key, seqs)
 	if err == nil {
 		facts, err = s.withDerived(ctx, s.db.Pool, facts)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	contents, err := s.db.Q.MemoryContents(ctx, s.db.Pool, append([]int64{}, facts...))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return s.draftSummaries(ctx, key, seqs, goneContent{facts: contents}, final)
+	if readers, err = s.readersOf(ctx, facts); err != nil {
+		return nil, nil, err
+	}
+	d, err = s.draftSummaries(ctx, key, seqs, goneContent{facts: contents}, final)
+	return d, readers, err
 }
 
 func (s *Store) eraseEvents(
@@ -88,7 +95,7 @@ func (s *Store) eraseEvents(
 	if len(missing) > 0 {
 		return done, fmt.Errorf("there is no event %d: %w", missing[0], sessions.ErrNotFound)
 	}
-	e := eventErasure{Store: s, tx: tx, row: row, seqs: seqs, aside: aside, draft: d}
+	e := eventErasure{store: s, tx: tx, row: row, seqs: seqs, aside: aside, draft: d}
 	err = e.eraseAll(ctx)
 	return e.done, err
 }
@@ -130,20 +137,20 @@ func (e *eventErasure) eraseAll(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := e.trimPeople(ctx, e.tx, e.row.SessionKey); err != nil { // an erased message has no quote
+	if err := e.store.trimPeople(ctx, e.tx, e.row.SessionKey); err != nil { // an erased message has no quote
 		return err
 	}
-	if err := e.db.Q.JobDelete(ctx, e.tx, e.row.SessionKey); err != nil {
+	if err := e.store.db.Q.JobDelete(ctx, e.tx, e.row.SessionKey); err != nil {
 		return err
 	}
 	after, err := e.viewTokens(ctx)
 	if err != nil {
 		return err
 	}
-	if err := e.db.Q.SessionErased(ctx, e.tx, &dbsqlc.SessionErasedParams{SessionKey: e.row.SessionKey, Freed: before - after}); err != nil {
+	if err := e.store.db.Q.SessionErased(ctx, e.tx, &dbsqlc.SessionErasedParams{SessionKey: e.row.SessionKey, Freed: before - after}); err != nil {
 		return err
 	}
-	return e.endTerms(ctx, e.tx, false, e.row.SessionKey)
+	return e.store.endTerms(ctx, e.tx, false, e.row.SessionKey)
 }
 
 // viewTokens is the size of the changed part of the view. Quotes of an event stand after it.
@@ -152,13 +159,13 @@ func (e *eventErasure) viewTokens(ctx context.Context) (int64, error) {
 	if len(e.seqs) > 0 {
 		after = max(after, e.seqs[0]-1)
 	}
-	return e.db.Q.ViewTokens(ctx, e.tx, &dbsqlc.ViewTokensParams{SessionKey: e.row.SessionKey, AfterSeq: after})
+	return e.store.db.Q.ViewTokens(ctx, e.tx, &dbsqlc.ViewTokensParams{SessionKey: e.row.SessionKey, AfterSeq: after})
 }
 
 // eraseRepeats wipes repeats outside of summaries and memory.
 func (e *eventErasure) eraseRepeats(ctx context.Context) error {
 	key := e.row.SessionKey
-	replies, err := e.db.Q.OutboxErase(ctx, e.tx, &dbsqlc.OutboxEraseParams{SessionKey: key, Erased: sessions.ErasedText, Seqs: e.seqs, At: time.Now()})
+	replies, err := e.store.db.Q.OutboxErase(ctx, e.tx, &dbsqlc.OutboxEraseParams{SessionKey: key, Erased: sessions.ErasedText, Seqs: e.seqs, At: time.Now()})
 	if err != nil {
 		return err
 	}
@@ -167,7 +174,7 @@ func (e *eventErasure) eraseRepeats(ctx context.Context) error {
 		return err
 	}
 	e.done.Replies = int(replies) + trimmed
-	if err := e.db.Q.CompactionsErase(ctx, e.tx, &dbsqlc.CompactionsEraseParams{
+	if err := e.store.db.Q.CompactionsErase(ctx, e.tx, &dbsqlc.CompactionsEraseParams{
 		SessionKey: key, FirstSeq: e.seqs[0], Seqs: e.seqs,
 	}); err != nil {
 		return err
@@ -177,7 +184,7 @@ func (e *eventErasure) eraseRepeats(ctx context.Context) error {
 
 func (e *eventErasure) eraseQuotesOf(ctx context.Context) error {
 	key := e.row.SessionKey
-	quotes, err := e.db.Q.QuotesOf(ctx, e.tx, &dbsqlc.QuotesOfParams{
+	quotes, err := e.store.db.Q.QuotesOf(ctx, e.tx, &dbsqlc.QuotesOfParams{
 		SessionKey: key, Erased: sessions.ErasedText, Seqs: append([]int64{}, e.seqs...),
 		Aside: append([]int64{}, e.aside...), People: append([]string{}, e.who.ids...), Nicks: append([]string{}, e.who.nicks...),
 	})
@@ -188,7 +195,7 @@ func (e *eventErasure) eraseQuotesOf(ctx context.Context) error {
 	var changed []int64
 	for _, q := range quotes {
 		hashes = append(hashes, vectors.Hash(q.Content))
-		seq, err := e.db.Q.QuoteErase(ctx, e.tx, &dbsqlc.QuoteEraseParams{
+		seq, err := e.store.db.Q.QuoteErase(ctx, e.tx, &dbsqlc.QuoteEraseParams{
 			SessionKey: key, ID: q.ID, Content: withoutQuote(q.Content, q.Quoted), Erased: sessions.ErasedText,
 		})
 		if err != nil {
@@ -198,10 +205,10 @@ func (e *eventErasure) eraseQuotesOf(ctx context.Context) error {
 			changed = append(changed, seq)
 		}
 	}
-	if err := e.logs.ForgetChanged(ctx, e.tx, key, changed); err != nil {
+	if err := e.store.logs.ForgetChanged(ctx, e.tx, key, changed); err != nil {
 		return err
 	}
-	vectors, err := e.eraseVectors(ctx, e.tx, hashes)
+	vectors, err := e.store.eraseVectors(ctx, e.tx, hashes)
 	e.vectors += int(vectors)
 	return err
 }
@@ -217,19 +224,19 @@ func withoutQuote(content, quoted string) string {
 
 func (e *eventErasure) eraseMemories(ctx context.Context) error {
 	if e.repeats != nil {
-		n, vectors, err := e.trimDigests(ctx, e.tx, &dbsqlc.DigestsTellingParams{SessionKey: e.row.SessionKey, Seqs: e.seqs}, e.repeats)
+		n, vectors, err := e.store.trimDigests(ctx, e.tx, &dbsqlc.DigestsTellingParams{SessionKey: e.row.SessionKey, Seqs: e.seqs}, e.repeats)
 		e.done.Memories += n
 		e.vectors += vectors
 		return err
 	}
-	ids, err := e.memoriesOf(ctx, e.tx, e.row.SessionKey, e.seqs)
+	ids, err := e.store.memoriesOf(ctx, e.tx, e.row.SessionKey, e.seqs)
 	if err != nil {
 		return err
 	}
-	if ids, err = e.withDerived(ctx, e.tx, ids); err != nil {
+	if ids, err = e.store.withDerived(ctx, e.tx, ids); err != nil {
 		return err
 	}
-	facts, vectors, err := e.deleteDerived(ctx, e.tx, ids)
+	facts, vectors, err := e.store.deleteDerived(ctx, e.tx, ids)
 	e.facts = append(e.facts, facts...)
 	e.done.Memories += len(facts)
 	e.vectors += vectors
@@ -238,29 +245,29 @@ func (e *eventErasure) eraseMemories(ctx context.Context) error {
 
 func (e *eventErasure) wipeText(ctx context.Context) error {
 	e.done.Events = len(e.seqs)
-	hashes, err := e.db.Q.EventsHashes(ctx, e.tx, &dbsqlc.EventsHashesParams{
+	hashes, err := e.store.db.Q.EventsHashes(ctx, e.tx, &dbsqlc.EventsHashesParams{
 		SessionKey: e.row.SessionKey, Seqs: e.seqs, Erased: sessions.ErasedText,
 	})
 	if err != nil {
 		return err
 	}
-	vectors, err := e.eraseVectors(ctx, e.tx, hashes)
+	vectors, err := e.store.eraseVectors(ctx, e.tx, hashes)
 	if e.vectors += int(vectors); err != nil {
 		return err
 	}
-	if err := e.db.Q.EventsErase(ctx, e.tx, &dbsqlc.EventsEraseParams{
+	if err := e.store.db.Q.EventsErase(ctx, e.tx, &dbsqlc.EventsEraseParams{
 		SessionKey: e.row.SessionKey, Seqs: e.seqs, Erased: sessions.ErasedText, Tokens: sessions.ErasedTokens,
 	}); err != nil {
 		return err
 	}
-	return e.logs.Forget(ctx, e.tx, e.row.SessionKey, e.seqs)
+	return e.store.logs.Forget(ctx, e.tx, e.row.SessionKey, e.seqs)
 }
 
 func (e *eventErasure) eraseUnplaced(ctx context.Context) error {
 	if len(e.aside) == 0 {
 		return nil
 	}
-	said, err := e.db.Q.AsideErase(ctx, e.tx, &dbsqlc.AsideEraseParams{
+	said, err := e.store.db.Q.AsideErase(ctx, e.tx, &dbsqlc.AsideEraseParams{
 		SessionKey: e.row.SessionKey, Ids: e.aside, Erased: sessions.ErasedText, Tokens: sessions.ErasedTokens,
 	})
 	if err != nil {
@@ -271,13 +278,13 @@ func (e *eventErasure) eraseUnplaced(ctx context.Context) error {
 	for i, content := range said {
 		hashes[i] = vectors.Hash(content)
 	}
-	vectors, err := e.eraseVectors(ctx, e.tx, hashes)
+	vectors, err := e.store.eraseVectors(ctx, e.tx, hashes)
 	e.vectors += int(vectors)
 	return err
 }
 
 func (e *eventErasure) deleteSchedules(ctx context.Context) error {
-	return e.db.Q.SchedulesErase(ctx, e.tx, &dbsqlc.SchedulesEraseParams{
+	return e.store.db.Q.SchedulesErase(ctx, e.tx, &dbsqlc.SchedulesEraseParams{
 		SessionKey: e.row.SessionKey, Seqs: append([]int64{}, e.seqs...), Aside: append([]int64{}, e.aside...),
 	})
 }
@@ -285,7 +292,7 @@ func (e *eventErasure) deleteSchedules(ctx context.Context) error {
 // trimUndoData removes the events and all memory from undo data.
 func (e *eventErasure) trimUndoData(ctx context.Context) error {
 	key := e.row.SessionKey
-	rows, err := e.db.Q.CompactionsWithView(ctx, e.tx, key)
+	rows, err := e.store.db.Q.CompactionsWithView(ctx, e.tx, key)
 	if err != nil {
 		return err
 	}
@@ -309,7 +316,7 @@ func (e *eventErasure) trimUndoData(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := e.db.Q.CompactionViewSet(ctx, e.tx, p); err != nil {
+		if err := e.store.db.Q.CompactionViewSet(ctx, e.tx, p); err != nil {
 			return err
 		}
 	}
@@ -317,7 +324,7 @@ func (e *eventErasure) trimUndoData(ctx context.Context) error {
 }
 
 func (e *eventErasure) eraseBodies(ctx context.Context) error {
-	deleted, err := e.db.Q.BlobsSweep(ctx, e.tx, &dbsqlc.BlobsSweepParams{SessionKey: e.row.SessionKey, AfterSeq: e.row.CompactedSeq})
+	deleted, err := e.store.db.Q.BlobsSweep(ctx, e.tx, &dbsqlc.BlobsSweepParams{SessionKey: e.row.SessionKey, AfterSeq: e.row.CompactedSeq})
 	e.done.Blobs = len(deleted)
 	return err
 }

@@ -106,6 +106,14 @@ func (s *Store) answersAfter(
 	return answered, err
 }
 
+func (s *Store) messagesUpTo(
+	ctx context.Context, db dbsqlc.DBTX, key sessions.Key, asked int64, answers []int64,
+) (dbsqlc.SessionMessagesRow, error) {
+	return s.db.Q.SessionMessages(ctx, db, &dbsqlc.SessionMessagesParams{
+		SessionKey: key, Asked: asked, Answers: append([]int64{}, answers...), Erased: sessions.ErasedText,
+	})
+}
+
 // erasedEvent is an event whose text goes.
 type erasedEvent struct {
 	seq     int64 // place in the log; 0: none
@@ -204,19 +212,22 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 // sessions.ErrNotFound for an unknown session.
 func (s *Store) ForgetSession(ctx context.Context, key sessions.Key) (memory.Forgotten, error) {
 	var done memory.Forgotten
-	err := s.db.WithSession(ctx, key, func(tx pgx.Tx, _ *dbsqlc.Session) error {
-		done = memory.Forgotten{}
-		drawn, err := s.db.Q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: []string{}})
-		if err != nil {
-			return err
-		}
-		ids := make([]int64, len(drawn))
-		for i, m := range drawn {
-			ids[i] = m.ID
-		}
-		done.Sessions = 1
-		return s.forgetFacts(ctx, tx, ids, "", &done)
-	})
+	taught, err := s.taughtBy(ctx, s.db.Pool, key)
+	var readers []sessions.Key
+	if err == nil {
+		readers, err = s.readersOf(ctx, taught)
+	}
+	if err == nil {
+		err = s.db.WithSession(ctx, key, func(tx pgx.Tx, _ *dbsqlc.Session) error {
+			done = memory.Forgotten{}
+			ids, err := s.taughtBy(ctx, tx, key)
+			if err != nil {
+				return err
+			}
+			done.Sessions = 1
+			return s.forgetFacts(ctx, tx, ids, "", &done)
+		}, readers...)
+	}
 	if err == nil {
 		err = s.awaitFrames(ctx)
 	}
@@ -224,4 +235,13 @@ func (s *Store) ForgetSession(ctx context.Context, key sessions.Key) (memory.For
 		return memory.Forgotten{}, fmt.Errorf("forgetting what a session taught: %w", err)
 	}
 	return done, nil
+}
+
+func (s *Store) taughtBy(ctx context.Context, db dbsqlc.DBTX, key sessions.Key) ([]int64, error) {
+	drawn, err := s.db.Q.MemoriesDrawn(ctx, db, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: []string{}})
+	ids := make([]int64, len(drawn))
+	for i, m := range drawn {
+		ids[i] = m.ID
+	}
+	return ids, err
 }

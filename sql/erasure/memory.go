@@ -24,9 +24,10 @@ const wideSource = 8
 // tellingRows is a page of sessions that repeat a memory.
 const tellingRows = 200
 
-// memoryErasure is an erasure of one fact: its values, what says it, and what repeats it.
-type memoryErasure struct {
-	*Store
+// factPlan is the plan of an erasure of one fact: its values, what says it, and what repeats it. It is read before the erasure, and once
+// more under the locks of its source sessions.
+type factPlan struct {
+	store *Store
 	from  memory.Asking
 	only  []string // senders whose messages may be wiped; empty: all
 	rows  []dbsqlc.MemorySourceRow
@@ -36,7 +37,17 @@ type memoryErasure struct {
 	// Memories that no source message says, although the source is small.
 	unsaid map[int64]bool
 	turns  map[sessions.Key][]turnSpan
-	done   *memory.Forgotten
+}
+
+func (s *Store) newFactPlan(from memory.Asking, like similarity.Set) *factPlan {
+	return &factPlan{store: s, from: from, like: like, unsaid: map[int64]bool{}, ids: map[int64][]string{}, turns: map[sessions.Key][]turnSpan{}}
+}
+
+// factErasure executes a plan.
+type factErasure struct {
+	store *Store
+	plan  *factPlan
+	done  *memory.Forgotten
 }
 
 // A session saved the memory once more, or committed its source, during the erasure.
@@ -48,56 +59,62 @@ var errSavedAgain = errors.New("a session saved the memory again during its eras
 // save the memory again: then the erasure starts over.
 func (s *Store) ForgetMemory(ctx context.Context, id int64, from memory.Asking) (memory.Forgotten, error) {
 	done := memory.Forgotten{Lease: from.Lease}
-	u := &memoryErasure{Store: s, from: from, like: similarity.New(), unsaid: map[int64]bool{}, ids: map[int64][]string{}, turns: map[sessions.Key][]turnSpan{}, done: &done}
-	if err := u.eraseAll(s.releaseWhileWaiting(ctx, from.Lease), id); err != nil {
+	u := &factErasure{store: s, plan: s.newFactPlan(from, similarity.New()), done: &done}
+	ctx = s.releaseWhileWaiting(ctx, from.Lease)
+	err := u.plan.read(ctx, id)
+	if err == nil {
+		err = retryOn(errSavedAgain, func(final bool) error { return u.eraseEverywhere(ctx, final) })
+	}
+	if err != nil {
 		return done, fmt.Errorf("forgetting memory %d: %w", id, pg.AsRefused(err))
 	}
 	return done, s.awaitFrames(ctx)
 }
 
-func (u *memoryErasure) eraseAll(ctx context.Context, id int64) error {
-	var err error
-	if u.only, err = u.identities.IDs(ctx, u.db.Pool, pg.RobotOf(u.from.Lease.Key), u.from.Only); err != nil {
+func (f *factPlan) read(ctx context.Context, id int64) (err error) {
+	if f.only, err = f.store.identities.IDs(ctx, f.store.db.Pool, pg.RobotOf(f.from.Lease.Key), f.from.Only); err != nil {
 		return err
 	}
-	if err := u.addValues(ctx, u.db.Pool, id); err != nil {
+	if err := f.addValues(ctx, f.store.db.Pool, id); err != nil {
 		return err
 	}
-	if err := u.addSame(ctx, u.db.Pool); err != nil {
+	if err := f.addSame(ctx, f.store.db.Pool); err != nil {
 		return err
 	}
-	if err := u.withinGroup(ctx, u.db.Pool); err != nil {
-		return err
-	}
-	return retryOn(errSavedAgain, func(final bool) error { return u.eraseEverywhere(ctx, final) })
+	return f.withinGroup(ctx, f.store.db.Pool)
 }
 
-func (u *memoryErasure) eraseEverywhere(ctx context.Context, final bool) error {
-	u.grown = false
-	keys, err := u.sessionsToErase(ctx)
+func (u *factErasure) eraseEverywhere(ctx context.Context, final bool) error {
+	u.plan.grown = false
+	keys, err := u.plan.sessionsToErase(ctx)
 	if err != nil {
 		return err
 	}
-	asking := u.from.Lease.Key
+	asking := u.plan.from.Lease.Key
 	for _, key := range keys {
-		if u.from.Lease.Owner != "" && key == asking {
+		if u.plan.from.Lease.Owner != "" && key == asking {
 			continue
 		}
-		if err := u.eraseHeld(ctx, key, func(pgx.Tx) error { return nil }); err != nil {
+		if err := u.eraseHeld(ctx, key, nil, func(pgx.Tx) error { return nil }); err != nil {
 			return fmt.Errorf("session %s: %w", key, err)
 		}
 	}
-	if u.from.Lease.Owner == "" {
+	if u.plan.from.Lease.Owner == "" {
 		asking = ""
 	}
-	return u.eraseHeld(ctx, asking, func(tx pgx.Tx) error {
+	locked, err := u.store.readersOf(ctx, u.plan.rowIDs())
+	if err != nil {
+		return err
+	}
+	locked = append(locked, u.plan.sourceSessions()...)
+	return u.eraseHeld(ctx, asking, locked, func(tx pgx.Tx) error {
 		if err := u.rereadSources(ctx, tx); err != nil {
 			return err
 		}
-		if u.grown && !final {
+		if u.plan.grown && !final {
 			return errSavedAgain
 		}
-		if err := u.withinGroup(ctx, tx); err != nil { // it may be the team's meanwhile
+		if err := u.plan.withinGroup(ctx, tx); err != nil { // it may be the team's meanwhile
 			return err
 		}
 		return u.deleteRows(ctx, tx)
@@ -106,15 +123,15 @@ func (u *memoryErasure) eraseEverywhere(ctx context.Context, final bool) error {
 
 // withinGroup returns [memory.ErrOthersKnow] if an erasure restricted to a group would delete a row of the team or of
 // a person.
-func (u *memoryErasure) withinGroup(ctx context.Context, db dbsqlc.DBTX) error {
-	if !u.from.GroupOnly {
+func (f *factPlan) withinGroup(ctx context.Context, db dbsqlc.DBTX) error {
+	if !f.from.GroupOnly {
 		return nil
 	}
-	ids, err := u.withDerived(ctx, db, u.rowIDs())
+	ids, err := f.store.withDerived(ctx, db, f.rowIDs())
 	if err != nil {
 		return err
 	}
-	scopes, err := u.db.Q.MemoryScopes(ctx, db, ids)
+	scopes, err := f.store.db.Q.MemoryScopes(ctx, db, ids)
 	if err != nil {
 		return err
 	}
@@ -126,42 +143,42 @@ func (u *memoryErasure) withinGroup(ctx context.Context, db dbsqlc.DBTX) error {
 	return nil
 }
 
-func (u *memoryErasure) rowIDs() []int64 {
-	ids := make([]int64, len(u.rows))
-	for i := range u.rows {
-		ids[i] = u.rows[i].ID
+func (f *factPlan) rowIDs() []int64 {
+	ids := make([]int64, len(f.rows))
+	for i := range f.rows {
+		ids[i] = f.rows[i].ID
 	}
 	return ids
 }
 
 // The locked source sessions save no row until the transaction ends.
-func (u *memoryErasure) rereadSources(ctx context.Context, tx pgx.Tx) error {
-	for _, key := range u.sourceSessions() {
-		if _, err := u.db.Q.SessionLock(ctx, tx, key); err != nil && !errors.Is(err, pgx.ErrNoRows) {
+func (u *factErasure) rereadSources(ctx context.Context, tx pgx.Tx) error {
+	for _, key := range u.plan.sourceSessions() {
+		if _, err := u.store.db.Q.SessionLock(ctx, tx, key); err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
 	}
-	clear(u.turns)
-	for i, m := range u.rows {
-		placed, err := u.withPlace(ctx, tx, m)
+	clear(u.plan.turns)
+	for i, m := range u.plan.rows {
+		placed, err := u.plan.withPlace(ctx, tx, m)
 		if err != nil {
 			return err
 		}
 		if placed.EndSeq == m.EndSeq || m.Kind == memory.KindDigest {
 			continue
 		}
-		u.rows[i], u.grown = placed, true
-		if err := u.learnSources(ctx, tx, placed); err != nil {
+		u.plan.rows[i], u.plan.grown = placed, true
+		if err := u.plan.learnSources(ctx, tx, placed); err != nil {
 			return err
 		}
 	}
-	return u.addSame(ctx, tx)
+	return u.plan.addSame(ctx, tx)
 }
 
 // A digest has no source.
-func (u *memoryErasure) sourceSessions() []sessions.Key {
+func (f *factPlan) sourceSessions() []sessions.Key {
 	said := map[sessions.Key]bool{}
-	for _, m := range u.rows {
+	for _, m := range f.rows {
 		if m.Kind != memory.KindDigest {
 			said[m.SourceSession] = true
 		}
@@ -169,8 +186,9 @@ func (u *memoryErasure) sourceSessions() []sessions.Key {
 	return slices.Sorted(maps.Keys(said))
 }
 
-// eraseHeld also runs the function in its transaction. An empty key wipes nothing.
-func (u *memoryErasure) eraseHeld(ctx context.Context, key sessions.Key, also func(pgx.Tx) error) error {
+// eraseHeld locks the session and others, in the order of their keys. It also runs the function in its transaction. An empty key wipes
+// nothing.
+func (u *factErasure) eraseHeld(ctx context.Context, key sessions.Key, others []sessions.Key, also func(pgx.Tx) error) error {
 	return retryOn(errStale, func(final bool) error {
 		var p *preparedSession
 		if key != "" {
@@ -180,6 +198,11 @@ func (u *memoryErasure) eraseHeld(ctx context.Context, key sessions.Key, also fu
 			}
 		}
 		return u.atOnce(ctx, func(tx pgx.Tx) error {
+			if len(others) > 0 {
+				if err := u.store.db.LockSessions(ctx, tx, append([]sessions.Key{key}, others...)); err != nil {
+					return err
+				}
+			}
 			if p != nil {
 				if err := u.eraseInSession(ctx, tx, p); err != nil {
 					return err
@@ -191,9 +214,9 @@ func (u *memoryErasure) eraseHeld(ctx context.Context, key sessions.Key, also fu
 }
 
 // atOnce counts the changes of do only when the transaction commits.
-func (u *memoryErasure) atOnce(ctx context.Context, do func(pgx.Tx) error) error {
+func (u *factErasure) atOnce(ctx context.Context, do func(pgx.Tx) error) error {
 	before := *u.done
-	err := u.db.InTx(ctx, func(tx pgx.Tx) error {
+	err := u.store.db.InTx(ctx, func(tx pgx.Tx) error {
 		*u.done = before // it may run more than once
 		return do(tx)
 	})
@@ -203,33 +226,33 @@ func (u *memoryErasure) atOnce(ctx context.Context, do func(pgx.Tx) error) error
 	return err
 }
 
-func (u *memoryErasure) deleteRows(ctx context.Context, tx pgx.Tx) error {
+func (u *factErasure) deleteRows(ctx context.Context, tx pgx.Tx) error {
 	digests := []int64{}
-	for _, m := range u.rows {
+	for _, m := range u.plan.rows {
 		if m.Kind == memory.KindDigest {
 			digests = append(digests, m.ID)
 		}
 	}
-	if err := u.db.Q.DigestsDrop(ctx, tx, digests); err != nil {
+	if err := u.store.db.Q.DigestsDrop(ctx, tx, digests); err != nil {
 		return err
 	}
-	return u.forgetFacts(ctx, tx, u.rowIDs(), u.from.Lease.Key, u.done)
+	return u.store.forgetFacts(ctx, tx, u.plan.rowIDs(), u.plan.from.Lease.Key, u.done)
 }
 
 // A later value is another fact to its people.
-func (u *memoryErasure) addValues(ctx context.Context, db dbsqlc.DBTX, id int64) error {
-	m, err := u.db.Q.MemorySource(ctx, db, id)
+func (f *factPlan) addValues(ctx context.Context, db dbsqlc.DBTX, id int64) error {
+	m, err := f.store.db.Q.MemorySource(ctx, db, id)
 	if err != nil {
 		return pg.AsNotFound(err)
 	}
 	for todo := []dbsqlc.MemorySourceRow{m}; len(todo) > 0; todo = todo[1:] {
-		if slices.ContainsFunc(u.rows, func(m dbsqlc.MemorySourceRow) bool { return m.ID == todo[0].ID }) {
+		if slices.ContainsFunc(f.rows, func(m dbsqlc.MemorySourceRow) bool { return m.ID == todo[0].ID }) {
 			continue
 		}
-		if err := u.addMemory(ctx, db, todo[0]); err != nil {
+		if err := f.addMemory(ctx, db, todo[0]); err != nil {
 			return err
 		}
-		older, err := u.formerValues(ctx, db, todo[0])
+		older, err := f.formerValues(ctx, db, todo[0])
 		if err != nil {
 			return err
 		}
@@ -239,18 +262,18 @@ func (u *memoryErasure) addValues(ctx context.Context, db dbsqlc.DBTX, id int64)
 }
 
 // formerValues includes consolidated and similar facts that the memory repeats. The others lost nothing by its content.
-func (u *memoryErasure) formerValues(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) ([]dbsqlc.MemorySourceRow, error) {
-	older, err := u.db.Q.MemoriesBefore(ctx, db, m.ID)
+func (f *factPlan) formerValues(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) ([]dbsqlc.MemorySourceRow, error) {
+	older, err := f.store.db.Q.MemoriesBefore(ctx, db, m.ID)
 	if err != nil || len(older) == 0 {
 		return nil, err
 	}
-	others, err := u.db.Q.MemoriesToldWith(ctx, db, m.ID)
+	others, err := f.store.db.Q.MemoriesToldWith(ctx, db, m.ID)
 	if err != nil {
 		return nil, err
 	}
 	var list []dbsqlc.MemorySourceRow
 	for _, o := range older {
-		if o.Corrected || u.like.RepeatsSaying(o.Content) || similarity.Retells(m.Content, o.Content, others) {
+		if o.Corrected || f.like.RepeatsSaying(o.Content) || similarity.Retells(m.Content, o.Content, others) {
 			list = append(list, dbsqlc.MemorySourceRow{
 				ID: o.ID, Scope: o.Scope, ScopeID: o.ScopeID, Kind: o.Kind, SourceSession: o.SourceSession, StartSeq: o.StartSeq,
 				EndSeq: o.EndSeq, SaidBy: o.SaidBy, Content: o.Content, CreatedAt: o.CreatedAt, Consolidated: o.Consolidated,
@@ -260,36 +283,36 @@ func (u *memoryErasure) formerValues(ctx context.Context, db dbsqlc.DBTX, m dbsq
 	return list, nil
 }
 
-func (u *memoryErasure) addMemory(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) error {
-	u.grown = true
+func (f *factPlan) addMemory(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) error {
+	f.grown = true
 	if m.Kind == memory.KindDigest { // it summarizes many senders, which stays
-		u.rows = append(u.rows, m)
+		f.rows = append(f.rows, m)
 		return nil
 	}
-	m, err := u.withPlace(ctx, db, m)
+	m, err := f.withPlace(ctx, db, m)
 	if err != nil {
 		return err
 	}
-	if u.ids[m.ID], err = u.identities.IDs(ctx, db, pg.RobotOf(m.SourceSession), m.SaidBy); err != nil {
+	if f.ids[m.ID], err = f.store.identities.IDs(ctx, db, pg.RobotOf(m.SourceSession), m.SaidBy); err != nil {
 		return err
 	}
-	u.rows = append(u.rows, m)
-	u.like.Add(m.Content)
-	u.like.AddSaying(m.Content)
-	return u.learnSources(ctx, db, m)
+	f.rows = append(f.rows, m)
+	f.like.Add(m.Content)
+	f.like.AddSaying(m.Content)
+	return f.learnSources(ctx, db, m)
 }
 
 // An erased source message counts as saying the memory: an erasure of another fact of it, or an earlier try, took it.
 // If it was erased for another reason, less is wiped.
-func (u *memoryErasure) learnSources(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) error {
+func (f *factPlan) learnSources(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) error {
 	if m.EndSeq-m.StartSeq >= wideSource {
 		return nil
 	}
-	said, err := u.db.Q.EventsSaid(ctx, db, &dbsqlc.EventsSaidParams{SessionKey: m.SourceSession, StartSeq: m.StartSeq, EndSeq: m.EndSeq})
+	said, err := f.store.db.Q.EventsSaid(ctx, db, &dbsqlc.EventsSaidParams{SessionKey: m.SourceSession, StartSeq: m.StartSeq, EndSeq: m.EndSeq})
 	if err != nil {
 		return err
 	}
-	said = slices.DeleteFunc(said, func(e dbsqlc.EventsSaidRow) bool { return !u.mayHaveSaid(e.SenderID, m) })
+	said = slices.DeleteFunc(said, func(e dbsqlc.EventsSaidRow) bool { return !f.mayHaveSaid(e.SenderID, m) })
 	own, unsaid := similarity.New(), true
 	own.AddSaying(m.Content) // a shared identifier or clause is not the fact
 	for _, e := range said {
@@ -297,30 +320,30 @@ func (u *memoryErasure) learnSources(ctx context.Context, db dbsqlc.DBTX, m dbsq
 			unsaid = false
 			continue
 		}
-		u.like.AddSource(e.Content, m.Content, len(said) == 1)
+		f.like.AddSource(e.Content, m.Content, len(said) == 1)
 		unsaid = unsaid && !own.RepeatsSaying(e.Content)
 	}
-	u.unsaid[m.ID] = unsaid
+	f.unsaid[m.ID] = unsaid
 	return nil
 }
 
-func (u *memoryErasure) mayHaveSaid(sender sessions.UserID, m dbsqlc.MemorySourceRow) bool {
-	return m.SaidBy == "" || slices.Contains(u.ids[m.ID], string(sender))
+func (f *factPlan) mayHaveSaid(sender sessions.UserID, m dbsqlc.MemorySourceRow) bool {
+	return m.SaidBy == "" || slices.Contains(f.ids[m.ID], string(sender))
 }
 
 // withPlace finds the events of a memory. A memory saved by a turn has that turn's messages, and no events while the
 // turn is not in the log.
-func (u *memoryErasure) withPlace(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) (dbsqlc.MemorySourceRow, error) {
+func (f *factPlan) withPlace(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.MemorySourceRow) (dbsqlc.MemorySourceRow, error) {
 	if m.EndSeq != 0 {
 		return m, nil
 	}
-	turns, known := u.turns[m.SourceSession]
+	turns, known := f.turns[m.SourceSession]
 	if !known {
 		var err error
-		if turns, err = u.Store.turnSpans(ctx, db, m.SourceSession); err != nil {
+		if turns, err = f.store.turnSpans(ctx, db, m.SourceSession); err != nil {
 			return m, err
 		}
-		u.turns[m.SourceSession] = turns
+		f.turns[m.SourceSession] = turns
 	}
 	if t, found := turnOf(turns, m.Turn, m.CreatedAt); found {
 		m.StartSeq, m.EndSeq = t.first, t.asked
@@ -329,12 +352,12 @@ func (u *memoryErasure) withPlace(ctx context.Context, db dbsqlc.DBTX, m dbsqlc.
 }
 
 // addSame adds repeats from the same events: a flush may save a turn's fact again in its own words.
-func (u *memoryErasure) addSame(ctx context.Context, db dbsqlc.DBTX) error {
-	for _, m := range slices.Clone(u.rows) {
+func (f *factPlan) addSame(ctx context.Context, db dbsqlc.DBTX) error {
+	for _, m := range slices.Clone(f.rows) {
 		if m.Kind == memory.KindDigest {
 			continue
 		}
-		others, err := u.db.Q.MemoriesBeside(ctx, db, &dbsqlc.MemoriesBesideParams{SessionKey: m.SourceSession, Ids: u.rowIDs()})
+		others, err := f.store.db.Q.MemoriesBeside(ctx, db, &dbsqlc.MemoriesBesideParams{SessionKey: m.SourceSession, Ids: f.rowIDs()})
 		if err != nil {
 			return err
 		}
@@ -342,12 +365,12 @@ func (u *memoryErasure) addSame(ctx context.Context, db dbsqlc.DBTX) error {
 			if !similarity.SameStatement(row.Content, m.Content) {
 				continue
 			}
-			o, err := u.withPlace(ctx, db, dbsqlc.MemorySourceRow(row))
+			o, err := f.withPlace(ctx, db, dbsqlc.MemorySourceRow(row))
 			if err != nil {
 				return err
 			}
 			if o.StartSeq <= m.EndSeq && m.StartSeq <= o.EndSeq {
-				if err := u.addMemory(ctx, db, o); err != nil {
+				if err := f.addMemory(ctx, db, o); err != nil {
 					return err
 				}
 			}
@@ -357,10 +380,10 @@ func (u *memoryErasure) addSame(ctx context.Context, db dbsqlc.DBTX) error {
 }
 
 // sessionsToErase lists the places where the memory could be read and repeated, then those where it was said.
-func (u *memoryErasure) sessionsToErase(ctx context.Context) ([]sessions.Key, error) {
-	said := u.sourceSessions()
+func (f *factPlan) sessionsToErase(ctx context.Context) ([]sessions.Key, error) {
+	said := f.sourceSessions()
 	speakers, of := identity.ByRobot{}, newScopeIDs()
-	for _, m := range u.rows {
+	for _, m := range f.rows {
 		if m.SaidBy != "" {
 			speakers.Add(m.SourceSession, m.SaidBy)
 		}
@@ -368,18 +391,18 @@ func (u *memoryErasure) sessionsToErase(ctx context.Context) ([]sessions.Key, er
 	}
 	p := &dbsqlc.SessionsTellingParams{
 		Besides: asStrings(said), Teams: of.teams, SessionKeys: of.sessions, Groups: of.groups,
-		Pieces: append([]string{}, u.like.Pieces()...), MaxRows: tellingRows,
+		Pieces: append([]string{}, f.like.Pieces()...), MaxRows: tellingRows,
 	}
 	var err error
-	if p.Speakers, err = u.identities.AllIDs(ctx, u.db.Pool, speakers); err != nil {
+	if p.Speakers, err = f.store.identities.AllIDs(ctx, f.store.db.Pool, speakers); err != nil {
 		return nil, err
 	}
-	if p.Users, err = u.identities.AllIDs(ctx, u.db.Pool, of.users); err != nil {
+	if p.Users, err = f.store.identities.AllIDs(ctx, f.store.db.Pool, of.users); err != nil {
 		return nil, err
 	}
 	var keys []sessions.Key
 	for more := len(said) > 0 && len(p.Pieces) > 0; more; {
-		telling, err := u.db.Q.SessionsTelling(ctx, u.db.Pool, p)
+		telling, err := f.store.db.Q.SessionsTelling(ctx, f.store.db.Pool, p)
 		if err != nil {
 			return nil, err
 		}
@@ -399,61 +422,61 @@ type preparedSession struct {
 }
 
 // prepareSession runs before the session is locked. It returns nil for a deleted session.
-func (u *memoryErasure) prepareSession(ctx context.Context, key sessions.Key, final bool) (*preparedSession, error) {
+func (u *factErasure) prepareSession(ctx context.Context, key sessions.Key, final bool) (*preparedSession, error) {
 	here := false
 	theirs := func(e *dbsqlc.LogWalkRow) bool {
-		return slices.ContainsFunc(u.rows, func(m dbsqlc.MemorySourceRow) bool {
-			if !u.mayHaveSaid(e.SenderID, m) || len(u.only) > 0 && !slices.Contains(u.only, string(e.SenderID)) || m.Kind == memory.KindDigest {
+		return slices.ContainsFunc(u.plan.rows, func(m dbsqlc.MemorySourceRow) bool {
+			if !u.plan.mayHaveSaid(e.SenderID, m) || len(u.plan.only) > 0 && !slices.Contains(u.plan.only, string(e.SenderID)) || m.Kind == memory.KindDigest {
 				return false
 			}
 			if m.SourceSession == key && m.StartSeq <= e.Seq && e.Seq <= m.EndSeq {
-				return m.SaidBy != "" && u.unsaid[m.ID] || u.like.Repeats(e.Content)
+				return m.SaidBy != "" && u.plan.unsaid[m.ID] || u.plan.like.Repeats(e.Content)
 			}
-			return m.SaidBy != "" && u.like.RepeatsSaying(e.Content) // they repeated it
+			return m.SaidBy != "" && u.plan.like.RepeatsSaying(e.Content) // they repeated it
 		})
 	}
-	for _, m := range u.rows {
+	for _, m := range u.plan.rows {
 		here = here || m.SourceSession == key && m.Kind != memory.KindDigest
 	}
-	repeats := u.like.RepeatsFar
+	repeats := u.plan.like.RepeatsFar
 	if here {
-		repeats = u.like.Repeats
+		repeats = u.plan.like.Repeats
 	}
 	p := &preparedSession{log: newReading(key, theirs, repeats), gone: goneContent{repeats: repeats}}
-	for _, m := range u.rows {
+	for _, m := range u.plan.rows {
 		if m.Kind != memory.KindDigest {
 			p.gone.facts = append(p.gone.facts, m.Content)
 		}
 	}
-	if err := u.readLog(ctx, u.db.Pool, p.log); err != nil {
+	if err := u.store.readLog(ctx, u.store.db.Pool, p.log); err != nil {
 		return nil, err
 	}
 	seqs, _, _ := placesOf(p.log.found)
 	var err error
-	p.draft, err = u.draftSummaries(ctx, key, seqs, p.gone, final)
-	if errors.Is(err, sessions.ErrNotFound) && key != u.from.Lease.Key {
+	p.draft, err = u.store.draftSummaries(ctx, key, seqs, p.gone, final)
+	if errors.Is(err, sessions.ErrNotFound) && key != u.plan.from.Lease.Key {
 		return nil, nil
 	}
 	return p, err
 }
 
-func (u *memoryErasure) eraseInSession(ctx context.Context, tx pgx.Tx, p *preparedSession) error {
-	row, err := u.db.Q.SessionLock(ctx, tx, p.log.key)
-	if errors.Is(err, pgx.ErrNoRows) && p.log.key != u.from.Lease.Key {
+func (u *factErasure) eraseInSession(ctx context.Context, tx pgx.Tx, p *preparedSession) error {
+	row, err := u.store.db.Q.SessionLock(ctx, tx, p.log.key)
+	if errors.Is(err, pgx.ErrNoRows) && p.log.key != u.plan.from.Lease.Key {
 		return nil
 	}
 	if err != nil {
 		return pg.AsNotFound(err)
 	}
-	if err := u.readRest(ctx, tx, &row, p.log); err != nil {
+	if err := u.store.readRest(ctx, tx, &row, p.log); err != nil {
 		return err
 	}
 	if len(p.log.found) > 0 {
-		if err := u.awaitOpenWork(ctx, tx, &row, u.from.Lease); err != nil {
+		if err := u.store.awaitOpenWork(ctx, tx, &row, u.plan.from.Lease); err != nil {
 			return err
 		}
 	}
-	return u.wipeEvents(ctx, tx, &row, p.log.found, p.gone, p.draft, u.from, u.done)
+	return u.store.wipeEvents(ctx, tx, &row, p.log.found, p.gone, p.draft, u.plan.from, u.done)
 }
 
 // wipeEvents leaves memory unchanged. The asking turn keeps its session.
@@ -462,7 +485,7 @@ func (s *Store) wipeEvents(
 	from memory.Asking, done *memory.Forgotten,
 ) error {
 	if seqs, aside, messages := placesOf(events); len(events) > 0 {
-		e := &eventErasure{Store: s, tx: tx, row: row, seqs: seqs, aside: aside, goneContent: gone, draft: d}
+		e := &eventErasure{store: s, tx: tx, row: row, seqs: seqs, aside: aside, goneContent: gone, draft: d}
 		if err := e.eraseAll(ctx); err != nil {
 			return err
 		}

@@ -50,14 +50,14 @@ func (s *Store) ForgetMessage(ctx context.Context, event int64, from memory.Aski
 	key := from.Lease.Key
 	ctx = s.releaseWhileWaiting(ctx, from.Lease)
 	err := retryOn(errStale, func(final bool) error {
-		m := &messageErasure{Store: s, event: event, from: from}
+		m := &messageErasure{store: s, event: event, from: from}
 		if err := m.prepareDraft(ctx, final); err != nil {
 			return err
 		}
 		return s.db.WithSession(ctx, key, func(tx pgx.Tx, row *dbsqlc.Session) error {
 			done = memory.Forgotten{Lease: from.Lease} // it may run more than once
 			return m.eraseLocked(ctx, tx, row, &done)
-		})
+		}, m.readers...)
 	})
 	if err != nil {
 		return memory.Forgotten{Lease: from.Lease}, fmt.Errorf("forgetting message %d: %w", event, pg.AsRefused(err))
@@ -67,31 +67,32 @@ func (s *Store) ForgetMessage(ctx context.Context, event int64, from memory.Aski
 
 // messageErasure is an erasure of one message, with its answer and what it set.
 type messageErasure struct {
-	*Store
-	event int64
-	from  memory.Asking
-	like  similarity.Set
-	log   *logReading
-	draft *summaryDraft
+	store   *Store
+	event   int64
+	from    memory.Asking
+	like    similarity.Set
+	log     *logReading
+	draft   *summaryDraft
+	readers []sessions.Key // sessions that read the memories from it
 }
 
 func (m *messageErasure) prepareDraft(ctx context.Context, final bool) error {
 	key := m.from.Lease.Key
-	said, err := m.readMessage(ctx, m.db.Pool)
+	said, err := m.readMessage(ctx, m.store.db.Pool)
 	if err != nil {
 		return err
 	}
 	m.like = similarity.New()
 	m.like.AddSaying(said.Content)
 	m.like.AddIdentifiers(said.Content)
-	texts, err := m.db.Q.ScheduleTexts(ctx, m.db.Pool, &dbsqlc.ScheduleTextsParams{SessionKey: key, Event: m.event})
+	texts, err := m.store.db.Q.ScheduleTexts(ctx, m.store.db.Pool, &dbsqlc.ScheduleTextsParams{SessionKey: key, Event: m.event})
 	if err != nil {
 		return err
 	}
 	for _, text := range texts { // lists of reminders show them without the words beside
 		m.like.AddSaying(text)
 	}
-	places, texts, err := m.scheduledMessages(ctx, m.db.Pool)
+	places, texts, err := m.scheduledMessages(ctx, m.store.db.Pool)
 	if err != nil {
 		return err
 	}
@@ -102,26 +103,29 @@ func (m *messageErasure) prepareDraft(ctx context.Context, final bool) error {
 		_, scheduled := places[e.ID]
 		return scheduled || e.ID == m.event
 	}, m.like.Repeats)
-	if err := m.readLog(ctx, m.db.Pool, m.log); err != nil {
+	if err := m.store.readLog(ctx, m.store.db.Pool, m.log); err != nil {
 		return err
 	}
-	_, gone, err := m.factsOfMessage(ctx, m.db.Pool, said, &memory.Forgotten{})
+	ids, gone, err := m.factsOfMessage(ctx, m.store.db.Pool, said)
 	if err != nil {
 		return err
 	}
+	if m.readers, err = m.store.readersOf(ctx, ids); err != nil {
+		return err
+	}
 	seqs, _, _ := placesOf(m.log.found)
-	m.draft, err = m.Store.draftSummaries(ctx, key, seqs, gone, final)
+	m.draft, err = m.store.draftSummaries(ctx, key, seqs, gone, final)
 	return err
 }
 
 func (m *messageErasure) readMessage(ctx context.Context, db dbsqlc.DBTX) (dbsqlc.MessageSaidRow, error) {
-	said, err := m.db.Q.MessageSaid(ctx, db, &dbsqlc.MessageSaidParams{SessionKey: m.from.Lease.Key, ID: m.event, Erased: sessions.ErasedText})
+	said, err := m.store.db.Q.MessageSaid(ctx, db, &dbsqlc.MessageSaidParams{SessionKey: m.from.Lease.Key, ID: m.event, Erased: sessions.ErasedText})
 	return said, pg.AsNotFound(err)
 }
 
 // scheduledMessages has the places, by id, and the words of messages of schedules, which the message set.
 func (m *messageErasure) scheduledMessages(ctx context.Context, db dbsqlc.DBTX) (places map[int64]int64, texts []string, err error) {
-	rows, err := m.db.Q.ScheduledBy(ctx, db, &dbsqlc.ScheduledByParams{SessionKey: m.from.Lease.Key, Event: m.event})
+	rows, err := m.store.db.Q.ScheduledBy(ctx, db, &dbsqlc.ScheduledByParams{SessionKey: m.from.Lease.Key, Event: m.event})
 	places = make(map[int64]int64, len(rows))
 	for _, r := range rows {
 		places[r.ID] = r.Seq
@@ -136,10 +140,9 @@ func (m *messageErasure) scheduledMessages(ctx context.Context, db dbsqlc.DBTX) 
 
 // factsOfMessage are the memories from the message; gone must not be repeated.
 func (m *messageErasure) factsOfMessage(
-	ctx context.Context, db dbsqlc.DBTX, said dbsqlc.MessageSaidRow, done *memory.Forgotten,
+	ctx context.Context, db dbsqlc.DBTX, said dbsqlc.MessageSaidRow,
 ) (ids []int64, gone goneContent, err error) {
-	u := &memoryErasure{Store: m.Store, from: m.from, like: m.like, turns: map[sessions.Key][]turnSpan{}, done: done}
-	drawn, err := u.memoriesFrom(ctx, db, m.from.Lease.Key, said)
+	drawn, err := m.store.newFactPlan(m.from, m.like).memoriesFrom(ctx, db, m.from.Lease.Key, said)
 	gone = goneContent{repeats: m.like.Repeats, own: true}
 	for _, f := range drawn {
 		ids, gone.facts = append(ids, f.ID), append(gone.facts, f.Content)
@@ -148,14 +151,14 @@ func (m *messageErasure) factsOfMessage(
 }
 
 func (m *messageErasure) eraseLocked(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, done *memory.Forgotten) error {
-	if err := m.awaitSend(ctx, tx, row.SessionKey); err != nil {
+	if err := m.store.awaitSend(ctx, tx, row.SessionKey); err != nil {
 		return err
 	}
 	said, err := m.readMessage(ctx, tx)
 	if err != nil {
 		return err
 	}
-	if err := m.readRest(ctx, tx, row, m.log); err != nil {
+	if err := m.store.readRest(ctx, tx, row, m.log); err != nil {
 		return err
 	}
 	events := slices.Clone(m.log.found)
@@ -169,32 +172,32 @@ func (m *messageErasure) eraseLocked(ctx context.Context, tx pgx.Tx, row *dbsqlc
 			events = append(events, erasedEvent{aside: id, message: true})
 		}
 	}
-	ids, gone, err := m.factsOfMessage(ctx, tx, said, done)
+	ids, gone, err := m.factsOfMessage(ctx, tx, said)
 	if err != nil {
 		return err
 	}
-	if err := m.wipeEvents(ctx, tx, row, events, gone, m.draft, m.from, done); err != nil {
+	if err := m.store.wipeEvents(ctx, tx, row, events, gone, m.draft, m.from, done); err != nil {
 		return err
 	}
 	key := m.from.Lease.Key
-	if err := m.forgetFacts(ctx, tx, ids, key, done); err != nil {
+	if err := m.store.forgetFacts(ctx, tx, ids, key, done); err != nil {
 		return err
 	}
-	return m.db.Q.AskingMark(ctx, tx, &dbsqlc.AskingMarkParams{
+	return m.store.db.Q.AskingMark(ctx, tx, &dbsqlc.AskingMarkParams{
 		SessionKey: key, Asked: m.from.Event, Content: memory.ForgetLastDone(m.from.Language), Outcome: string(sessions.ErasedAll),
 	})
 }
 
 // memoriesFrom includes memories that no other message of the person can be the source of. A message without a place is in no
 // range, yet its broken turn may have saved a memory of it.
-func (u *memoryErasure) memoriesFrom(
+func (f *factPlan) memoriesFrom(
 	ctx context.Context, db dbsqlc.DBTX, key sessions.Key, said dbsqlc.MessageSaidRow,
 ) ([]dbsqlc.MemorySourceRow, error) {
-	rows, err := u.db.Q.MemoriesBeside(ctx, db, &dbsqlc.MemoriesBesideParams{SessionKey: key, Ids: []int64{}})
+	rows, err := f.store.db.Q.MemoriesBeside(ctx, db, &dbsqlc.MemoriesBesideParams{SessionKey: key, Ids: []int64{}})
 	if err != nil {
 		return nil, err
 	}
-	ids, err := u.identities.IDs(ctx, db, pg.RobotOf(key), said.SenderID)
+	ids, err := f.store.identities.IDs(ctx, db, pg.RobotOf(key), said.SenderID)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +206,7 @@ func (u *memoryErasure) memoriesFrom(
 		if row.SaidBy != "" && !slices.Contains(ids, string(row.SaidBy)) {
 			continue
 		}
-		m, err := u.withPlace(ctx, db, dbsqlc.MemorySourceRow(row))
+		m, err := f.withPlace(ctx, db, dbsqlc.MemorySourceRow(row))
 		if err != nil {
 			return nil, err
 		}
@@ -212,7 +215,7 @@ func (u *memoryErasure) memoriesFrom(
 		}
 		fact := similarity.New()
 		fact.AddSaying(m.Content)
-		if said.Seq != 0 && m.StartSeq == m.EndSeq && m.EndSeq == said.Seq || fact.RepeatsSaying(said.Content) || u.like.Repeats(m.Content) {
+		if said.Seq != 0 && m.StartSeq == m.EndSeq && m.EndSeq == said.Seq || fact.RepeatsSaying(said.Content) || f.like.Repeats(m.Content) {
 			list = append(list, m)
 		}
 	}

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
 	"ebb/memory"
-	"ebb/memory/similarity"
 	"ebb/sessions"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/pg"
@@ -18,11 +16,12 @@ import (
 
 // ForgetPerson implements memory.Erasures. Each session is one transaction; the asking one and memory come last.
 func (s *Store) ForgetPerson(ctx context.Context, f memory.Forget) (memory.Forgotten, error) {
-	g, done, err := s.beginPersonErasure(ctx, f, s.erasing)
+	plan, done, err := s.planPerson(ctx, f, s.erasing)
 	if err != nil {
 		return memory.Forgotten{Lease: f.From.Lease}, err
 	}
 	defer done()
+	g := &personErasure{store: s, plan: plan, keyed: plan.keyed, done: &memory.Forgotten{Lease: f.From.Lease}}
 	ctx = pg.AroundWaits(s.releaseWhileWaiting(ctx, f.From.Lease), func(wait func() error) error {
 		<-s.erasing // an erasure that waits holds no connection
 		defer func() { s.erasing <- struct{}{} }()
@@ -41,98 +40,31 @@ func forgettingError(err error) error {
 	return nil
 }
 
-// personErasure is an erasure of one person, from all sessions of a robot or from one group.
+// personErasure executes a plan.
 type personErasure struct {
-	*Store
-	f        memory.Forget
-	who      person
-	rows     []dbsqlc.PersonSessionsRow   // sessions with content of the person
-	facts    []dbsqlc.MemoriesOfPersonRow // about them, or said by them
-	compared []dbsqlc.MemoriesOfPersonRow // compared approximately
-	keyed    dayKey
-	done     *memory.Forgotten
-}
-
-const maxCompared = 200
-
-// The caller calls done at the end, which frees the place.
-func (s *Store) beginPersonErasure(ctx context.Context, f memory.Forget, places chan struct{}) (g *personErasure, done func(), err error) {
-	g = &personErasure{Store: s, f: f, done: &memory.Forgotten{Lease: f.From.Lease}}
-	if f.Person == "" {
-		return nil, nil, fmt.Errorf("forgetting a person without an id: %w", sessions.ErrRefused)
-	}
-	select {
-	case places <- struct{}{}:
-	case <-ctx.Done():
-		return nil, nil, forgettingError(context.Cause(ctx))
-	}
-	if err := g.identifyPerson(ctx); err != nil {
-		<-places
-		return nil, nil, forgettingError(err)
-	}
-	return g, func() { <-places }, nil
-}
-
-func (g *personErasure) identifyPerson(ctx context.Context) error {
-	ids, err := g.identities.IDs(ctx, g.db.Pool, g.f.Robot, g.f.Person)
-	if err != nil {
-		return err
-	}
-	g.who.ids = ids
-	if g.f.Self {
-		if err := g.readKey(ctx); err != nil {
-			return err
-		}
-		times, err := g.db.Q.PersonErasures(ctx, g.db.Pool, &dbsqlc.PersonErasuresParams{People: g.hashes(), Day: g.dayOfErasure()})
-		if err != nil {
-			return err
-		}
-		if times >= memory.MaxErasures {
-			return memory.ErrTooOften
-		}
-	}
-	spoken, quoted, err := g.identities.Logs(ctx, g.f.Robot, ids)
-	if err != nil {
-		return err
-	}
-	outside := func(key string) bool { return !g.covers(sessions.Key(key)) }
-	spoken, quoted = slices.DeleteFunc(spoken, outside), slices.DeleteFunc(quoted, outside)
-	var logs []sessions.Key
-	for _, key := range slices.Concat(spoken, quoted) {
-		logs = append(logs, sessions.Key(key))
-	}
-	if err := g.db.Revive(ctx, g.db.Pool.Pipeline(), logs...); err != nil {
-		return err
-	}
-	if g.who.nicks, err = g.db.Q.PersonNicks(ctx, g.db.Pool, ids); err != nil {
-		return err
-	}
-	g.rows, err = g.db.Q.PersonSessions(ctx, g.db.Pool, &dbsqlc.PersonSessionsParams{
-		People: ids, Spoken: spoken, Quoted: quoted, Robot: string(g.f.Robot),
-	})
-	if err != nil {
-		return err
-	}
-	g.rows = slices.DeleteFunc(g.rows, func(r dbsqlc.PersonSessionsRow) bool { return !g.covers(r.SessionKey) })
-	g.facts, err = g.factsThere(ctx, g.db.Pool)
-	for _, m := range g.facts {
-		if m.Kind != memory.KindDigest && len(g.compared) < maxCompared && utf8.RuneCountInString(m.Content) >= similarity.MinPhrase {
-			g.compared = append(g.compared, m)
-		}
-	}
-	return err
+	store *Store
+	plan  *personPlan
+	keyed dayKey
+	done  *memory.Forgotten
 }
 
 func (g *personErasure) eraseEverywhere(ctx context.Context) error {
-	if err := g.readKey(ctx); err != nil {
-		return err
+	if g.keyed.key == nil {
+		var err error
+		if g.keyed, err = g.store.keyOfDay(ctx); err != nil {
+			return err
+		}
 	}
 	// First, so that none stores a message behind the erasure of its session.
-	if err := g.deleteSchedules(ctx, g.db.Pool); err != nil {
+	if err := g.deleteSchedules(ctx, g.store.db.Pool); err != nil {
 		return err
 	}
-	asking, spoke := g.f.From.Lease.Key, false
-	for _, r := range g.rows {
+	asking, spoke := g.plan.forget.From.Lease.Key, false
+	var left []int64
+	for _, m := range g.plan.facts {
+		left = append(left, m.ID)
+	}
+	for _, r := range g.plan.sessions {
 		if r.SessionKey == asking {
 			spoke = r.Spoke
 			continue
@@ -150,8 +82,20 @@ func (g *personErasure) eraseEverywhere(ctx context.Context) error {
 				return err
 			}
 		}
-		return g.db.InTx(ctx, func(tx pgx.Tx) error {
+		locked, err := g.store.readersOf(ctx, left)
+		if err != nil {
+			return err
+		}
+		if asking != "" {
+			if locked, err = g.withReaders(ctx, asking, sv, append(locked, asking)); err != nil {
+				return err
+			}
+		}
+		return g.store.db.InTx(ctx, func(tx pgx.Tx) error {
 			*g.done = before
+			if err := g.store.db.LockSessions(ctx, tx, locked); err != nil {
+				return err
+			}
 			if asking != "" {
 				if err := g.eraseAskingSession(ctx, tx, asking, sv); err != nil {
 					return err
@@ -163,10 +107,10 @@ func (g *personErasure) eraseEverywhere(ctx context.Context) error {
 }
 
 func (g *personErasure) eraseOther(ctx context.Context, r dbsqlc.PersonSessionsRow) error {
-	alone, before := g.isTheirs(r.SessionKey, r.RobotCode, r.ConversationID, r.ConversationType, r.Spoke), *g.done
-	hold := g.db.WithSession
-	if g.f.From.Lease.Key != "" { // the asking session's commit makes this one durable; without it the turn asks again
-		hold = g.db.WithSessionUnsynced
+	alone, before := g.plan.isTheirs(r.SessionKey, r.RobotCode, r.ConversationID, r.ConversationType, r.Spoke), *g.done
+	hold := g.store.db.WithSession
+	if g.plan.forget.From.Lease.Key != "" { // the asking session's commit makes this one durable; without it the turn asks again
+		hold = g.store.db.WithSessionUnsynced
 	}
 	return retryOn(errStale, func(final bool) error {
 		var sv *sessionSurvey
@@ -176,57 +120,50 @@ func (g *personErasure) eraseOther(ctx context.Context, r dbsqlc.PersonSessionsR
 				return err
 			}
 		}
+		readers, err := g.withReaders(ctx, r.SessionKey, sv, nil)
+		if err != nil {
+			return err
+		}
 		return hold(ctx, r.SessionKey, func(tx pgx.Tx, row *dbsqlc.Session) error {
 			*g.done = before // it may run more than once
-			if err := g.awaitOpenWork(ctx, tx, row, g.f.From.Lease); err != nil {
+			if err := g.store.awaitOpenWork(ctx, tx, row, g.plan.forget.From.Lease); err != nil {
 				return err
 			}
 			if alone {
 				return g.deletePrivate(ctx, tx, r.SessionKey, 0, repeatsNothing)
 			}
 			return g.eraseInSession(ctx, tx, row, sv)
-		})
+		}, readers...)
 	})
 }
 
+// withReaders adds to keys the sessions that read the memories which go with a session.
+func (g *personErasure) withReaders(ctx context.Context, key sessions.Key, sv *sessionSurvey, keys []sessions.Key) ([]sessions.Key, error) {
+	drawn, err := g.store.db.Q.MemoriesDrawn(ctx, g.store.db.Pool, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: g.plan.who.ids})
+	if err != nil {
+		return nil, err
+	}
+	ids, digests := g.plan.takenFrom(drawn, sv)
+	for _, d := range digests {
+		ids = append(ids, d.ID)
+	}
+	readers, err := g.store.readersOf(ctx, ids)
+	return append(keys, readers...), err
+}
+
 func (g *personErasure) prepareSession(ctx context.Context, key sessions.Key, final bool) (*sessionSurvey, error) {
-	sv, err := g.surveySession(ctx, key)
+	sv, err := g.plan.survey(ctx, g.store, key)
 	if err != nil {
 		return nil, err
 	}
 	seqs, _, _ := placesOf(sv.erasablePlaces())
-	sv.draft, err = g.draftSummaries(ctx, key, seqs, g.goneContentOf(sv), final)
+	sv.draft, err = g.store.draftSummaries(ctx, key, seqs, g.plan.goneContentOf(sv), final)
 	return sv, err
-}
-
-func (g *personErasure) goneContentOf(sv *sessionSurvey) goneContent {
-	gone := goneContent{repeats: sv.traits.repeats}
-	for _, m := range g.facts {
-		if m.Kind != memory.KindDigest {
-			gone.facts = append(gone.facts, m.Content)
-		}
-	}
-	return gone
-}
-
-func (g *personErasure) factsParams() *dbsqlc.MemoriesOfPersonParams {
-	return &dbsqlc.MemoriesOfPersonParams{People: g.who.ids, RobotSessions: g.robotSessions()}
-}
-
-func (g *personErasure) robotSessions() string { return pg.RobotSessions(g.f.Robot) }
-
-// isTheirs reports a private chat, or the person's session in a group.
-func (g *personErasure) isTheirs(
-	key sessions.Key, robot sessions.RobotCode, c sessions.ConversationID, kind sessions.ConversationType, spoke bool,
-) bool {
-	return kind == sessions.Private && spoke || slices.ContainsFunc(g.who.ids, func(id string) bool {
-		return key == sessions.NewKey(robot, c, sessions.UserID(id))
-	})
 }
 
 // Messages after the asking one stay, with answers that do not repeat the rest.
 func (g *personErasure) deletePrivate(ctx context.Context, tx pgx.Tx, key sessions.Key, asked int64, repeats func(string) bool) error {
-	drawn, err := g.db.Q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: g.who.ids})
+	drawn, err := g.store.db.Q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: g.plan.who.ids})
 	if err != nil {
 		return err
 	}
@@ -237,16 +174,16 @@ func (g *personErasure) deletePrivate(ctx context.Context, tx pgx.Tx, key sessio
 	if err := g.forgetThere(ctx, tx, ids, key); err != nil {
 		return err
 	}
-	answers, err := g.answersAfter(ctx, tx, key, asked, repeats)
+	answers, err := g.store.answersAfter(ctx, tx, key, asked, repeats)
 	if err != nil {
 		return err
 	}
-	messages, err := g.messagesUpTo(ctx, tx, key, asked, answers)
+	messages, err := g.store.messagesUpTo(ctx, tx, key, asked, answers)
 	if err != nil {
 		return err
 	}
 	g.done.Messages += int(messages.Messages + messages.Answers)
-	gone, err := g.Store.deleteSession(ctx, tx, key, asked, answers)
+	gone, err := g.store.deleteSession(ctx, tx, key, asked, answers)
 	g.done.Sessions++
 	g.done.Add(sessions.Erased{
 		Events: gone.Events, Summaries: gone.Summaries, Memories: gone.Memories, Blobs: gone.Blobs, Replies: gone.Replies,
@@ -254,27 +191,19 @@ func (g *personErasure) deletePrivate(ctx context.Context, tx pgx.Tx, key sessio
 	return err
 }
 
-func (g *personErasure) messagesUpTo(
-	ctx context.Context, db dbsqlc.DBTX, key sessions.Key, asked int64, answers []int64,
-) (dbsqlc.SessionMessagesRow, error) {
-	return g.db.Q.SessionMessages(ctx, db, &dbsqlc.SessionMessagesParams{
-		SessionKey: key, Asked: asked, Answers: append([]int64{}, answers...), Erased: sessions.ErasedText,
-	})
-}
-
 // Without a survey they never spoke there: quotes of them and memories go, and nothing of the bot's own.
 func (g *personErasure) eraseInSession(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, sv *sessionSurvey) error {
-	e := &eventErasure{Store: g.Store, tx: tx, row: row, who: g.who, goneContent: goneContent{repeats: repeatsNothing}}
+	e := &eventErasure{store: g.store, tx: tx, row: row, who: g.plan.who, goneContent: goneContent{repeats: repeatsNothing}}
 	messages := 0
 	if sv != nil {
 		if row.LastSeq < sv.through {
 			return errStale
 		}
-		if err := g.surveyOn(ctx, tx, sv); err != nil {
+		if err := g.plan.surveyOn(ctx, g.store, tx, sv); err != nil {
 			return err
 		}
 		e.seqs, _, messages = placesOf(sv.erasablePlaces())
-		e.goneContent, e.draft = g.goneContentOf(sv), sv.draft
+		e.goneContent, e.draft = g.plan.goneContentOf(sv), sv.draft
 	}
 	g.done.Messages += messages
 	wipe := e.eraseQuotesOf
@@ -287,53 +216,33 @@ func (g *personErasure) eraseInSession(ctx context.Context, tx pgx.Tx, row *dbsq
 	g.done.Sessions++
 	g.done.Add(e.done)
 	g.done.Embeddings += e.vectors
-	if err := g.factsOf(ctx, tx, row.SessionKey, sv); err != nil {
+	if err := g.eraseFacts(ctx, tx, row.SessionKey, sv); err != nil {
 		return err
 	}
 	if err := g.removeName(ctx, tx, row.SessionKey, e.repeats); err != nil || len(e.seqs) > 0 {
 		return err // with events its readers start again already
 	}
-	if err := g.db.Q.SessionErased(ctx, tx, &dbsqlc.SessionErasedParams{SessionKey: row.SessionKey}); err != nil {
+	if err := g.store.db.Q.SessionErased(ctx, tx, &dbsqlc.SessionErasedParams{SessionKey: row.SessionKey}); err != nil {
 		return err
 	}
-	return g.endTerms(ctx, tx, false, row.SessionKey)
-}
-
-// A fact is the person's when it is about them, said by them, or a repeat of them without a known author. Others'
-// statements stay.
-func (g *personErasure) ofThem(m *dbsqlc.MemoriesDrawnRow, sv *sessionSurvey) bool {
-	if g.f.Group != "" && m.Scope == memory.ScopeTeam {
-		return false
-	}
-	return m.Theirs || g.who.is(m.SubjectID) || g.who.is(m.SaidBy) ||
-		sv != nil && (sv.traits.hasLabel(m.Content) || m.SaidBy == "" && hasUnshared(sv.traits.matchText(m.Content)))
+	return g.store.endTerms(ctx, tx, false, row.SessionKey)
 }
 
 // Digests keep the rest of their content.
-func (g *personErasure) factsOf(ctx context.Context, tx pgx.Tx, key sessions.Key, sv *sessionSurvey) error {
-	drawn, err := g.db.Q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: g.who.ids})
+func (g *personErasure) eraseFacts(ctx context.Context, tx pgx.Tx, key sessions.Key, sv *sessionSurvey) error {
+	drawn, err := g.store.db.Q.MemoriesDrawn(ctx, tx, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: g.plan.who.ids})
 	if err != nil {
 		return err
 	}
-	var ids, digests []int64
-	for i := range drawn {
-		switch m := &drawn[i]; {
-		case m.Kind == memory.KindDigest:
-			if sv != nil && sv.traits.repeats(m.Content) {
-				digests = append(digests, m.ID)
-			}
-		case g.ofThem(m, sv):
-			ids = append(ids, m.ID)
-		}
-	}
-	if err := g.forgetThere(ctx, tx, ids, g.f.From.Lease.Key); err != nil || len(digests) == 0 {
+	facts, digests := g.plan.takenFrom(drawn, sv)
+	if err := g.forgetThere(ctx, tx, facts, g.plan.forget.From.Lease.Key); err != nil || len(digests) == 0 {
 		return err
 	}
-	return g.trimTheirDigests(ctx, tx, digests, sv.traits.repeats)
-}
-
-func (g *personErasure) trimTheirDigests(ctx context.Context, tx pgx.Tx, ids []int64, repeats func(string) bool) error {
-	memories, vectors, err := g.trimDigests(ctx, tx, &dbsqlc.DigestsTellingParams{Ids: ids}, repeats)
+	ids := make([]int64, len(digests))
+	for i, d := range digests {
+		ids[i] = d.ID
+	}
+	memories, vectors, err := g.store.trimDigests(ctx, tx, &dbsqlc.DigestsTellingParams{Ids: ids}, sv.traits.repeats)
 	g.done.Memories += memories
 	g.done.Embeddings += vectors
 	return err
@@ -341,14 +250,11 @@ func (g *personErasure) trimTheirDigests(ctx context.Context, tx pgx.Tx, ids []i
 
 // removeName also wipes waiting messages.
 func (g *personErasure) removeName(ctx context.Context, tx pgx.Tx, key sessions.Key, repeats func(string) bool) error {
-	who, asked := g.who.ids, int64(0)
-	if key == g.f.From.Lease.Key && g.f.Self {
-		asked = g.f.From.Event
-	}
+	who, asked := g.plan.who.ids, g.plan.asked(key)
 	if err := g.eraseToolRuns(ctx, tx, key, repeats); err != nil {
 		return err
 	}
-	waiting, err := g.db.Q.PersonWaiting(ctx, tx, &dbsqlc.PersonWaitingParams{
+	waiting, err := g.store.db.Q.PersonWaiting(ctx, tx, &dbsqlc.PersonWaitingParams{
 		SessionKey: key, People: who, Asked: asked, Erased: sessions.ErasedText, Tokens: sessions.ErasedTokens,
 	})
 	if err != nil {
@@ -356,26 +262,26 @@ func (g *personErasure) removeName(ctx context.Context, tx pgx.Tx, key sessions.
 	}
 	g.done.Events += int(waiting)
 	g.done.Messages += int(waiting)
-	if err := g.db.Q.MentionsUnname(ctx, tx, &dbsqlc.MentionsUnnameParams{SessionKey: key, People: who}); err != nil {
+	if err := g.store.db.Q.MentionsUnname(ctx, tx, &dbsqlc.MentionsUnnameParams{SessionKey: key, People: who}); err != nil {
 		return err
 	}
-	if err := g.db.Q.PersonUnname(ctx, tx, &dbsqlc.PersonUnnameParams{SessionKey: key, People: who, Asked: asked}); err != nil {
+	if err := g.store.db.Q.PersonUnname(ctx, tx, &dbsqlc.PersonUnnameParams{SessionKey: key, People: who, Asked: asked}); err != nil {
 		return err
 	}
-	if err := g.trimPeople(ctx, tx, key); err != nil {
+	if err := g.store.trimPeople(ctx, tx, key); err != nil {
 		return err
 	}
-	if err := g.db.Q.OutboxUnname(ctx, tx, &dbsqlc.OutboxUnnameParams{
-		SessionKey: key, People: who, Nicks: append([]string{}, g.who.nicks...),
+	if err := g.store.db.Q.OutboxUnname(ctx, tx, &dbsqlc.OutboxUnnameParams{
+		SessionKey: key, People: who, Nicks: append([]string{}, g.plan.who.nicks...),
 	}); err != nil {
 		return err
 	}
-	return g.db.Q.SessionTextsErase(ctx, tx, &dbsqlc.SessionTextsEraseParams{SessionKey: key, Undone: sessions.CompactUndone})
+	return g.store.db.Q.SessionTextsErase(ctx, tx, &dbsqlc.SessionTextsEraseParams{SessionKey: key, Undone: sessions.CompactUndone})
 }
 
 // eraseToolRuns wipes tool calls of the open turn when it has the person's messages, or the calls repeat them.
 func (g *personErasure) eraseToolRuns(ctx context.Context, tx pgx.Tx, key sessions.Key, repeats func(string) bool) error {
-	runs, err := g.db.Q.ToolRunsOf(ctx, tx, &dbsqlc.ToolRunsOfParams{SessionKey: key, People: g.who.ids})
+	runs, err := g.store.db.Q.ToolRunsOf(ctx, tx, &dbsqlc.ToolRunsOfParams{SessionKey: key, People: g.plan.who.ids})
 	if err != nil {
 		return err
 	}
@@ -383,7 +289,7 @@ func (g *personErasure) eraseToolRuns(ctx context.Context, tx pgx.Tx, key sessio
 		if !r.Theirs && !repeats(r.Arguments) && !repeats(r.Result) {
 			continue
 		}
-		if err := g.db.Q.ToolRunErase(ctx, tx, &dbsqlc.ToolRunEraseParams{
+		if err := g.store.db.Q.ToolRunErase(ctx, tx, &dbsqlc.ToolRunEraseParams{
 			SessionKey: key, EventID: r.EventID, CallID: r.CallID, Erased: sessions.ErasedText,
 		}); err != nil {
 			return err
@@ -393,38 +299,38 @@ func (g *personErasure) eraseToolRuns(ctx context.Context, tx pgx.Tx, key sessio
 }
 
 func (g *personErasure) eraseAskingSession(ctx context.Context, tx pgx.Tx, key sessions.Key, sv *sessionSurvey) error {
-	row, err := g.db.Q.SessionLock(ctx, tx, key)
+	row, err := g.store.db.Q.SessionLock(ctx, tx, key)
 	if err != nil {
 		return pg.AsNotFound(err)
 	}
-	l := g.f.From.Lease
+	l := g.plan.forget.From.Lease
 	if pg.OrZero(row.LeaseOwner) != l.Owner || row.LeaseTerm != l.Term {
 		return sessions.ErrLeaseLost
 	}
-	if err := g.awaitSend(ctx, tx, key); err != nil {
+	if err := g.store.awaitSend(ctx, tx, key); err != nil {
 		return err
 	}
-	message, err := g.db.Q.AskingMessage(ctx, tx, &dbsqlc.AskingMessageParams{SessionKey: key, Asked: g.f.From.Event, Outcome: string(sessions.ErasedAll)})
+	message, err := g.store.db.Q.AskingMessage(ctx, tx, &dbsqlc.AskingMessageParams{SessionKey: key, Asked: g.plan.forget.From.Event, Outcome: string(sessions.ErasedAll)})
 	if err == nil {
-		err = g.db.Q.AskingUnname(ctx, tx, &dbsqlc.AskingUnnameParams{
-			SessionKey: key, Asked: g.f.From.Event, Content: memory.ForgetDone(g.f.From.Language), Message: message,
+		err = g.store.db.Q.AskingUnname(ctx, tx, &dbsqlc.AskingUnnameParams{
+			SessionKey: key, Asked: g.plan.forget.From.Event, Content: memory.ForgetDone(g.plan.forget.From.Language), Message: message,
 		})
 	}
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return err
 	}
-	spoke := row.ConversationType == sessions.Private && g.f.Self
-	if !g.isTheirs(key, row.RobotCode, row.ConversationID, row.ConversationType, spoke) {
+	spoke := row.ConversationType == sessions.Private && g.plan.forget.Self
+	if !g.plan.isTheirs(key, row.RobotCode, row.ConversationID, row.ConversationType, spoke) {
 		if err := g.eraseInSession(ctx, tx, &row, sv); err != nil {
 			return err
 		}
-		return g.keepAsking(ctx, tx, &row, g.f.From, g.done)
+		return g.store.keepAsking(ctx, tx, &row, g.plan.forget.From, g.done)
 	}
 	repeats := repeatsNothing
 	if sv != nil {
 		repeats = sv.traits.repeats
 	}
-	if err := g.deletePrivate(ctx, tx, key, g.f.From.Event, repeats); err != nil {
+	if err := g.deletePrivate(ctx, tx, key, g.plan.forget.From.Event, repeats); err != nil {
 		return err
 	}
 	g.done.Lease.Term = row.LeaseTerm + 1
@@ -436,18 +342,18 @@ func (g *personErasure) createAgain(ctx context.Context, tx pgx.Tx, row *dbsqlc.
 	last := int64(0)
 	for _, base := range []int64{row.LastSeq, 0} { // through free numbers
 		var err error
-		if last, err = g.db.Q.EventsRenumber(ctx, tx, &dbsqlc.EventsRenumberParams{SessionKey: row.SessionKey, Base: base}); err != nil {
+		if last, err = g.store.db.Q.EventsRenumber(ctx, tx, &dbsqlc.EventsRenumberParams{SessionKey: row.SessionKey, Base: base}); err != nil {
 			return err
 		}
 	}
-	return g.db.Q.SessionRemake(ctx, tx, &dbsqlc.SessionRemakeParams{
+	return g.store.db.Q.SessionRemake(ctx, tx, &dbsqlc.SessionRemakeParams{
 		SessionKey: row.SessionKey, RobotCode: row.RobotCode, ConversationID: row.ConversationID, ConversationType: row.ConversationType,
-		Owner: string(g.f.From.Lease.Owner), Term: g.done.Lease.Term, LastSeq: last,
+		Owner: string(g.plan.forget.From.Lease.Owner), Term: g.done.Lease.Term, LastSeq: last,
 	})
 }
 
 func (g *personErasure) eraseMemory(ctx context.Context, tx pgx.Tx) error {
-	rows, err := g.factsThere(ctx, tx)
+	rows, err := g.plan.readFacts(ctx, g.store, tx)
 	if err != nil {
 		return err
 	}
@@ -455,22 +361,52 @@ func (g *personErasure) eraseMemory(ctx context.Context, tx pgx.Tx) error {
 	for i, r := range rows {
 		ids[i] = r.ID
 	}
-	if err := g.forgetThere(ctx, tx, ids, g.f.From.Lease.Key); err != nil {
+	if err := g.forgetThere(ctx, tx, ids, g.plan.forget.From.Lease.Key); err != nil {
 		return err
 	}
-	if g.f.Group != "" {
+	if g.plan.forget.Group != "" {
 		return g.deleteSchedules(ctx, tx)
 	}
-	if g.f.Self {
-		if err := g.db.Q.PersonErasureCount(ctx, tx, &dbsqlc.PersonErasureCountParams{People: g.hashes(), Day: g.dayOfErasure()}); err != nil {
+	if g.plan.forget.Self {
+		if err := g.store.db.Q.PersonErasureCount(ctx, tx, &dbsqlc.PersonErasureCountParams{People: g.keyed.hashes(g.plan.forget.Robot, g.plan.who.ids), Day: g.keyed.date()}); err != nil {
 			return err
 		}
 	}
-	if err := g.db.Q.SenderIDsForget(ctx, tx, &dbsqlc.SenderIDsForgetParams{People: g.who.ids, Robot: string(g.f.Robot)}); err != nil {
+	if err := g.store.db.Q.SenderIDsForget(ctx, tx, &dbsqlc.SenderIDsForgetParams{People: g.plan.who.ids, Robot: string(g.plan.forget.Robot)}); err != nil {
 		return err
 	}
 	if err := g.eraseRecords(ctx, tx); err != nil {
 		return err
 	}
-	return g.db.Q.MemoriesUnpromote(ctx, tx, &dbsqlc.MemoriesUnpromoteParams{People: g.who.ids, RobotSessions: g.robotSessions()})
+	return g.store.db.Q.MemoriesUnpromote(ctx, tx, &dbsqlc.MemoriesUnpromoteParams{People: g.plan.who.ids, RobotSessions: g.plan.robotSessions()})
+}
+
+// forgetThere is forgetFacts. A restricted erasure leaves out facts with a copy that others read.
+func (g *personErasure) forgetThere(ctx context.Context, tx pgx.Tx, ids []int64, asking sessions.Key) error {
+	if g.plan.forget.Group != "" {
+		var err error
+		if ids, err = g.withoutShared(ctx, tx, ids); err != nil {
+			return err
+		}
+	}
+	return g.store.forgetFacts(ctx, tx, ids, asking, g.done)
+}
+
+func (g *personErasure) withoutShared(ctx context.Context, tx pgx.Tx, ids []int64) (unshared []int64, err error) {
+	for _, id := range ids {
+		rows, err := g.store.withDerived(ctx, tx, []int64{id})
+		if err != nil {
+			return nil, err
+		}
+		scopes, err := g.store.db.Q.MemoryScopes(ctx, tx, rows)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(scopes, func(sc dbsqlc.MemoryScopesRow) bool {
+			return sc.Scope == memory.ScopeTeam || !g.plan.covers(sc.SourceSession)
+		}) {
+			unshared = append(unshared, id)
+		}
+	}
+	return unshared, nil
 }

@@ -2,6 +2,7 @@ package erasure
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -32,6 +33,37 @@ func (x *scopeIDs) add(scope memory.Scope, id string, source sessions.Key) {
 	case memory.ScopeUser:
 		x.users.Add(source, sessions.UserID(id))
 	}
+}
+
+// readersOf lists the sessions that a deletion of memories locks, see [Store.forgetFacts] and [Store.deleteDerived]. An erasure locks
+// them together with its own session, in the order of their keys: in another order two erasures would wait for each other. A reader
+// that appears later is locked later, and a deadlock with another erasure is then repeated by the store.
+func (s *Store) readersOf(ctx context.Context, ids []int64) ([]sessions.Key, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	ids, err := s.withDerived(ctx, s.db.Pool, ids)
+	if err != nil {
+		return nil, err
+	}
+	readers, err := s.identities.Readers(ctx, s.db.Pool, ids)
+	if err != nil {
+		return nil, err
+	}
+	contents, err := s.db.Q.MemoryContents(ctx, s.db.Pool, ids)
+	if err != nil {
+		return nil, err
+	}
+	return s.db.Q.ReadersToLock(ctx, s.db.Pool, &dbsqlc.ReadersToLockParams{SessionKeys: readers, Leased: true, Replies: true, Facts: asShown(contents)})
+}
+
+// asShown are memories as views pin them, and as views of older releases did.
+func asShown(contents []string) []string {
+	shown := []string{}
+	for _, c := range contents {
+		shown = append(shown, c, memory.InLine(c))
+	}
+	return slices.Compact(shown)
 }
 
 // lockReaders returns the keys in their order.

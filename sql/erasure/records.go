@@ -16,55 +16,43 @@ import (
 )
 
 func (g *personErasure) deleteSchedules(ctx context.Context, db dbsqlc.DBTX) error {
-	return g.db.Q.SchedulesForget(ctx, db, &dbsqlc.SchedulesForgetParams{
-		People: g.who.ids, RobotSessions: g.robotSessions(), GroupKey: string(g.f.Group),
+	return g.store.db.Q.SchedulesForget(ctx, db, &dbsqlc.SchedulesForgetParams{
+		People: g.plan.who.ids, RobotSessions: g.plan.robotSessions(), GroupKey: string(g.plan.forget.Group),
 	})
 }
 
-// All rows but schedules and logins stay without the name. The actions of the person get another one, see [forgetting.standIn].
+// All rows but schedules and logins stay without the name. The actions of the person get another one, see [dayKey.standIn].
 func (g *personErasure) eraseRecords(ctx context.Context, tx pgx.Tx) error {
 	if err := g.deleteSchedules(ctx, tx); err != nil {
 		return err
 	}
-	if err := g.db.Q.UsageUnname(ctx, tx, &dbsqlc.UsageUnnameParams{People: g.who.ids, RobotSessions: g.robotSessions()}); err != nil {
+	if err := g.store.db.Q.UsageUnname(ctx, tx, &dbsqlc.UsageUnnameParams{People: g.plan.who.ids, RobotSessions: g.plan.robotSessions()}); err != nil {
 		return err
 	}
-	if err := g.db.Q.CompactionsUnname(ctx, tx, &dbsqlc.CompactionsUnnameParams{People: g.who.ids, RobotSessions: g.robotSessions()}); err != nil {
+	if err := g.store.db.Q.CompactionsUnname(ctx, tx, &dbsqlc.CompactionsUnnameParams{People: g.plan.who.ids, RobotSessions: g.plan.robotSessions()}); err != nil {
 		return err
 	}
-	members := make([]string, len(g.who.ids))
-	for i, id := range g.who.ids {
+	members := make([]string, len(g.plan.who.ids))
+	for i, id := range g.plan.who.ids {
 		members[i] = url.PathEscape(id)
 	}
-	keys, err := g.db.Q.AuditOfMembers(ctx, tx, &dbsqlc.AuditOfMembersParams{People: members, RobotSessions: g.robotSessions()})
+	keys, err := g.store.db.Q.AuditOfMembers(ctx, tx, &dbsqlc.AuditOfMembersParams{People: members, RobotSessions: g.plan.robotSessions()})
 	if err != nil {
 		return err
 	}
-	if err := g.db.Q.AuditUnname(ctx, tx, &dbsqlc.AuditUnnameParams{SessionKeys: append([]string{}, keys...)}); err != nil {
+	if err := g.store.db.Q.AuditUnname(ctx, tx, &dbsqlc.AuditUnnameParams{SessionKeys: append([]string{}, keys...)}); err != nil {
 		return err
 	}
-	if err := g.db.Q.AuditUnname(ctx, tx, &dbsqlc.AuditUnnameParams{SessionKeys: g.chats(), Chats: true}); err != nil {
+	if err := g.store.db.Q.AuditUnname(ctx, tx, &dbsqlc.AuditUnnameParams{SessionKeys: g.plan.chats(), Chats: true}); err != nil {
 		return err
 	}
-	if err := g.db.Q.AuditUnact(ctx, tx, &dbsqlc.AuditUnactParams{People: g.who.ids, RobotSessions: g.robotSessions(), StandIn: g.standIn()}); err != nil {
+	if err := g.store.db.Q.AuditUnact(ctx, tx, &dbsqlc.AuditUnactParams{People: g.plan.who.ids, RobotSessions: g.plan.robotSessions(), StandIn: g.keyed.standIn(g.plan.forget.Robot, g.plan.forget.Person)}); err != nil {
 		return err
 	}
-	if err := g.db.Q.AuditForget(ctx, tx, &dbsqlc.AuditForgetParams{People: g.who.ids, RobotSessions: g.robotSessions()}); err != nil {
+	if err := g.store.db.Q.AuditForget(ctx, tx, &dbsqlc.AuditForgetParams{People: g.plan.who.ids, RobotSessions: g.plan.robotSessions()}); err != nil {
 		return err
 	}
-	return g.db.Q.LoginsForget(ctx, tx, g.who.ids)
-}
-
-// chats are the person's private chats, whose keys name the person.
-func (g *personErasure) chats() []string {
-	keys := []string{}
-	for _, r := range g.rows {
-		asks := g.f.Self && r.SessionKey == g.f.From.Lease.Key
-		if r.ConversationType == sessions.Private && (r.Spoke || asks) {
-			keys = append(keys, string(r.SessionKey))
-		}
-	}
-	return keys
+	return g.store.db.Q.LoginsForget(ctx, tx, g.plan.who.ids)
 }
 
 // dayKey is the key of the hashes that an erasure leaves of its person. It is deleted after the day: from then on they name the person
@@ -74,33 +62,30 @@ type dayKey struct {
 	key []byte
 }
 
-func (g *personErasure) readKey(ctx context.Context) (err error) {
-	if g.keyed.key == nil {
-		g.keyed.day = g.db.Clock.Now().UTC().Truncate(24 * time.Hour)
-		g.keyed.key, err = limits.KeyOf(ctx, g.db, g.keyed.day)
-	}
-	return err
+// keyOfDay reads today's.
+func (s *Store) keyOfDay(ctx context.Context) (k dayKey, err error) {
+	k.day = s.db.Clock.Now().UTC().Truncate(24 * time.Hour)
+	k.key, err = limits.KeyOf(ctx, s.db, k.day)
+	return k, err
 }
 
-func (g *personErasure) dayOfErasure() pgtype.Date {
-	return pgtype.Date{Time: g.keyed.day, Valid: true}
-}
+func (k dayKey) date() pgtype.Date { return pgtype.Date{Time: k.day, Valid: true} }
 
-func (g *personErasure) hash(kind, id string) []byte {
-	return limits.Hash(g.keyed.key, kind, string(g.f.Robot), id)
+func (k dayKey) hash(kind string, robot sessions.RobotCode, id string) []byte {
+	return limits.Hash(k.key, kind, string(robot), id)
 }
 
 // hashes are separate by id, since the erasure forgets which ids are one person's.
-func (g *personErasure) hashes() [][]byte {
-	keys := make([][]byte, len(g.who.ids))
-	for i, id := range g.who.ids {
-		keys[i] = g.hash("erasures", id)
+func (k dayKey) hashes(robot sessions.RobotCode, ids []string) [][]byte {
+	keys := make([][]byte, len(ids))
+	for i, id := range ids {
+		keys[i] = k.hash("erasures", robot, id)
 	}
 	return keys
 }
 
-// standIn is the actor of the person's actions from now on, so that the audit still shows those of one administrator together.
-func (g *personErasure) standIn() string {
+// standIn is the actor of a person's actions from now on, so that the audit still shows those of one administrator together.
+func (k dayKey) standIn(robot sessions.RobotCode, id sessions.UserID) string {
 	const size = 6 // bytes: a day has few erasures
-	return memory.ErasedActor + hex.EncodeToString(g.hash("actor", string(g.f.Person))[:size])
+	return memory.ErasedActor + hex.EncodeToString(k.hash("actor", robot, string(id))[:size])
 }

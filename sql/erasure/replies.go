@@ -18,7 +18,7 @@ import (
 
 // The rest of a reply is sent. The number of changed replies is returned.
 func (e *eventErasure) trimReplies(ctx context.Context) (int, error) {
-	open, err := e.db.Q.OutboxOpen(ctx, e.tx, &dbsqlc.OutboxOpenParams{SessionKey: e.row.SessionKey, Erased: sessions.ErasedText})
+	open, err := e.store.db.Q.OutboxOpen(ctx, e.tx, &dbsqlc.OutboxOpenParams{SessionKey: e.row.SessionKey, Erased: sessions.ErasedText})
 	if err != nil || len(open) == 0 {
 		return 0, err
 	}
@@ -42,7 +42,7 @@ func (e *eventErasure) trimReplies(ctx context.Context) (int, error) {
 			continue
 		}
 		n++
-		if err := e.db.Q.OutboxTrim(ctx, e.tx, &dbsqlc.OutboxTrimParams{
+		if err := e.store.db.Q.OutboxTrim(ctx, e.tx, &dbsqlc.OutboxTrimParams{
 			SessionKey: o.SessionKey, ID: o.ID, Body: body, Erased: sessions.ErasedText, Nonce: nextNonce(o.Nonce, body), At: time.Now(),
 		}); err != nil {
 			return 0, err
@@ -53,7 +53,7 @@ func (e *eventErasure) trimReplies(ctx context.Context) (int, error) {
 
 // A common sentence must not remove answers to others.
 func (e *eventErasure) ownOnly(ctx context.Context, open []dbsqlc.OutboxOpenRow) ([]dbsqlc.EventsErasedRow, error) {
-	said, err := e.db.Q.EventsErased(ctx, e.tx, &dbsqlc.EventsErasedParams{SessionKey: e.row.SessionKey, Seqs: e.seqs, Erased: sessions.ErasedText})
+	said, err := e.store.db.Q.EventsErased(ctx, e.tx, &dbsqlc.EventsErasedParams{SessionKey: e.row.SessionKey, Seqs: e.seqs, Erased: sessions.ErasedText})
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (e *eventErasure) ownOnly(ctx context.Context, open []dbsqlc.OutboxOpenRow)
 	if len(said) == 0 {
 		return nil, nil
 	}
-	shared, err := e.db.Q.TextsShared(ctx, e.tx, p)
+	shared, err := e.store.db.Q.TextsShared(ctx, e.tx, p)
 	return slices.DeleteFunc(said, func(m dbsqlc.EventsErasedRow) bool {
 		return slices.Contains(shared, strings.TrimSpace(m.Content))
 	}), err

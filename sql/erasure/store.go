@@ -44,7 +44,7 @@ func (s *Store) trimPeople(ctx context.Context, tx pgx.Tx, key sessions.Key) err
 }
 
 type eventErasure struct {
-	*Store
+	store *Store
 	goneContent
 	tx      pgx.Tx
 	row     *dbsqlc.Session

@@ -87,7 +87,7 @@ func (d *summaryDraft) healedText(r *dbsqlc.SummariesCoveringRow, e *eventErasur
 
 // A summary that can't be healed is emptied in place until it is written again.
 func (e *eventErasure) healSummaries(ctx context.Context) error {
-	rows, err := e.summariesCovering(ctx, e.tx, e.row.SessionKey, e.seqs)
+	rows, err := e.store.summariesCovering(ctx, e.tx, e.row.SessionKey, e.seqs)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (e *eventErasure) healSummaries(ctx context.Context) error {
 				e.done.Healed++
 			}
 		}
-		if err := e.db.Q.SummaryHeal(ctx, e.tx, &dbsqlc.SummaryHealParams{
+		if err := e.store.db.Q.SummaryHeal(ctx, e.tx, &dbsqlc.SummaryHealParams{
 			SessionKey: e.row.SessionKey, ID: r.ID, Before: r.Summary, Summary: text, Tokens: pg.Clamp(tokens),
 		}); err != nil {
 			return err

@@ -28,14 +28,10 @@ type possibleRepeat struct {
 	what  []*trait
 }
 
-// No lock is held: [forgetting.surveyOn] reads later messages under it.
-func (g *personErasure) surveySession(ctx context.Context, key sessions.Key) (*sessionSurvey, error) {
-	sv := &sessionSurvey{key: key, traits: newTraits(labelsOf(g.who), g.who.nicks), turns: answerTracker{}}
-	asked := int64(0)
-	if key == g.f.From.Lease.Key && g.f.Self {
-		asked = g.f.From.Event
-	}
-	said, err := g.db.Q.SaidBy(ctx, g.db.Pool, &dbsqlc.SaidByParams{SessionKey: key, People: g.who.ids, Asked: asked, Erased: sessions.ErasedText})
+// No lock is held: [personPlan.surveyOn] reads later messages under it.
+func (p *personPlan) survey(ctx context.Context, s *Store, key sessions.Key) (*sessionSurvey, error) {
+	sv := &sessionSurvey{key: key, traits: newTraits(labelsOf(p.who), p.who.nicks), turns: answerTracker{}}
+	said, err := s.db.Q.SaidBy(ctx, s.db.Pool, &dbsqlc.SaidByParams{SessionKey: key, People: p.who.ids, Asked: p.asked(key), Erased: sessions.ErasedText})
 	if err != nil {
 		return nil, err
 	}
@@ -45,21 +41,21 @@ func (g *personErasure) surveySession(ctx context.Context, key sessions.Key) (*s
 			sv.aside++
 		}
 	}
-	for _, m := range g.facts {
+	for _, m := range p.facts {
 		if m.Kind != memory.KindDigest {
 			sv.traits.learnMarks(m.Content, m.Since, true)
 		}
 	}
-	for _, m := range g.compared {
+	for _, m := range p.compared {
 		sv.traits.learnSaying(m.Content, m.Since)
 	}
-	return sv, g.surveyOn(ctx, g.db.Pool, sv)
+	return sv, p.surveyOn(ctx, s, s.db.Pool, sv)
 }
 
-func (g *personErasure) surveyOn(ctx context.Context, db dbsqlc.DBTX, sv *sessionSurvey) error {
-	return g.walkLog(ctx, db, sv.key, sv.through, func(e *dbsqlc.LogWalkRow) {
+func (p *personPlan) surveyOn(ctx context.Context, s *Store, db dbsqlc.DBTX, sv *sessionSurvey) error {
+	return s.walkLog(ctx, db, sv.key, sv.through, func(e *dbsqlc.LogWalkRow) {
 		sv.through = e.Seq
-		theirs := e.Role == sessions.RoleUser && g.who.is(e.SenderID)
+		theirs := e.Role == sessions.RoleUser && p.who.is(e.SenderID)
 		wipe := sv.turns.isErased(e, theirs)
 		if e.Content == sessions.ErasedText && e.Calls == "" {
 			return
@@ -90,116 +86,4 @@ func (sv *sessionSurvey) erasablePlaces() []erasedEvent {
 	}
 	slices.SortFunc(all, func(a, b erasedEvent) int { return int(a.seq - b.seq) })
 	return all
-}
-
-// PreviewForget implements memory.Erasures.
-func (s *Store) PreviewForget(ctx context.Context, f memory.Forget) (memory.Preview, error) {
-	g, done, err := s.beginPersonErasure(ctx, f, s.previewing)
-	if err != nil {
-		return memory.Preview{}, err
-	}
-	defer done()
-	p, err := g.previewAll(ctx)
-	return p, forgettingError(err)
-}
-
-func (g *personErasure) previewAll(ctx context.Context) (p memory.Preview, err error) {
-	facts := map[int64]bool{}
-	for _, m := range g.facts {
-		facts[m.ID] = m.Kind != memory.KindDigest
-	}
-	for i := range g.rows {
-		r := &g.rows[i]
-		if !r.Spoke {
-			continue
-		}
-		if r.ConversationType == sessions.Private {
-			p.Private++
-		} else {
-			p.Groups = append(p.Groups, r.Title)
-		}
-		if err = g.previewOf(ctx, r, &p, facts); err != nil {
-			return p, err
-		}
-	}
-	for _, theirs := range facts {
-		if theirs {
-			p.Facts++
-		}
-	}
-	if g.f.Group != "" {
-		return p, nil
-	}
-	return p, g.previewRecords(ctx, &p)
-}
-
-func (g *personErasure) previewRecords(ctx context.Context, p *memory.Preview) error {
-	rows, err := g.db.Q.PersonRecords(ctx, g.db.Pool, &dbsqlc.PersonRecordsParams{
-		People: g.who.ids, Robot: string(g.f.Robot), RobotSessions: g.robotSessions(),
-	})
-	for _, r := range rows {
-		switch n := int(r.Rows); memory.RecordKind(r.Kind) {
-		case memory.RecordUsage:
-			p.Usage += n
-		case memory.RecordSchedule:
-			p.Schedules += n
-		case memory.RecordPromotion:
-			p.Promotions += n
-		case memory.RecordCompaction:
-			p.Compactions += n
-		case memory.RecordID:
-			p.IDs += n
-		case memory.RecordLogin:
-			p.Logins += n
-		case memory.RecordAction:
-			p.Actions += n
-		}
-	}
-	return err
-}
-
-func (g *personErasure) previewOf(ctx context.Context, r *dbsqlc.PersonSessionsRow, p *memory.Preview, facts map[int64]bool) error {
-	drawn, err := g.db.Q.MemoriesDrawn(ctx, g.db.Pool, &dbsqlc.MemoriesDrawnParams{SessionKey: r.SessionKey, People: g.who.ids})
-	if err != nil {
-		return err
-	}
-	if g.isTheirs(r.SessionKey, r.RobotCode, r.ConversationID, r.ConversationType, r.Spoke) {
-		for _, m := range drawn {
-			facts[m.ID] = m.Kind != memory.KindDigest
-		}
-		asked := int64(0)
-		if r.SessionKey == g.f.From.Lease.Key {
-			asked = g.f.From.Event
-		}
-		answers, err := g.answersAfter(ctx, g.db.Pool, r.SessionKey, asked, repeatsNothing)
-		if err != nil {
-			return err
-		}
-		n, err := g.messagesUpTo(ctx, g.db.Pool, r.SessionKey, asked, answers)
-		p.Messages += int(n.Messages)
-		p.Answers += int(n.Answers)
-		return err
-	}
-	sv, err := g.surveySession(ctx, r.SessionKey)
-	if err != nil {
-		return err
-	}
-	seqs, _, messages := placesOf(sv.erasablePlaces())
-	p.Messages += sv.said + sv.aside
-	p.Answers += messages - sv.said
-	for i := range drawn {
-		switch m := &drawn[i]; {
-		case m.Kind == memory.KindDigest:
-			p.DigestLines += linesThat(m.Content, sv.traits.repeats)
-		case g.ofThem(m, sv):
-			facts[m.ID] = true
-		}
-	}
-	covering, err := g.summariesCovering(ctx, g.db.Pool, r.SessionKey, seqs)
-	for _, s := range covering {
-		if s.Status == sessions.Active {
-			p.Summaries++
-		}
-	}
-	return err
 }

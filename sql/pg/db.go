@@ -207,19 +207,26 @@ func (d *DB) inTx(ctx context.Context, begin string, do func(pgx.Tx) error) erro
 }
 
 // WithSession is WithLease under any lease. A log without its session gets one. It returns sessions.ErrNotFound for an unknown
-// session.
-func (d *DB) WithSession(ctx context.Context, key sessions.Key, do func(pgx.Tx, *dbsqlc.Session) error) error {
-	return d.withSession(ctx, begin, key, do)
+// session. Sessions that the work locks too are locked with this one, in the order of their keys.
+func (d *DB) WithSession(ctx context.Context, key sessions.Key, do func(pgx.Tx, *dbsqlc.Session) error, too ...sessions.Key) error {
+	return d.withSession(ctx, begin, key, do, too)
 }
 
 // WithSessionUnsynced is WithSession with a commit that does not wait for the disk. A crash of the server may lose
 // it, so the caller makes a later commit that waits, or repeats the work.
-func (d *DB) WithSessionUnsynced(ctx context.Context, key sessions.Key, do func(pgx.Tx, *dbsqlc.Session) error) error {
-	return d.withSession(ctx, beginUnsynced, key, do)
+func (d *DB) WithSessionUnsynced(ctx context.Context, key sessions.Key, do func(pgx.Tx, *dbsqlc.Session) error, too ...sessions.Key) error {
+	return d.withSession(ctx, beginUnsynced, key, do, too)
 }
 
-func (d *DB) withSession(ctx context.Context, begin string, key sessions.Key, do func(pgx.Tx, *dbsqlc.Session) error) error {
+func (d *DB) withSession(
+	ctx context.Context, begin string, key sessions.Key, do func(pgx.Tx, *dbsqlc.Session) error, too []sessions.Key,
+) error {
 	return d.inTx(ctx, begin, func(tx pgx.Tx) error {
+		if len(too) > 0 {
+			if err := d.LockSessions(ctx, tx, append([]sessions.Key{key}, too...)); err != nil {
+				return err
+			}
+		}
 		row, err := d.Q.SessionLock(ctx, tx, key)
 		if errors.Is(err, pgx.ErrNoRows) { // perhaps the row alone was deleted
 			if err := d.Revive(ctx, PipelineIn(tx), key); err != nil {
