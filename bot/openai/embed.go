@@ -94,7 +94,7 @@ var saysTexts = ruleFile.Regexp("texts")
 
 // learnMost reports whether the refusal names a smaller number of texts.
 func (e *Embedder) learnMost(ctx context.Context, n int, err error) bool {
-	failed, ok := errors.AsType[*EmbedError](err)
+	failed, ok := errors.AsType[*llm.CallError](err)
 	if !ok || failed.Class != llm.Malformed || !saysTexts().MatchString(failed.Said) {
 		return false
 	}
@@ -171,15 +171,18 @@ func ordered(data []goopenai.Embedding, n int) ([][]float32, error) {
 }
 
 // EmbedError is a classified failure of an embedding endpoint.
-type EmbedError struct{ *llm.CallError }
+type EmbedError struct{ call *llm.CallError }
+
+// Error returns the text of the failed call.
+func (e *EmbedError) Error() string { return e.call.Error() }
 
 // Unfit reports whether the texts are refused: too long, too many, or filtered.
 func (e *EmbedError) Unfit() bool {
-	return e.Class == llm.Malformed || e.Class == llm.Overflow || e.Class == llm.Refused
+	return e.call.Class == llm.Malformed || e.call.Class == llm.Overflow || e.call.Class == llm.Refused
 }
 
 // Wait is the requested pause; 0 for none.
-func (e *EmbedError) Wait() time.Duration { return e.After }
+func (e *EmbedError) Wait() time.Duration { return e.call.After }
 
 // Unwrap returns the classified error.
-func (e *EmbedError) Unwrap() error { return e.CallError }
+func (e *EmbedError) Unwrap() error { return e.call }

@@ -238,9 +238,9 @@ func (r *retryingRows) Next() bool {
 }
 
 // A plan for all parameters reads all facts of a reader's scopes, where few were found.
-type planEach struct{ *Pool }
+type planEach struct{ dbsqlc.DBTX }
 
 // Query implements dbsqlc.DBTX.
 func (p planEach) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	return p.Pool.Query(ctx, sql, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
+	return p.DBTX.Query(ctx, sql, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
 }
