@@ -10,7 +10,6 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/bottest"
-	"ebb/bot/upkeep"
 	"ebb/compaction"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
@@ -121,7 +120,7 @@ func TestImportIsWorkedOff(t *testing.T) {
 	}
 	rows := bottest.Attempts(t, p.reader().Compactions)
 	for _, e := range rows {
-		if e.Outcome != upkeep.OutcomeCommitted {
+		if e.Outcome != sessions.CompactionCommitted {
 			t.Errorf("attempt %d is %s: %s", e.ID, e.Outcome, e.Error)
 		}
 	}
@@ -150,7 +149,7 @@ func TestSmallerWindowIsWorkedOff(t *testing.T) {
 			s := r.work()
 			rows := bottest.Attempts(t, p.reader().Compactions)
 			for _, e := range rows {
-				if e.Outcome != upkeep.OutcomeCommitted {
+				if e.Outcome != sessions.CompactionCommitted {
 					t.Errorf("attempt %d is %s: %s", e.ID, e.Outcome, e.Error)
 				}
 			}

@@ -217,7 +217,7 @@ func TestFlushAtStopIsNotTheCyclesOwn(t *testing.T) {
 		c := bottest.Start(t, bottest.Setup{Name: "c", Shelf: shelf, Model: m})
 		c.Talk(1)
 		bottest.Want(t, "flushes up to the compaction", len(m.Requests("flush")), 2)
-		if o := bottest.Attempts(t, shelf.Mem.Compactions)[0].FlushOutcome; o != "done before" && !strings.HasPrefix(o, "saved") {
+		if o := bottest.Attempts(t, shelf.Mem.Compactions)[0].FlushOutcome; o != "done before" && !strings.HasPrefix(string(o), "saved") {
 			t.Errorf("flush of the compaction: %s", o)
 		}
 	})

@@ -13,7 +13,6 @@ import (
 	"ebb/bot"
 	"ebb/bot/bottest"
 	"ebb/bot/chat"
-	"ebb/bot/upkeep"
 	"ebb/bot/wording"
 	"ebb/compaction"
 	"ebb/compaction/tokens"
@@ -73,7 +72,7 @@ func TestNoGainChangesNothing(t *testing.T) {
 		bottest.Want(t, "cursor, count, tokens", []any{now.CompactedSeq, now.CompactionCount, now.TotalTokens}, []any{before.CompactedSeq, 0, before.TotalTokens})
 		bottest.Want(t, "summaries", len(w.Store.Mem.Summaries(t.Context(), bottest.Group)), 0)
 		rows := bottest.Attempts(t, w.Store.Mem.Compactions)
-		if len(rows) != 1 || rows[0].Outcome != upkeep.OutcomeRejected {
+		if len(rows) != 1 || rows[0].Outcome != sessions.CompactionRejected {
 			t.Fatalf("log %+v", rows)
 		}
 		if last := w.Wire.Texts()[len(w.Wire.Sends())-1]; !strings.HasPrefix(last, "无需压缩") {
@@ -119,7 +118,7 @@ func TestCompactWithNothingToGainAsksNoModel(t *testing.T) {
 				w.Post(bottest.Said("c", "root", "/压缩"))
 				bottest.After(time.Minute)
 				bottest.Want(t, "requests for a summary and its flush", asked()-before, 0)
-				if all := bottest.Attempts(t, w.Store.Mem.Compactions); len(all) != rows+1 || all[rows].Outcome != upkeep.OutcomeNothing {
+				if all := bottest.Attempts(t, w.Store.Mem.Compactions); len(all) != rows+1 || all[rows].Outcome != sessions.CompactionNothing {
 					t.Errorf("log %+v", all)
 				}
 				if last := w.Wire.Texts()[len(w.Wire.Sends())-1]; !strings.HasPrefix(last, "无需压缩") {
@@ -220,7 +219,7 @@ func TestSwitchToASmallerWindow(t *testing.T) {
 		bottest.Want(t, "replies", w.Wire.Texts(), []string{"re: alice(u-alice): hello again"})
 		bottest.Want(t, "compactions", w.Compactions() > 0, true)
 		for _, e := range bottest.Attempts(t, w.Store.Mem.Compactions) {
-			bottest.Want(t, "outcome", e.Outcome, upkeep.OutcomeCommitted)
+			bottest.Want(t, "outcome", e.Outcome, sessions.CompactionCommitted)
 		}
 	})
 }

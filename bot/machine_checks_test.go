@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"ebb/bot/bottest"
-	"ebb/bot/upkeep"
 	"ebb/bot/view"
 	"ebb/bot/wording"
 	"ebb/compaction"
@@ -170,7 +169,7 @@ func (m *machine) checkProgress(v sessions.View) {
 	now := snapshot{Session: v.Session, log: len(rows), request: m.before.request, sent: m.before.sent}
 	undone := false
 	for i, r := range rows { // newest first
-		if r.Outcome == upkeep.OutcomeCommitted {
+		if r.Outcome == sessions.CompactionCommitted {
 			now.commits++
 			undone = undone || i < len(rows)-m.before.log && r.Trigger == "undo"
 		}

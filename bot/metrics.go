@@ -126,9 +126,9 @@ func (m *metrics) begin() {
 		m.ended:    {string(sessions.Clean), string(sessions.Killed)},
 		m.limited:  limitNames(),
 		m.flushes:  {"saved", "nothing", "failed"},
-		m.digests:  {"written", "nothing", "failed"},
+		m.digests:  {string(upkeep.DigestWritten), string(upkeep.DigestNothing), string(upkeep.DigestFailed)},
 		m.refusals: {string(answer.RefusedQuestion), string(answer.RefusedHistory), string(answer.RefusedAll)},
-		m.withheld: {upkeep.WithheldMessage, upkeep.WithheldSummary, upkeep.WithheldFact},
+		m.withheld: {string(upkeep.WithheldMessage), string(upkeep.WithheldSummary), string(upkeep.WithheldFact)},
 	} {
 		for _, w := range words {
 			v.WithLabelValues(w)
@@ -164,8 +164,8 @@ func (r *recorder) TurnCommitted(key sessions.Key, kind choice.Kind, asked []ses
 const noWay = "none"
 
 // ToolCalled implements turn.Stats.
-func (r *recorder) ToolCalled(tool, outcome string) {
-	r.metrics.toolCalls.WithLabelValues(tool, outcome).Inc()
+func (r *recorder) ToolCalled(tool string, outcome answer.ToolOutcome) {
+	r.metrics.toolCalls.WithLabelValues(tool, string(outcome)).Inc()
 }
 
 // ReportDoubted implements turn.Stats.
@@ -187,8 +187,8 @@ func (r *recorder) RequestRefused(what answer.Refused) {
 }
 
 // Withheld implements upkeep.Stats.
-func (r *recorder) Withheld(row string, n int) {
-	r.metrics.withheld.WithLabelValues(row).Add(float64(n))
+func (r *recorder) Withheld(kind upkeep.WithheldKind, n int) {
+	r.metrics.withheld.WithLabelValues(string(kind)).Add(float64(n))
 }
 
 // ReplyResumed implements outbox.Stats.
@@ -225,13 +225,15 @@ func (r *recorder) Flushed(o extract.Outcome, err error) {
 }
 
 // DigestEnded implements upkeep.Stats.
-func (r *recorder) DigestEnded(outcome string) { r.metrics.digests.WithLabelValues(outcome).Inc() }
+func (r *recorder) DigestEnded(outcome upkeep.DigestOutcome) {
+	r.metrics.digests.WithLabelValues(string(outcome)).Inc()
+}
 
 // Compacted implements upkeep.Stats; an attempt without an outcome did not start.
 func (r *recorder) Compacted(e sessions.LogEntry) {
 	if e.Outcome == "" {
 		return
 	}
-	r.metrics.compactions.WithLabelValues(e.Trigger, e.Outcome).Inc()
+	r.metrics.compactions.WithLabelValues(string(e.Trigger), string(e.Outcome)).Inc()
 	r.metrics.freed.Add(float64(max(0, e.TokensBefore-e.TokensAfter))) // negative after an undo, or when pinned memory grew
 }

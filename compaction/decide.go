@@ -10,22 +10,22 @@ import (
 type Need struct {
 	Flush   bool
 	Compact bool
-	Hard    bool   // the next request would not fit: compact before it
-	Forced  bool   // too many raw events: compact before the next answer, without pauses
-	Trigger string // one of the Trigger constants; empty without Compact
+	Hard    bool             // the next request would not fit: compact before it
+	Forced  bool             // too many raw events: compact before the next answer, without pauses
+	Trigger sessions.Trigger // one of the Trigger constants; empty without Compact
 }
 
 // Triggers of a compaction, as stored in the compaction log.
 const (
-	TriggerOverflow  = "overflow"   // the next request would not fit
-	TriggerHardLimit = "hard_limit" // Policy.HardLimit or Policy.ContextSize
-	TriggerThreshold = "threshold"  // Policy.Tokens
-	TriggerWindow    = "window"     // Policy.Window
-	TriggerMessages  = "messages"   // Policy.MaxMessages
-	TriggerTurns     = "turns"      // Policy.Segment
-	TriggerBatch     = "batch"      // Policy.Batch
-	TriggerCooldown  = "cooldown"   // Policy.Cooldown
-	TriggerOffload   = "offload"    // Policy.OffloadAt
+	TriggerOverflow  sessions.Trigger = "overflow"   // the next request would not fit
+	TriggerHardLimit sessions.Trigger = "hard_limit" // Policy.HardLimit or Policy.ContextSize
+	TriggerThreshold sessions.Trigger = "threshold"  // Policy.Tokens
+	TriggerWindow    sessions.Trigger = "window"     // Policy.Window
+	TriggerMessages  sessions.Trigger = "messages"   // Policy.MaxMessages
+	TriggerTurns     sessions.Trigger = "turns"      // Policy.Segment
+	TriggerBatch     sessions.Trigger = "batch"      // Policy.Batch
+	TriggerCooldown  sessions.Trigger = "cooldown"   // Policy.Cooldown
+	TriggerOffload   sessions.Trigger = "offload"    // Policy.OffloadAt
 )
 
 // MaxFlushFailures in a row end the attempts of a cycle; the range stays owed.
@@ -61,7 +61,7 @@ func (p Policy) exceedsLimits(s State, cut Cut) bool {
 
 // softTrigger names the first trigger that may wait for the reply. The size trigger pauses until Session.RearmTokens.
 // The others count from the last compaction, so they pause only after an attempt that changed nothing.
-func (p Policy) softTrigger(w, ours Window, s State, cut Cut) string {
+func (p Policy) softTrigger(w, ours Window, s State, cut Cut) sessions.Trigger {
 	small := s.Tokens < s.Session.RearmTokens
 	switch {
 	case p.Tokens && !small && s.Tokens >= w.Trigger():

@@ -19,7 +19,7 @@ func TestDecideBySize(t *testing.T) {
 	p, now := Policies["token_budget"], time.Now()
 	fresh := sessions.Session{FlushEpoch: -1}
 	flushed := sessions.Session{FlushEpoch: 0}
-	compact := func(trigger string) Need { return Need{Compact: true, Trigger: trigger} }
+	compact := func(trigger sessions.Trigger) Need { return Need{Compact: true, Trigger: trigger} }
 	overflow := Need{Compact: true, Hard: true, Trigger: TriggerOverflow}
 	for name, c := range map[string]struct {
 		s      sessions.Session
@@ -60,7 +60,7 @@ func TestDecideByCount(t *testing.T) {
 	future := sessions.Session{CompactedAt: now.AddDate(1, 0, 0)}
 	failed := sessions.Session{CompactRetryAt: now.Add(time.Minute)}
 	idle := sessions.Session{CompactError: "too long", RearmTokens: 5000}
-	compact := func(trigger string) Need {
+	compact := func(trigger sessions.Trigger) Need {
 		return Need{Compact: true, Trigger: trigger, Forced: trigger == TriggerHardLimit}
 	}
 	for name, c := range map[string]struct {

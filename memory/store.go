@@ -94,14 +94,17 @@ type Debt struct {
 	Model    string         // model of the last of them
 }
 
+// FlushTrigger is the cause of a flush, in its receipt: threshold, compaction, overflow, manual, new, idle, shutdown, debt, candidates, every_turn.
+type FlushTrigger string
+
 // Flush is the outcome of an extraction, or of one part of it, for [Flushes].
 type Flush struct {
 	From    int64
 	Through int64
-	Gen     int    // the session's generation when the flush was due: no cycle of another one is marked as flushed
-	Epoch   int    // the session's compaction count when the flush was due
-	Trigger string // the cause, for the receipt
-	Last    bool   // only the last part counts in the session's flush count
+	Gen     int // the session's generation when the flush was due: no cycle of another one is marked as flushed
+	Epoch   int // the session's compaction count when the flush was due
+	Trigger FlushTrigger
+	Last    bool // only the last part counts in the session's flush count
 	Drafts  []Draft
 	Usage   sessions.Usage
 	Cost    float64

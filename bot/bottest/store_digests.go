@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"ebb/bot/upkeep"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -88,7 +87,7 @@ func (s *Store) StoreDigest(ctx context.Context, l sessions.Lease, d memory.Dige
 		if _, err := s.Mem.Turns.Begin(ctx, l, 0); err != nil {
 			return 0, err
 		}
-		if err := s.Mem.Compactions.Log(ctx, l, sessions.LogEntry{Outcome: upkeep.OutcomeNothing, Trigger: "digest", Usage: d.Usage}); err != nil {
+		if err := s.Mem.Compactions.Log(ctx, l, sessions.LogEntry{Outcome: sessions.CompactionNothing, Trigger: "digest", Usage: d.Usage}); err != nil {
 			return 0, err
 		}
 		s.Shelf.Mu.Lock()
@@ -118,7 +117,7 @@ func (s *Store) PutOffDigest(ctx context.Context, l sessions.Lease, f memory.Dig
 		if state.Reason, state.at = f.Reason, time.Now(); f.Counts {
 			state.Attempts++
 		}
-		return none{}, s.Mem.Compactions.Log(ctx, l, sessions.LogEntry{Outcome: upkeep.OutcomeNothing, Trigger: "digest", Usage: f.Usage})
+		return none{}, s.Mem.Compactions.Log(ctx, l, sessions.LogEntry{Outcome: sessions.CompactionNothing, Trigger: "digest", Usage: f.Usage})
 	})
 	return err
 }

@@ -60,7 +60,7 @@ func (s *Store) Flush(ctx context.Context, l sessions.Lease, f memory.Flush) (me
 		if st.Owed <= f.Through {
 			st.Owed, st.Debt = 0, memory.OwedFlush{}
 		}
-		st.Triggers = append(st.Triggers, f.Trigger)
+		st.Triggers = append(st.Triggers, string(f.Trigger))
 		_ = s.Mem.Ledger.Charge(ctx, l.Key, sessions.Spending{Kind: sessions.SpentFlush, Usage: f.Usage, Cost: f.Cost}) // never fails
 		return s.Put(l.Key, f.Drafts), nil
 	})

@@ -1,10 +1,10 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -64,9 +64,9 @@ func (c compactCommand) now(ctx context.Context, t *view.CommandTurn, call Call)
 		return wording.Say(wording.StillFull, t.Lang, append([]any{nothingWord(err, t.Lang)}, size...)...)
 	case upkeep.NothingToCompact(err):
 		return wording.Say(wording.NothingToCompact, t.Lang, nothingWord(err, t.Lang))
-	case err != nil && done.Outcome == upkeep.OutcomeRejected && full:
+	case err != nil && done.Outcome == sessions.CompactionRejected && full:
 		return wording.Say(wording.GainedTooLittle, t.Lang, size...)
-	case err != nil && done.Outcome == upkeep.OutcomeRejected:
+	case err != nil && done.Outcome == sessions.CompactionRejected:
 		return wording.Say(wording.NoGain, t.Lang)
 	case err != nil:
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Manual compaction failed")
@@ -172,10 +172,10 @@ func savedLines(c upkeep.Compacted, lang string) string {
 }
 
 // unsavedWords say why a flush saved no fact.
-func unsavedWords(outcome, lang string) string {
-	outcome, passed, isPassed := strings.Cut(outcome, ", passed over ")
+func unsavedWords(outcome sessions.FlushOutcome, lang string) string {
+	head, passed, isPassed := strings.Cut(string(outcome), ", passed over ")
 	words := wording.Text{"没有存下新的内容", "nothing new was saved"}
-	switch outcome {
+	switch sessions.FlushOutcome(head) {
 	case "", upkeep.FlushedOff:
 		words = wording.Text{"这次没有另外存入", "nothing was saved besides the summary"}
 	case upkeep.FlushedBefore:
@@ -193,15 +193,13 @@ func unsavedWords(outcome, lang string) string {
 	return words.In(lang)
 }
 
-func flushWord(outcome, lang string) string {
-	if outcome == "" {
-		outcome = "off"
-	}
+func flushWord(outcome sessions.FlushOutcome, lang string) string {
+	outcome = cmp.Or(outcome, upkeep.FlushedOff)
 	if lang == "en" {
-		return outcome
+		return string(outcome)
 	}
 	return strings.NewReplacer(", ", "，", "passed over", "跳过", "saved", "存下", "known", "已有", "nothing to save", "没有要存的", "done before", "这一轮已整理",
-		"owed", "未完成，稍后补上", "later", "稍后一起整理", "off", "关闭").Replace(outcome)
+		"owed", "未完成，稍后补上", "later", "稍后一起整理", "off", "关闭").Replace(string(outcome))
 }
 
 func nothingWord(err error, lang string) string {
@@ -259,7 +257,7 @@ func (c compactCommand) list(ctx context.Context, t *view.CommandTurn, _ Call) s
 	var out strings.Builder
 	for _, e := range rows {
 		fmt.Fprintf(&out, "- #%d %s %s/%s %s", e.ID, e.CreatedAt.In(c.location).Format("01-02 15:04"), e.Policy, e.Trigger, outcomeWord(e, t.Lang))
-		if e.Outcome == upkeep.OutcomeCommitted {
+		if e.Outcome == sessions.CompactionCommitted {
 			out.WriteString(wording.Count(" %s → %s token{|s}", wording.Thousands(e.TokensBefore), wording.Thousands(e.TokensAfter)))
 		}
 		if e.EndSeq >= e.StartSeq {
@@ -279,7 +277,7 @@ func spentWord(e sessions.LogEntry, currency, lang string) string {
 		}
 		parts = append(parts, part)
 	}
-	if e.FlushOutcome != "" && e.FlushOutcome != "off" {
+	if e.FlushOutcome != "" && e.FlushOutcome != upkeep.FlushedOff {
 		parts = append(parts, wording.Say(wording.Flushed, lang, flushWord(e.FlushOutcome, lang)))
 	}
 	if len(parts) == 0 {
@@ -291,29 +289,26 @@ func spentWord(e sessions.LogEntry, currency, lang string) string {
 	return "；" + strings.Join(parts, "；")
 }
 
+var outcomeWords = map[sessions.CompactionOutcome]wording.Text{
+	sessions.CompactionCommitted: {"完成", "done"},
+	sessions.CompactionRejected:  {"收益太小", "gained too little"},
+	sessions.CompactionFailed:    {"没有成功，稍后再试", "failed, to be tried again"},
+	sessions.CompactionNothing:   {"无需压缩", "nothing to do"},
+}
+
 // outcomeWord names the outcome by its cause as well: an undo and a rewrite are committed attempts, and not compactions to people.
 func outcomeWord(e sessions.LogEntry, lang string) string {
-	words := [][3]string{
-		{upkeep.OutcomeCommitted, "完成", "done"},
-		{upkeep.OutcomeRejected, "收益太小", "gained too little"},
-		{upkeep.OutcomeFailed, "没有成功，稍后再试", "failed, to be tried again"},
-		{upkeep.OutcomeNothing, "无需压缩", "nothing to do"},
+	words, known := outcomeWords[e.Outcome]
+	switch {
+	case !known:
+		return string(e.Outcome)
+	case e.Outcome == sessions.CompactionCommitted && e.Trigger == upkeep.TriggerUndo:
+		words = wording.Text{"撤销", "took one back"}
+	case e.Outcome == sessions.CompactionCommitted && e.Trigger == upkeep.TriggerRewrite:
+		words = wording.Text{"重写一份摘要", "rewrote one summary"}
 	}
-	switch e.Trigger {
-	case upkeep.TriggerUndo:
-		words[0] = [3]string{upkeep.OutcomeCommitted, "撤销", "took one back"}
-	case upkeep.TriggerRewrite:
-		words[0] = [3]string{upkeep.OutcomeCommitted, "重写一份摘要", "rewrote one summary"}
-	}
-	i := slices.IndexFunc(words, func(w [3]string) bool { return w[0] == e.Outcome })
-	if i < 0 {
-		return e.Outcome
-	}
-	word := words[i][1]
-	if lang == "en" {
-		word = words[i][2]
-	}
-	if why := upkeep.ParseReason(e.Error); e.Outcome == upkeep.OutcomeFailed && e.Error != "" {
+	word := words.In(lang)
+	if why := upkeep.ParseReason(e.Error); e.Outcome == sessions.CompactionFailed && e.Error != "" {
 		word += wording.Say(wording.Because, lang, why.Describe(lang))
 	}
 	switch {

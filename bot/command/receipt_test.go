@@ -12,7 +12,6 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/bottest"
-	"ebb/bot/upkeep"
 	"ebb/bot/wording"
 	"ebb/memory"
 	"ebb/sessions"
@@ -124,7 +123,7 @@ func TestReceiptStatesTheFreedTokens(t *testing.T) {
 					rows := bottest.Attempts(t, w.Store.Mem.Compactions)
 					row := rows[len(rows)-1]
 					bottest.Want(t, "messages besides commands and reminders", figure(1)+figure(2), spoken)
-					bottest.Want(t, "outcome", row.Outcome, upkeep.OutcomeCommitted)
+					bottest.Want(t, "outcome", row.Outcome, sessions.CompactionCommitted)
 					bottest.Want(t, "figures", []int{figure(3), figure(4), figure(5)}, []int{row.TokensBefore, row.TokensAfter, row.TokensBefore - row.TokensAfter})
 					if grown := figure(6); grown > 0 != pins || pins && grown < 40 {
 						t.Errorf("pinned memory takes %d tokens", grown)

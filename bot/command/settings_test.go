@@ -10,7 +10,6 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/bottest"
-	"ebb/bot/upkeep"
 	"ebb/bot/wording"
 	"ebb/compaction"
 	"ebb/sessions"
@@ -83,7 +82,7 @@ func TestSettingsForOneCompaction(t *testing.T) {
 		w.Post(bottest.Said("c1", "root", "/compact policy=archive keep the dates"))
 		bottest.After(time.Minute)
 		rows := bottest.Attempts(t, w.Store.Mem.Compactions)
-		if len(rows) != 1 || rows[0].Policy != "archive" || rows[0].Outcome != upkeep.OutcomeCommitted || rows[0].Focus != "keep the dates" {
+		if len(rows) != 1 || rows[0].Policy != "archive" || rows[0].Outcome != sessions.CompactionCommitted || rows[0].Focus != "keep the dates" {
 			t.Fatalf("attempts %+v", rows)
 		}
 		if s := w.View().Session; s.Settings != "" || w.Views.Settings(s).Policy.Name != "token_budget" {

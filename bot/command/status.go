@@ -159,7 +159,7 @@ func (r statusCommand) figures(ctx context.Context) string {
 	case grown > 0:
 		rows = append(rows, row("已撤销压缩，增长到多少再自动压缩", "compaction undone, rests until", "%s token{|s}", wording.Thousands(grown)))
 	case s.CompactError != "" && s.CompactError != sessions.CompactUndone:
-		rows = append(rows, row("上次压缩", "last attempt", "%s", outcomeWord(sessions.LogEntry{Outcome: upkeep.OutcomeFailed, Error: s.CompactError}, t.Lang)))
+		rows = append(rows, row("上次压缩", "last attempt", "%s", outcomeWord(sessions.LogEntry{Outcome: sessions.CompactionFailed, Error: s.CompactError}, t.Lang)))
 	}
 	if s.CompactFailures > 0 {
 		rows = append(rows, row("下次重试", "next attempt", "%s", s.CompactRetryAt.In(r.shared.Location).Format("15:04:05")))

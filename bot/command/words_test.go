@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ebb/memory"
+	"ebb/sessions"
 )
 
 // The person whom /forget is about, and the confirmation: "please" is no part of a name, and "me no" has no target.
@@ -25,7 +26,7 @@ func TestCommandForgetWords(t *testing.T) {
 // Each outcome of a flush without facts has words of the group's language, and no code of the compaction log.
 func TestUnsavedWords(t *testing.T) {
 	t.Parallel()
-	for outcome, words := range map[string][2]string{
+	for outcome, words := range map[sessions.FlushOutcome][2]string{
 		"":                               {"这次没有另外存入", "nothing was saved besides the summary"},
 		"off":                            {"这次没有另外存入", "nothing was saved besides the summary"},
 		"done before":                    {"重要的事之前已经记下", "what matters was saved before"},
@@ -36,7 +37,7 @@ func TestUnsavedWords(t *testing.T) {
 		"none, passed over 3":            {"没有存下新的内容，有 3 条没有读到", "nothing new was saved; messages that were not read: 3"},
 		"nothing to save, passed over 1": {"没有要存的，有 1 条没有读到", "nothing to save; messages that were not read: 1"},
 	} {
-		want(t, outcome, [2]string{unsavedWords(outcome, "zh"), unsavedWords(outcome, "en")}, words)
+		want(t, string(outcome), [2]string{unsavedWords(outcome, "zh"), unsavedWords(outcome, "en")}, words)
 	}
 }
 

@@ -135,8 +135,8 @@ type Scopes interface {
 type Upkeep interface {
 	Lock(ctx context.Context, key sessions.Key) (unlock func(), err error)
 	Busy(key sessions.Key) bool
-	Compact(ctx context.Context, l sessions.Lease, asked *upkeep.Request, waiting int, needed func(sessions.View) string) (upkeep.Compacted, error)
-	FlushAll(ctx context.Context, l sessions.Lease, trigger string) (extract.Outcome, error)
+	Compact(ctx context.Context, l sessions.Lease, asked *upkeep.Request, waiting int, needed func(sessions.View) sessions.Trigger) (upkeep.Compacted, error)
+	FlushAll(ctx context.Context, l sessions.Lease, trigger memory.FlushTrigger) (extract.Outcome, error)
 }
 
 // Operators is the storage of operators' actions, which need no lease. An unknown target is [sessions.ErrNotFound].

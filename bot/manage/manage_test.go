@@ -139,13 +139,13 @@ func (s *storage) Lock(context.Context, sessions.Key) (func(), error) {
 func (s *storage) Busy(sessions.Key) bool { return s.busy }
 
 func (s *storage) Compact(
-	_ context.Context, l sessions.Lease, asked *upkeep.Request, _ int, needed func(sessions.View) string,
+	_ context.Context, l sessions.Lease, asked *upkeep.Request, _ int, needed func(sessions.View) sessions.Trigger,
 ) (upkeep.Compacted, error) {
 	s.did("compact at term %d for %q by %s: %s", l.Term, asked.Focus, asked.By, needed(sessions.View{}))
 	return upkeep.Compacted{}, nil
 }
 
-func (s *storage) FlushAll(_ context.Context, l sessions.Lease, trigger string) (extract.Outcome, error) {
+func (s *storage) FlushAll(_ context.Context, l sessions.Lease, trigger memory.FlushTrigger) (extract.Outcome, error) {
 	s.did("flush at term %d: %s", l.Term, trigger)
 	return extract.Outcome{}, s.flushErr
 }

@@ -21,7 +21,7 @@ func (m *Manager) Compact(ctx context.Context, a Actor, s sessions.Session, focu
 		return upkeep.Compacted{}, err
 	}
 	asked := &upkeep.Request{Focus: focus, Settings: settings, By: a.requester()}
-	return m.cfg.Upkeep.Compact(ctx, a.Asking.Lease, asked, 0, func(sessions.View) string { return upkeep.TriggerManual })
+	return m.cfg.Upkeep.Compact(ctx, a.Asking.Lease, asked, 0, func(sessions.View) sessions.Trigger { return upkeep.TriggerManual })
 }
 
 // NewContext flushes the memory of the actor's conversation and begins a new context. The log stays. owed: the next

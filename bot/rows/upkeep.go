@@ -11,30 +11,30 @@ import (
 
 // Compaction is an attempt at a compaction.
 type Compaction struct {
-	ID              int64           `json:"id"`
-	SessionKey      sessions.Key    `json:"session_key"`
-	CreatedAt       time.Time       `json:"created_at"`
-	Trigger         string          `json:"trigger"`
-	Outcome         string          `json:"outcome"`
-	Error           string          `json:"error"`
-	Policy          string          `json:"policy"`
-	Mode            string          `json:"mode"`
-	Model           string          `json:"model"`
-	Focus           string          `json:"focus"`
-	TokensBefore    int             `json:"tokens_before"`
-	TokensAfter     int             `json:"tokens_after"`
-	StartSeq        int64           `json:"start_seq"` // the first event that left the context
-	EndSeq          int64           `json:"end_seq"`   // less than StartSeq for none
-	FlushOutcome    string          `json:"flush_outcome"`
-	Audit           json.RawMessage `json:"audit,omitzero"`
-	DurationMS      int64           `json:"duration_ms"`
-	Cost            float64         `json:"cost"` // in llm.currency
-	Usage           Usage           `json:"usage"`
-	RequestedBy     string          `json:"requested_by,omitempty"`
-	RequestedByNick string          `json:"requested_by_nick,omitempty"`
-	UndoneAt        time.Time       `json:"undone_at,omitzero"`
-	ErasedAt        time.Time       `json:"erased_at,omitzero"`  // in place of UndoneAt after an erasure
-	SummaryID       int64           `json:"summary_id,omitzero"` // its newest summary; 0: none, or not read
+	ID              int64                      `json:"id"`
+	SessionKey      sessions.Key               `json:"session_key"`
+	CreatedAt       time.Time                  `json:"created_at"`
+	Trigger         sessions.Trigger           `json:"trigger"`
+	Outcome         sessions.CompactionOutcome `json:"outcome"`
+	Error           string                     `json:"error"`
+	Policy          string                     `json:"policy"`
+	Mode            string                     `json:"mode"`
+	Model           string                     `json:"model"`
+	Focus           string                     `json:"focus"`
+	TokensBefore    int                        `json:"tokens_before"`
+	TokensAfter     int                        `json:"tokens_after"`
+	StartSeq        int64                      `json:"start_seq"` // the first event that left the context
+	EndSeq          int64                      `json:"end_seq"`   // less than StartSeq for none
+	FlushOutcome    sessions.FlushOutcome      `json:"flush_outcome"`
+	Audit           json.RawMessage            `json:"audit,omitzero"`
+	DurationMS      int64                      `json:"duration_ms"`
+	Cost            float64                    `json:"cost"` // in llm.currency
+	Usage           Usage                      `json:"usage"`
+	RequestedBy     string                     `json:"requested_by,omitempty"`
+	RequestedByNick string                     `json:"requested_by_nick,omitempty"`
+	UndoneAt        time.Time                  `json:"undone_at,omitzero"`
+	ErasedAt        time.Time                  `json:"erased_at,omitzero"`  // in place of UndoneAt after an erasure
+	SummaryID       int64                      `json:"summary_id,omitzero"` // its newest summary; 0: none, or not read
 
 	// Only for a single attempt.
 	Flushes []Receipt `json:"flushes,omitzero"`
@@ -60,12 +60,12 @@ func OfAttempt(r pages.CompactionRow) Compaction {
 
 // Receipt lists the ids of memories that one flush saved from its events.
 type Receipt struct {
-	StartSeq   int64   `json:"start_seq"`
-	EndSeq     int64   `json:"end_seq"`
-	Trigger    string  `json:"trigger"`
-	Saved      []int64 `json:"saved"`
-	Known      []int64 `json:"known"`
-	Superseded []int64 `json:"superseded"`
+	StartSeq   int64               `json:"start_seq"`
+	EndSeq     int64               `json:"end_seq"`
+	Trigger    memory.FlushTrigger `json:"trigger"`
+	Saved      []int64             `json:"saved"`
+	Known      []int64             `json:"known"`
+	Superseded []int64             `json:"superseded"`
 }
 
 // Memory is a fact or a digest.

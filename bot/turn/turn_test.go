@@ -118,12 +118,12 @@ func (w *world) Due(sessions.View, int) bool                             { retur
 func (w *world) FactsDue(sessions.Session) bool                          { return false }
 func (w *world) Busy(sessions.Key) bool                                  { return false }
 func (w *world) TurnBegun(sessions.Key, []sessions.Event)                {}
-func (w *world) ToolCalled(string, string)                               {}
+func (w *world) ToolCalled(string, answer.ToolOutcome)                   {}
 func (w *world) LimitReached(sessions.Limit)                             {}
 func (w *world) ReportDoubted(string)                                    {}
 func (w *world) RequestRefused(answer.Refused)                           {}
 func (w *world) Charge(context.Context, sessions.Key, sessions.Spending) { w.charge++ }
-func (w *world) Inline(context.Context, sessions.Lease, int, func(sessions.View) string) error {
+func (w *world) Inline(context.Context, sessions.Lease, int, func(sessions.View) sessions.Trigger) error {
 	return nil
 }
 

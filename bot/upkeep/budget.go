@@ -7,6 +7,7 @@ import (
 
 	"ebb/bot/view"
 	"ebb/compaction"
+	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sessions/llm"
 	"ebb/sessions/periodic"
@@ -35,7 +36,7 @@ func lowBudgetSpent(set compaction.Settings, s sessions.Session) bool {
 
 // flushBudget is 0, no limit, for flushes that people request. One outside the low-priority budget leaves half of the
 // remaining day to compactions.
-func (u *Worker) flushBudget(s sessions.Session, trigger string) int {
+func (u *Worker) flushBudget(s sessions.Session, trigger memory.FlushTrigger) int {
 	daily := u.views.Settings(s).DailyTokens
 	switch trigger {
 	case flushManual, FlushNew:

@@ -21,14 +21,6 @@ import (
 	"ebb/sessions/redact"
 )
 
-// The outcomes of an attempt in the compaction log.
-const (
-	OutcomeCommitted = "committed"
-	OutcomeRejected  = "rejected" // the gain would have been too small
-	OutcomeFailed    = "failed"
-	OutcomeNothing   = "nothing"
-)
-
 // Compacted is the result of an attempt, with details for its requester.
 type Compacted struct {
 	sessions.LogEntry
@@ -52,7 +44,7 @@ type Request struct {
 //
 // asked is nil for an automatic compaction. needed is called under the session's lock; it returns the trigger, or ""
 // where an earlier run made the room. waiting is the size of the question that waits, in the provider's tokens.
-func (u *Worker) Compact(ctx context.Context, l sessions.Lease, asked *Request, waiting int, needed func(sessions.View) string) (Compacted, error) {
+func (u *Worker) Compact(ctx context.Context, l sessions.Lease, asked *Request, waiting int, needed func(sessions.View) sessions.Trigger) (Compacted, error) {
 	if asked != nil {
 		var stop context.CancelFunc
 		ctx, stop = attemptContext(ctx, u.shared.CompactDeadline)
@@ -88,7 +80,7 @@ func (u *Worker) Compact(ctx context.Context, l sessions.Lease, asked *Request, 
 		return r.Compacted, err
 	}
 	defer end()
-	zerolog.Ctx(ctx).Info().Str("trigger", r.Trigger).Str("policy", r.Policy).Int("tokens", r.tokens).Msg("Auto-compacting context")
+	zerolog.Ctx(ctx).Info().Str("trigger", string(r.Trigger)).Str("policy", r.Policy).Int("tokens", r.tokens).Msg("Auto-compacting context")
 	err = r.execute(ctx)
 	r.Duration = time.Since(began)
 	if err != nil {
@@ -99,7 +91,7 @@ func (u *Worker) Compact(ctx context.Context, l sessions.Lease, asked *Request, 
 }
 
 // Inline implements turn.Upkeep by [Worker.Compact].
-func (u *Worker) Inline(ctx context.Context, l sessions.Lease, waiting int, needed func(sessions.View) string) error {
+func (u *Worker) Inline(ctx context.Context, l sessions.Lease, waiting int, needed func(sessions.View) sessions.Trigger) error {
 	_, err := u.Compact(ctx, l, nil, waiting, needed)
 	return err
 }
@@ -385,7 +377,7 @@ func (r *run) gate(p compaction.Policy, cut compaction.Cut, d summarize.Draft) e
 		err = fmt.Errorf("frees nothing of %d tokens", r.tokens) // a manual compaction must free something
 	}
 	if err != nil {
-		r.Outcome = OutcomeRejected
+		r.Outcome = sessions.CompactionRejected
 		return fmt.Errorf("%w: %w", errNoGain, err)
 	}
 	return nil
@@ -407,7 +399,7 @@ func (r *run) commit(ctx context.Context, c sessions.Compaction, after int) erro
 	if err != nil {
 		return fmt.Errorf("encode audit: %w", err)
 	}
-	r.Audit, r.Outcome, r.EndSeq = string(text), OutcomeCommitted, c.Through
+	r.Audit, r.Outcome, r.EndSeq = string(text), sessions.CompactionCommitted, c.Through
 	r.TokensAfter = max(0, after+view.Calibrated(r.pinnedGrowth(), s.CalibrationFactor))
 	r.Duration = time.Since(r.began) // the row is written with the summary
 	c.Gen, c.From, c.Pinned, c.Log = s.Gen, s.CompactedSeq, r.memories, r.LogEntry
@@ -423,7 +415,7 @@ func (r *run) commit(ctx context.Context, c sessions.Compaction, after int) erro
 	defer stop()
 	done, err := r.worker.store.Compactions.Compact(ctx, r.lease, c)
 	if err != nil {
-		r.Outcome = OutcomeFailed
+		r.Outcome = sessions.CompactionFailed
 		r.worker.outbox.Invalidate(r.Key) // a commit with a lost answer may have stored a notice
 		return err
 	}
@@ -431,8 +423,8 @@ func (r *run) commit(ctx context.Context, c sessions.Compaction, after int) erro
 	if len(done.Replies) > 0 {
 		r.worker.outbox.Send(ctx, r.lease, done.Replies, func() {})
 	}
-	zerolog.Ctx(ctx).Info().Str("trigger", r.Trigger).Str("policy", r.Policy).Int("tokens_before", r.TokensBefore).
-		Int("tokens_after", r.TokensAfter).Int64("through", c.Through).Str("flush", r.FlushOutcome).Msg("Compaction completed")
+	zerolog.Ctx(ctx).Info().Str("trigger", string(r.Trigger)).Str("policy", r.Policy).Int("tokens_before", r.TokensBefore).
+		Int("tokens_after", r.TokensAfter).Int64("through", c.Through).Str("flush", string(r.FlushOutcome)).Msg("Compaction completed")
 	return nil
 }
 
@@ -453,15 +445,15 @@ func (r *run) logFailure(ctx context.Context, cause error) {
 	grown := r.set.Policy.RearmAfter(r.set.Window, e.TokensBefore, false)
 	switch {
 	case NothingToCompact(cause):
-		e.Outcome, e.Rearm = OutcomeNothing, grown
+		e.Outcome, e.Rearm = sessions.CompactionNothing, grown
 	case errors.Is(cause, sessions.ErrConflict), isCut(ctx):
-		e.Outcome = OutcomeFailed
+		e.Outcome = sessions.CompactionFailed
 	default:
 		e.Failures = s.CompactFailures + 1
 		e.RetryAt = r.worker.shared.Now().Add(min(time.Minute<<min(s.CompactFailures, 5), 30*time.Minute))
 		switch {
-		case e.Outcome != OutcomeRejected:
-			e.Outcome = OutcomeFailed
+		case e.Outcome != sessions.CompactionRejected:
+			e.Outcome = sessions.CompactionFailed
 		case !r.partial: // the next part of a backlog is shorter
 			e.Rearm = grown
 		}

@@ -57,7 +57,7 @@ func TestManualCompactionIsForAdmins(t *testing.T) {
 					t.Errorf("the answer is %q", last)
 				}
 				for _, e := range bottest.Attempts(t, w.Store.Mem.Compactions) {
-					bottest.Want(t, "trigger and outcome", e.Trigger+" "+e.Outcome, "manual committed")
+					bottest.Want(t, "trigger and outcome", string(e.Trigger)+" "+string(e.Outcome), "manual committed")
 				}
 			})
 		})

@@ -30,6 +30,16 @@ const (
 	minDigestTokens = 150 // requested length for a quiet day
 )
 
+// DigestOutcome is the end of a day's digest.
+type DigestOutcome string
+
+// The outcomes of digests.
+const (
+	DigestWritten DigestOutcome = "written"
+	DigestNothing DigestOutcome = "nothing"
+	DigestFailed  DigestOutcome = "failed"
+)
+
 // writeDigests takes the oldest day first. A failed day does not delay later ones.
 func (u *Worker) writeDigests(ctx context.Context) error {
 	hour, minute, err := memory.ClockOf(u.opts.DigestAt)
@@ -124,7 +134,7 @@ func (u *Worker) writeDigest(ctx context.Context, lease sessions.Lease, d memory
 }
 
 func (u *Worker) putOffFailed(ctx context.Context, l sessions.Lease, d memory.DigestDue, digest memory.Digest, cause error) error {
-	u.stats.DigestEnded("failed")
+	u.stats.DigestEnded(DigestFailed)
 	periodic.LogFailure(ctx, cause, "Daily digest failed; it is retried later")
 	reason := digestFailureReason(cause)
 	if d.Attempts+1 >= memory.DigestAttempts {
@@ -141,10 +151,10 @@ func (u *Worker) storeDigest(ctx context.Context, l sessions.Lease, digest memor
 	case err != nil:
 		return err
 	case id == 0:
-		u.stats.DigestEnded("nothing")
+		u.stats.DigestEnded(DigestNothing)
 		return nil
 	}
-	u.stats.DigestEnded("written")
+	u.stats.DigestEnded(DigestWritten)
 	zerolog.Ctx(ctx).Info().Int64("memory", id).Int("tokens", u.shared.Counter.Count(digest.Content)).Msg("Daily digest written")
 	return nil
 }

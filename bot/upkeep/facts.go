@@ -3,6 +3,7 @@ package upkeep
 import (
 	"ebb/bot/view"
 	"ebb/compaction"
+	"ebb/memory"
 	"ebb/sessions"
 )
 
@@ -20,7 +21,7 @@ func (u *Worker) FactsDue(s sessions.Session) bool {
 	return want.Candidates > 0 && s.Candidates >= want.Candidates && set.Policy.Flush && !lowBudgetSpent(set, s)
 }
 
-func (u *Worker) factsTrigger() string {
+func (u *Worker) factsTrigger() memory.FlushTrigger {
 	if u.views.Remember().EveryTurn {
 		return flushEveryTurn
 	}

@@ -25,13 +25,13 @@ func (u *Worker) flushCycle(ctx context.Context, l sessions.Lease) (extract.Outc
 
 // FlushAll flushes all events after the cursor. The cycle's mark stays, so that the flush before the next compaction
 // still runs.
-func (u *Worker) FlushAll(ctx context.Context, l sessions.Lease, trigger string) (extract.Outcome, error) {
+func (u *Worker) FlushAll(ctx context.Context, l sessions.Lease, trigger memory.FlushTrigger) (extract.Outcome, error) {
 	return u.flushIfDue(ctx, l, trigger, func(s sessions.Session) (epoch int, due bool) { return s.FlushEpoch, s.FlushedSeq < s.LastSeq })
 }
 
 // flushIfDue marks the cycle with epoch, if as reports that a flush is due.
 func (u *Worker) flushIfDue(
-	ctx context.Context, l sessions.Lease, trigger string, as func(sessions.Session) (epoch int, due bool),
+	ctx context.Context, l sessions.Lease, trigger memory.FlushTrigger, as func(sessions.Session) (epoch int, due bool),
 ) (extract.Outcome, error) {
 	unlock, err := u.locks.lock(ctx, l.Key)
 	if err != nil {
@@ -63,24 +63,24 @@ func (u *Worker) flushIfDue(
 
 // The triggers of flushes in their receipts.
 const (
-	flushThreshold  = "threshold"
-	flushCompaction = "compaction"
-	flushOverflow   = "overflow"
-	flushManual     = "manual"
-	FlushNew        = "new"
-	flushIdle       = "idle"
-	FlushShutdown   = "shutdown"
-	flushDebt       = "debt"
-	flushCandidates = "candidates"
-	flushEveryTurn  = "every_turn"
+	flushThreshold  memory.FlushTrigger = "threshold"
+	flushCompaction memory.FlushTrigger = "compaction"
+	flushOverflow   memory.FlushTrigger = "overflow"
+	flushManual     memory.FlushTrigger = "manual"
+	FlushNew        memory.FlushTrigger = "new"
+	flushIdle       memory.FlushTrigger = "idle"
+	FlushShutdown   memory.FlushTrigger = "shutdown"
+	flushDebt       memory.FlushTrigger = "debt"
+	flushCandidates memory.FlushTrigger = "candidates"
+	flushEveryTurn  memory.FlushTrigger = "every_turn"
 )
 
 // flush needs the session's lock. A failure is recorded as an owed flush.
 func (u *Worker) flush(
-	ctx context.Context, l sessions.Lease, s sessions.Session, epoch int, through int64, trigger string,
+	ctx context.Context, l sessions.Lease, s sessions.Session, epoch int, through int64, trigger memory.FlushTrigger,
 ) (extract.Outcome, error) {
 	log := zerolog.Ctx(ctx)
-	log.Info().Str("trigger", trigger).Int64("from", s.FlushedSeq).Int64("through", through).Int("tokens", s.TotalTokens).Msg("Executing memory flush")
+	log.Info().Str("trigger", string(trigger)).Int64("from", s.FlushedSeq).Int64("through", through).Int("tokens", s.TotalTokens).Msg("Executing memory flush")
 	flusher := u.flushes(l.Key)
 	if trigger == flushCandidates || trigger == flushEveryTurn {
 		flusher.Kind = llm.KindExtract
@@ -153,15 +153,15 @@ func flushFailureReason(err error) string {
 
 // The outcomes of a flush before a cut, besides those of [extract.Outcome].
 const (
-	FlushedOff    = "off"
-	FlushedBefore = "done before"
-	FlushedOwed   = "owed"
-	FlushedLater  = "later"
+	FlushedOff    sessions.FlushOutcome = "off"
+	FlushedBefore sessions.FlushOutcome = "done before"
+	FlushedOwed   sessions.FlushOutcome = "owed"
+	FlushedLater  sessions.FlushOutcome = "later"
 )
 
 // flushBeforeCut flushes the events that are to leave the view. A failure does not delay the compaction: the range
 // stays owed and is read from the log later.
-func (r *run) flushBeforeCut(ctx context.Context, through int64) string {
+func (r *run) flushBeforeCut(ctx context.Context, through int64) sessions.FlushOutcome {
 	s, p, to := r.view.Session, r.set.Policy, r.flushEnd(through)
 	switch {
 	case !p.Flush:
@@ -192,7 +192,7 @@ func (r *run) flushBeforeCut(ctx context.Context, through int64) string {
 		return FlushedOwed
 	}
 	r.Memory = out.Receipt
-	return out.String()
+	return sessions.FlushOutcome(out.String())
 }
 
 // flushEnd is the newest event, or in a backlog as much as one part summarizes, and at least through.

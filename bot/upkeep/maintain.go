@@ -14,8 +14,8 @@ import (
 
 // The triggers of compactions that a member requests.
 const (
-	TriggerManual = "manual"
-	TriggerUndo   = "undo"
+	TriggerManual sessions.Trigger = "manual"
+	TriggerUndo   sessions.Trigger = "undo"
 )
 
 // backgroundNeed is the work on a view of this many tokens while no answer waits.
@@ -100,11 +100,11 @@ func (u *Worker) maintainOnce(ctx context.Context, l sessions.Lease) (again bool
 	case u.rewriteDue(v):
 		return true, u.rewrite(ctx, l)
 	case need.Compact:
-		done, err := u.Compact(ctx, l, nil, 0, func(v sessions.View) string { return u.backgroundNeed(v, u.views.ContextSize(v)).Trigger })
+		done, err := u.Compact(ctx, l, nil, 0, func(v sessions.View) sessions.Trigger { return u.backgroundNeed(v, u.views.ContextSize(v)).Trigger })
 		switch {
 		case err != nil && !NothingToCompact(err):
 			return false, err
-		case done.Outcome == OutcomeCommitted && done.EndSeq >= done.StartSeq:
+		case done.Outcome == sessions.CompactionCommitted && done.EndSeq >= done.StartSeq:
 			return true, nil
 		case need.Flush: // nothing left the view but tool results: the flush is still due
 			_, err = u.flushCycle(ctx, l)

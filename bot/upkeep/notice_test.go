@@ -12,7 +12,6 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/bottest"
-	"ebb/bot/upkeep"
 	"ebb/bot/wording"
 	"ebb/sessions"
 	"ebb/sessions/llm"
@@ -49,7 +48,7 @@ func TestNoticeOfACompaction(t *testing.T) {
 		w.Say("m9", "root", "/compact")
 		bottest.After(time.Second)
 		rows = bottest.Attempts(t, w.Store)
-		bottest.Want(t, "the last compaction", rows[len(rows)-1].Trigger+" "+rows[len(rows)-1].Outcome, "manual committed")
+		bottest.Want(t, "the last compaction", string(rows[len(rows)-1].Trigger)+" "+string(rows[len(rows)-1].Outcome), "manual committed")
 		bottest.Want(t, "notices after one by hand", len(notices(w)), before)
 		bottest.Want(t, "unsent replies", len(w.Unsent()), 0)
 	})
@@ -71,7 +70,7 @@ func TestNoNoticeOfACompaction(t *testing.T) {
 			w.Say(fmt.Sprint("m", i), "alice", bottest.Prose(i, 100))
 			bottest.After(time.Minute)
 		}
-		failed := slices.ContainsFunc(bottest.Attempts(t, w.Store), func(e sessions.LogEntry) bool { return e.Outcome == upkeep.OutcomeFailed })
+		failed := slices.ContainsFunc(bottest.Attempts(t, w.Store), func(e sessions.LogEntry) bool { return e.Outcome == sessions.CompactionFailed })
 		bottest.Want(t, "a compaction failed", failed, true)
 		bottest.Want(t, "notices of failures", len(notices(w)), 0)
 	})
@@ -87,7 +86,7 @@ func TestNoNoticeOfAMembersContext(t *testing.T) {
 		}
 		bottest.After(time.Second)
 		log, err := w.Store.Compactions(t.Context(), sessions.NewKey("robot", "c1", "u-alice"), 100)
-		committed := slices.ContainsFunc(log, func(e sessions.LogEntry) bool { return e.Outcome == upkeep.OutcomeCommitted })
+		committed := slices.ContainsFunc(log, func(e sessions.LogEntry) bool { return e.Outcome == sessions.CompactionCommitted })
 		bottest.Want(t, "a compaction committed", committed, true)
 		bottest.Want(t, "reading the log", err, nil)
 		bottest.Want(t, "notices", len(notices(w)), 0)

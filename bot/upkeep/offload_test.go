@@ -11,7 +11,6 @@ import (
 	"ebb/bot"
 	"ebb/bot/bottest"
 	"ebb/bot/chat"
-	"ebb/bot/upkeep"
 	"ebb/compaction"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
@@ -171,7 +170,7 @@ func TestOffloadedResultsAreSummarizedWhole(t *testing.T) {
 		}
 		made := bottest.Attempts(t, w.Store.Mem.Compactions)
 		for _, one := range made { // one is interrupted, since an answer waits
-			if one.Trigger == compaction.TriggerOverflow || one.Outcome != upkeep.OutcomeCommitted && one.Duration > 20*time.Second {
+			if one.Trigger == compaction.TriggerOverflow || one.Outcome != sessions.CompactionCommitted && one.Duration > 20*time.Second {
 				t.Errorf("an attempt was %+v", one)
 			}
 		}
@@ -194,7 +193,7 @@ func TestStopOfALongCompactionIsNoFailure(t *testing.T) {
 		before := len(bottest.Attempts(t, w.Store.Mem.Compactions))
 		w.Stop()
 		made := bottest.Attempts(t, w.Store.Mem.Compactions)
-		if len(made) != before+1 || made[before].Outcome != upkeep.OutcomeFailed || made[before].Duration < bottest.CompactDeadline {
+		if len(made) != before+1 || made[before].Outcome != sessions.CompactionFailed || made[before].Duration < bottest.CompactDeadline {
 			t.Fatalf("attempts are %+v, want one more that the stop ended", made)
 		}
 		bottest.Want(t, "failures in a row", w.State(bottest.Group).CompactFailures, 0)
@@ -216,7 +215,7 @@ func TestWaitingQuestionCountsAfterOffloading(t *testing.T) {
 			w.Say("large", "alice", bottest.Prose(3, words))
 			made := 0
 			for _, e := range bottest.Attempts(t, w.Store.Mem.Compactions) {
-				if e.Outcome == upkeep.OutcomeCommitted && e.EndSeq >= e.StartSeq {
+				if e.Outcome == sessions.CompactionCommitted && e.EndSeq >= e.StartSeq {
 					made++
 				}
 			}

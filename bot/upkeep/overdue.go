@@ -125,7 +125,7 @@ func (u *Worker) endsLook(ctx context.Context, look *timeouts, out extract.Outco
 // flushLow skips sessions that are unwanted, over the low-priority budget, locked by other upkeep or leased to another
 // replica. One is leased only after the first three checks.
 func (u *Worker) flushLow(
-	ctx context.Context, w memory.FlushCandidate, trigger string, wanted func(sessions.Session) bool,
+	ctx context.Context, w memory.FlushCandidate, trigger memory.FlushTrigger, wanted func(sessions.Session) bool,
 ) (out extract.Outcome, err error) {
 	key, listed := w.Key, sessions.Session{Key: w.Key, ConversationID: w.Conversation, SpentToday: w.SpentToday, LastActiveAt: w.Since}
 	allowed := func(s sessions.Session) bool { return !lowBudgetSpent(u.views.Settings(s), s) && wanted(s) }

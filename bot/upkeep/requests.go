@@ -30,7 +30,7 @@ type requests struct {
 	store   sessions.Stores
 	leases  *lease.Holder
 	slots   *semaphore.Weighted // those of upkeep
-	compact func(ctx context.Context, l sessions.Lease, asked *Request, waiting int, needed func(sessions.View) string) (Compacted, error)
+	compact func(ctx context.Context, l sessions.Lease, asked *Request, waiting int, needed func(sessions.View) sessions.Trigger) (Compacted, error)
 }
 
 // compactAll executes as many requests at a time as upkeep has slots.
@@ -81,7 +81,7 @@ func (u requests) attempt(ctx context.Context, l sessions.Lease, r sessions.Comp
 		}
 		return u.asked.EndRequest(ctx, l, attempt)
 	}
-	done, err := u.compact(ctx, l, &Request{Focus: r.Focus, Settings: r.Settings, By: r.RequestedBy}, 0, func(sessions.View) string { return TriggerManual })
+	done, err := u.compact(ctx, l, &Request{Focus: r.Focus, Settings: r.Settings, By: r.RequestedBy}, 0, func(sessions.View) sessions.Trigger { return TriggerManual })
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // a stop: the next owner repeats it
 	}
@@ -105,7 +105,7 @@ func (u requests) logDropped(ctx context.Context, l sessions.Lease, r sessions.C
 		return err
 	}
 	return u.store.Compactions.Log(ctx, l, sessions.LogEntry{
-		Key: r.Key, Trigger: TriggerManual, Focus: r.Focus, RequestedBy: r.RequestedBy, Outcome: OutcomeFailed, Error: fmt.Sprintf("%s: none of %d attempts ended", reasonDied, r.Attempts),
+		Key: r.Key, Trigger: TriggerManual, Focus: r.Focus, RequestedBy: r.RequestedBy, Outcome: sessions.CompactionFailed, Error: fmt.Sprintf("%s: none of %d attempts ended", reasonDied, r.Attempts),
 		TokensBefore: s.TotalTokens, TokensAfter: s.TotalTokens, Failures: s.CompactFailures, RetryAt: s.CompactRetryAt, Rearm: s.RearmTokens,
 	})
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // TriggerRewrite is the log's trigger of a rewritten summary.
-const TriggerRewrite = "rewrite"
+const TriggerRewrite sessions.Trigger = "rewrite"
 
 // rewriteWindows limits the newest events that a rewrite reads, in windows of the model.
 const rewriteWindows = 4
@@ -73,9 +73,9 @@ func (r *run) rewrite(ctx context.Context, old sessions.Summary, began time.Time
 		return fmt.Errorf("encode audit: %w", err)
 	}
 	growth := view.Calibrated(tokens-old.Tokens, r.view.Session.CalibrationFactor)
-	r.Audit, r.TokensAfter, r.Duration, r.Outcome = string(report), max(0, r.tokens+growth), time.Since(began), OutcomeCommitted
+	r.Audit, r.TokensAfter, r.Duration, r.Outcome = string(report), max(0, r.tokens+growth), time.Since(began), sessions.CompactionCommitted
 	if err := r.worker.store.Compactions.Rewrite(ctx, r.lease, sessions.Rewritten{ID: old.ID, Text: text, Tokens: tokens, Growth: growth, Log: r.LogEntry}); err != nil {
-		r.Outcome = OutcomeFailed
+		r.Outcome = sessions.CompactionFailed
 		return err
 	}
 	zerolog.Ctx(ctx).Info().Int64("from", old.StartSeq).Int64("through", old.EndSeq).Int("tokens", tokens).Msg("Summary rewritten")

@@ -131,7 +131,7 @@ func TestEmptiedSummaryIsRewritten(t *testing.T) {
 		}
 		rows := bottest.Attempts(t, w.Store.Mem.Compactions)
 		last := rows[len(rows)-1]
-		if last.Trigger != upkeep.TriggerRewrite || last.Outcome != upkeep.OutcomeCommitted || last.StartSeq != v.Summaries[0].StartSeq || last.EndSeq != v.Summaries[0].EndSeq {
+		if last.Trigger != upkeep.TriggerRewrite || last.Outcome != sessions.CompactionCommitted || last.StartSeq != v.Summaries[0].StartSeq || last.EndSeq != v.Summaries[0].EndSeq {
 			t.Errorf("the log ends with %+v", last)
 		}
 		near(t, "tokens of the context", v.Session.TotalTokens, w.Views.Size(v, v.Session.CalibrationFactor))

@@ -9,7 +9,6 @@ import (
 
 	"ebb/bot"
 	"ebb/bot/bottest"
-	"ebb/bot/upkeep"
 	"ebb/compaction"
 	"ebb/sessions"
 	"ebb/sessions/llm"
@@ -31,7 +30,7 @@ func TestOffloadingDoesNotStopARhythm(t *testing.T) {
 			synctest.Wait()
 		}
 		rows := bottest.Attempts(t, w.Store.Mem.Compactions)
-		if len(rows) != 1 || rows[0].Outcome != upkeep.OutcomeCommitted || rows[0].EndSeq != 2*int64(p.Segment) {
+		if len(rows) != 1 || rows[0].Outcome != sessions.CompactionCommitted || rows[0].EndSeq != 2*int64(p.Segment) {
 			t.Errorf("compaction log: %+v", rows)
 		}
 	})
@@ -70,7 +69,7 @@ func TestLongRangeIsNotRolledUpInPart(t *testing.T) {
 		half := s.LastSeq + bottest.MaxRollUp/2
 		for _, r := range [][2]int64{{0, half}, {half, done.LastSeq}} {
 			_, err := w.Store.Mem.Compactions.Compact(t.Context(), l, sessions.Compaction{
-				From: r[0], Through: r[1], Log: sessions.LogEntry{Outcome: upkeep.OutcomeCommitted},
+				From: r[0], Through: r[1], Log: sessions.LogEntry{Outcome: sessions.CompactionCommitted},
 				Summaries: []sessions.NewSummary{{StartSeq: r[0] + 1, EndSeq: r[1], Text: bottest.GoodSummary, Tokens: 100}},
 			})
 			if err != nil {

@@ -16,11 +16,14 @@ import (
 	"ebb/sessions/llm"
 )
 
-// Rows that are kept from a model, for [Stats].
+// WithheldKind is the kind of rows that are kept from a model.
+type WithheldKind string
+
+// The kinds of withheld rows.
 const (
-	WithheldMessage = "message"
-	WithheldSummary = "summary"
-	WithheldFact    = "fact"
+	WithheldMessage WithheldKind = "message"
+	WithheldSummary WithheldKind = "summary"
+	WithheldFact    WithheldKind = "fact"
 )
 
 // maxProbes bounds the requests of one search, of one token each. The next search goes on from its end.
@@ -209,7 +212,7 @@ func (a accuser) reportWithheld(ctx context.Context, w sessions.Withholding) {
 		log.Warn().Ints64("summaries", w.Summaries).Ints64("facts", w.Facts).Str("class", w.Class).Str("model", string(w.Model)).
 			Msg("Memory kept from the model: the provider refuses it")
 	}
-	for row, n := range map[string]int{WithheldMessage: len(w.Events), WithheldSummary: len(w.Summaries), WithheldFact: len(w.Facts)} {
+	for row, n := range map[WithheldKind]int{WithheldMessage: len(w.Events), WithheldSummary: len(w.Summaries), WithheldFact: len(w.Facts)} {
 		if n > 0 {
 			a.worker.stats.Withheld(row, n)
 		}

@@ -66,8 +66,8 @@ const maxConcurrent = 8
 type Stats interface {
 	Flushed(o extract.Outcome, err error)
 	Compacted(e sessions.LogEntry)
-	DigestEnded(outcome string) // "written", "nothing" or "failed"
-	Withheld(row string, n int) // rows that are kept from a model from now on
+	DigestEnded(outcome DigestOutcome)
+	Withheld(kind WithheldKind, n int) // rows that are kept from a model from now on
 }
 
 // New returns a worker; [Worker.Connect] completes it.

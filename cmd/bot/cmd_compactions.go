@@ -146,9 +146,9 @@ func showCompaction(out io.Writer, e rows.Compaction, at clock, currency string,
 		{"id", fmt.Sprint(e.ID)},
 		{"session", string(e.SessionKey)},
 		{"time", at.full(e.CreatedAt)},
-		{"trigger", e.Trigger},
+		{"trigger", string(e.Trigger)},
 		{"requested by", e.RequestedBy},
-		{"outcome", e.Outcome},
+		{"outcome", string(e.Outcome)},
 		{"undone", at.full(e.UndoneAt)},
 		{"erased", at.full(e.ErasedAt)},
 		{"error", e.Error},
@@ -158,7 +158,7 @@ func showCompaction(out io.Writer, e rows.Compaction, at clock, currency string,
 		{"focus", e.Focus},
 		{"tokens", fmt.Sprintf("%d -> %d (%s)", e.TokensBefore, e.TokensAfter, freedBy(e))},
 		{"events", eventsOf(e)},
-		{"flush", e.FlushOutcome},
+		{"flush", string(e.FlushOutcome)},
 		{"took", durationOf(e).String()},
 		{"cost", costOf(e, currency)},
 		{"usage", fmt.Sprintf("%d in (%d cached), %d out", e.Usage.Prompt, e.Usage.Cached, e.Usage.Completion)},
@@ -188,11 +188,11 @@ func freedBy(e rows.Compaction) string {
 func outcomeOf(e rows.Compaction) string {
 	switch {
 	case !e.UndoneAt.IsZero():
-		return e.Outcome + ", undone"
+		return string(e.Outcome) + ", undone"
 	case !e.ErasedAt.IsZero():
-		return e.Outcome + ", erased"
+		return string(e.Outcome) + ", erased"
 	default:
-		return e.Outcome
+		return string(e.Outcome)
 	}
 }
 

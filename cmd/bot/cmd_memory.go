@@ -106,7 +106,7 @@ func (c memoryShowCmd) show(ctx context.Context, app *App, s *sql.Store, at cloc
 	v := memoryShown{Memory: rows.OfMemory(m), History: views(chain, rows.OfMemory)}
 	switch r, err := s.Facts.ReceiptOf(ctx, m); {
 	case err == nil:
-		v.Flush = &flushView{ID: r.ID, Trigger: r.Trigger, Model: r.Model, FromSeq: r.From, ThroughSeq: r.Through, CreatedAt: r.CreatedAt}
+		v.Flush = &flushView{ID: r.ID, Trigger: string(r.Trigger), Model: r.Model, FromSeq: r.From, ThroughSeq: r.Through, CreatedAt: r.CreatedAt}
 	case !errors.Is(err, sessions.ErrNotFound):
 		return err
 	}

@@ -66,9 +66,8 @@ type FlushRequest struct {
 	Lease   sessions.Lease
 	Through int64
 	// Epoch marks the cycle as flushed; the session's own FlushEpoch does not.
-	Epoch int
-	// Trigger is the cause, for the receipt: threshold, compaction, manual, new, idle, shutdown, debt, candidates.
-	Trigger string
+	Epoch   int
+	Trigger memory.FlushTrigger
 	// Budget bounds the tokens of requests and answers; 0: no bound. The part that reaches it is the last, with
 	// [ErrSpent].
 	Budget int

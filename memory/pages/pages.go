@@ -168,7 +168,7 @@ type Attempt struct {
 
 // Receipt is a flush, or a part of one: the events (From, Through] and their facts.
 type Receipt struct {
-	Trigger                 string
+	Trigger                 memory.FlushTrigger
 	From, Through           int64
 	Saved, Known, Corrected []Fact
 	At                      time.Time

@@ -218,11 +218,11 @@ func (s *Store) logAttempt(
 	ctx context.Context, tx pgx.Tx, e sessions.LogEntry, a attempt,
 ) (sessions.LogEntry, error) {
 	p := &dbsqlc.CompactionInsertParams{
-		SessionKey: e.Key, Gen: a.gen, Trigger: e.Trigger, Policy: e.Policy, Mode: e.Mode, Model: pg.Clean(e.Model), Focus: pg.Clean(e.Focus),
+		SessionKey: e.Key, Gen: a.gen, Trigger: string(e.Trigger), Policy: e.Policy, Mode: e.Mode, Model: pg.Clean(e.Model), Focus: pg.Clean(e.Focus),
 		TokensBefore: pg.Clamp(e.TokensBefore), TokensAfter: pg.Clamp(e.TokensAfter), StartSeq: e.StartSeq, EndSeq: e.EndSeq,
-		SummaryID: a.summary, FlushOutcome: e.FlushOutcome, DurationMs: e.Duration.Milliseconds(), Cost: pg.Finite(e.Cost),
+		SummaryID: a.summary, FlushOutcome: string(e.FlushOutcome), DurationMs: e.Duration.Milliseconds(), Cost: pg.Finite(e.Cost),
 		PromptTokens: pg.Clamp(e.Usage.Prompt), CachedTokens: pg.Clamp(e.Usage.Cached), CompletionTokens: pg.Clamp(e.Usage.Completion),
-		Outcome: e.Outcome, Error: pg.Clean(e.Error), AskedBy: pg.OrNil(a.askedBy), RequestedBy: pg.Clean(e.RequestedBy),
+		Outcome: string(e.Outcome), Error: pg.Clean(e.Error), AskedBy: pg.OrNil(a.askedBy), RequestedBy: pg.Clean(e.RequestedBy),
 	}
 	if e.Audit != "" {
 		audit, err := pg.CleanJSON(json.RawMessage(e.Audit))

@@ -156,12 +156,12 @@ func Summary(r *dbsqlc.SessionSummary) (sessions.Summary, error) {
 // LogEntry converts a row of the compaction log.
 func LogEntry(r *dbsqlc.CompactionLog) sessions.LogEntry {
 	return sessions.LogEntry{
-		ID: r.ID, Key: r.SessionKey, Trigger: r.Trigger, Policy: r.Policy, Mode: r.Mode, Model: r.Model,
+		ID: r.ID, Key: r.SessionKey, Trigger: sessions.Trigger(r.Trigger), Policy: r.Policy, Mode: r.Mode, Model: r.Model,
 		TokensBefore: r.TokensBefore, TokensAfter: r.TokensAfter, StartSeq: r.StartSeq, EndSeq: r.EndSeq,
-		FlushOutcome: r.FlushOutcome, Audit: string(r.Audit), Duration: time.Duration(r.DurationMs) * time.Millisecond,
+		FlushOutcome: sessions.FlushOutcome(r.FlushOutcome), Audit: string(r.Audit), Duration: time.Duration(r.DurationMs) * time.Millisecond,
 		Cost:    r.Cost,
 		Usage:   sessions.Usage{Prompt: r.PromptTokens, Cached: r.CachedTokens, Completion: r.CompletionTokens},
-		Outcome: r.Outcome, Error: r.Error, Focus: r.Focus, RequestedBy: r.RequestedBy, Undone: pg.OrZero(r.UndoneAt), CreatedAt: r.CreatedAt,
+		Outcome: sessions.CompactionOutcome(r.Outcome), Error: r.Error, Focus: r.Focus, RequestedBy: r.RequestedBy, Undone: pg.OrZero(r.UndoneAt), CreatedAt: r.CreatedAt,
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 type FlushReceipt struct {
 	ID      int64
 	Key     sessions.Key
-	Trigger string
+	Trigger memory.FlushTrigger
 	Gen     int
 	Epoch   int   // the session's compaction count then
 	From    int64 // exclusive
@@ -32,7 +32,7 @@ type FlushReceipt struct {
 // The row is the session before the flush.
 func (s *Flushes) receipt(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, f memory.Flush, r memory.Receipt) error {
 	return s.db.Q.FlushInsert(ctx, tx, &dbsqlc.FlushInsertParams{
-		SessionKey: row.SessionKey, Trigger: pg.Clean(f.Trigger), Gen: f.Gen, Epoch: row.CompactionCount, FromSeq: f.From,
+		SessionKey: row.SessionKey, Trigger: pg.Clean(string(f.Trigger)), Gen: f.Gen, Epoch: row.CompactionCount, FromSeq: f.From,
 		ThroughSeq: f.Through, Saved: append([]int64{}, r.Saved...), Duplicate: append([]int64{}, r.Duplicate...),
 		Superseded: append([]int64{}, r.Superseded...), Model: pg.Clean(f.Model), PromptTokens: int64(pg.Clamp(f.Usage.Prompt)),
 		CachedTokens: int64(pg.Clamp(f.Usage.Cached)), CompletionTokens: int64(pg.Clamp(f.Usage.Completion)), Cost: pg.Finite(f.Cost),
@@ -53,7 +53,7 @@ func toReceipts(rows []dbsqlc.MemoryFlush) []FlushReceipt {
 	receipts := make([]FlushReceipt, 0, len(rows))
 	for _, r := range rows {
 		receipts = append(receipts, FlushReceipt{
-			ID: r.ID, Key: r.SessionKey, Trigger: r.Trigger, Gen: r.Gen, Epoch: r.Epoch, From: r.FromSeq, Through: r.ThroughSeq,
+			ID: r.ID, Key: r.SessionKey, Trigger: memory.FlushTrigger(r.Trigger), Gen: r.Gen, Epoch: r.Epoch, From: r.FromSeq, Through: r.ThroughSeq,
 			Receipt: memory.Receipt{Saved: r.Saved, Duplicate: r.Duplicate, Superseded: r.Superseded}, Model: r.Model,
 			Usage: sessions.Usage{Prompt: int(r.PromptTokens), Cached: int(r.CachedTokens), Completion: int(r.CompletionTokens)},
 			Cost:  r.Cost, Created: r.CreatedAt,

@@ -147,7 +147,7 @@ func (s *Store) MemoryByID(ctx context.Context, id int64) (m memory.Memory, chai
 // Receipt is the flush that saved a memory.
 type Receipt struct {
 	ID        int64
-	Trigger   string
+	Trigger   memory.FlushTrigger
 	Model     string
 	From      int64 // the events (From, Through]
 	Through   int64
@@ -161,7 +161,7 @@ func (s *Store) ReceiptOf(ctx context.Context, m memory.Memory) (Receipt, error)
 	if err != nil {
 		return Receipt{}, fmt.Errorf("reading the receipt of memory %d: %w", m.ID, pg.AsNotFound(err))
 	}
-	return Receipt{ID: r.ID, Trigger: r.Trigger, Model: r.Model, From: r.FromSeq, Through: r.ThroughSeq, CreatedAt: r.CreatedAt}, nil
+	return Receipt{ID: r.ID, Trigger: memory.FlushTrigger(r.Trigger), Model: r.Model, From: r.FromSeq, Through: r.ThroughSeq, CreatedAt: r.CreatedAt}, nil
 }
 
 // Promote implements memory.Rights.

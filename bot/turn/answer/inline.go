@@ -21,7 +21,7 @@ type inlineCompactor struct {
 
 // neededBefore is empty if no compaction must run before the answer. After a failed summary it waits for the retry
 // time, unless the policy's own hard limit forces it: the emergency view fits meanwhile.
-func (c inlineCompactor) neededBefore(v sessions.View, tokens int) string {
+func (c inlineCompactor) neededBefore(v sessions.View, tokens int) sessions.Trigger {
 	set := c.views.Settings(v.Session)
 	need := c.views.Decide(v, tokens)
 	switch {
@@ -49,7 +49,7 @@ func (c inlineCompactor) backlogged(v sessions.View, tokens int) bool {
 }
 
 // neededAfterOverflow holds after a provider found the request too large, whatever our counts are.
-func (c inlineCompactor) neededAfterOverflow(v sessions.View) string {
+func (c inlineCompactor) neededAfterOverflow(v sessions.View) sessions.Trigger {
 	set := c.views.Settings(v.Session)
 	if !set.Enabled || c.shared.Now().Before(v.Session.CompactRetryAt) || view.Spent(set, v.Session) {
 		return ""
@@ -59,7 +59,7 @@ func (c inlineCompactor) neededAfterOverflow(v sessions.View) string {
 
 // compact compacts if needed returns a trigger, and reloads the view. A failure leaves the view as it is,
 // and people do not see it.
-func (c inlineCompactor) compact(ctx context.Context, q question, needed func(sessions.View) string) question {
+func (c inlineCompactor) compact(ctx context.Context, q question, needed func(sessions.View) sessions.Trigger) question {
 	lease := q.made.Lease
 	if needed(q.made.View) == "" || c.upkeep.Busy(lease.Key) {
 		return q // running upkeep may take minutes

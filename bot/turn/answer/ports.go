@@ -16,7 +16,7 @@ type Upkeep interface {
 	Busy(key sessions.Key) bool
 	// Inline compacts before the model is asked; waiting is the size of the question in tokens. needed returns the
 	// trigger, or "".
-	Inline(ctx context.Context, l sessions.Lease, waiting int, needed func(sessions.View) string) error
+	Inline(ctx context.Context, l sessions.Lease, waiting int, needed func(sessions.View) sessions.Trigger) error
 	// Charge counts the spending of failed work.
 	Charge(ctx context.Context, key sessions.Key, s sessions.Spending)
 }
@@ -34,7 +34,7 @@ type Memory interface {
 
 // Stats counts the calls of tools, and the permanent refusals by what the provider refused.
 type Stats interface {
-	ToolCalled(tool, outcome string)
+	ToolCalled(tool string, outcome ToolOutcome)
 	RequestRefused(what Refused)
 }
 

@@ -47,7 +47,7 @@ func (b requestBuilder) fit(ctx context.Context, q question) (question, request)
 	projected := func(v sessions.View) int {
 		return views.ContextSize(v) + view.Calibrated(compaction.TokensOf(q.made.Asked)+q.found.room, v.Session.CalibrationFactor)
 	}
-	q = b.inline.compact(ctx, q, func(v sessions.View) string { return b.inline.neededBefore(v, projected(v)) })
+	q = b.inline.compact(ctx, q, func(v sessions.View) sessions.Trigger { return b.inline.neededBefore(v, projected(v)) })
 	// The check covers the whole request: counts of events have no names and fences.
 	cal := q.made.View.Session.CalibrationFactor
 	v := views.TrimToPolicy(q.made.View)

@@ -19,6 +19,16 @@ import (
 	"ebb/sessions"
 )
 
+// ToolOutcome is the outcome of a tool's run.
+type ToolOutcome string
+
+// The outcomes of tools.
+const (
+	ToolOK      ToolOutcome = "ok"
+	ToolFailed  ToolOutcome = "error"
+	ToolStopped ToolOutcome = "stopped" // a stop of its turn ended it
+)
+
 // NotRun is the result of a tool call that a stopped turn did not make.
 const NotRun = "Not run: the turn was stopped."
 
@@ -140,15 +150,15 @@ func (t toolCaller) run(ctx context.Context, q question, a *Answer, suspicion *s
 		May:       t.may,
 		Read:      func(id int64) { a.Read = append(a.Read, id) },
 	})
-	outcome := "ok"
+	outcome := ToolOK
 	switch {
 	case err != nil && slot.IsStopped(ctx):
-		result, outcome = view.Interrupted, "stopped"
+		result, outcome = view.Interrupted, ToolStopped
 	case err != nil:
-		result, outcome = "error: "+err.Error(), "error"
+		result, outcome = "error: "+err.Error(), ToolFailed
 	}
 	t.stats.ToolCalled(c.Name, outcome)
-	zerolog.Ctx(ctx).Debug().Str("tool", c.Name).Str("outcome", outcome).Msg("Tool called")
+	zerolog.Ctx(ctx).Debug().Str("tool", c.Name).Str("outcome", string(outcome)).Msg("Tool called")
 	return result
 }
 
