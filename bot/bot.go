@@ -212,7 +212,7 @@ func New(cfg Config) (*Bot, error) {
 	if b.views, err = view.New(p, cfg.Stores.Turns, cfg.Memory.Facts, command.Commands, view.Options{Tools: cfg.Tools, Outside: cfg.Outside, Name: cfg.Name, Prompt: cfg.Prompt, Remember: cfg.Remember}); err != nil {
 		return nil, err
 	}
-	b.worker = upkeep.New(p, b.views, cfg.Stores, cfg.Memory, b.gate, upkeep.Options{
+	b.worker = upkeep.New(p, b.views, upkeepStores(cfg.Stores, cfg.Memory), b.gate, upkeep.Options{
 		Tidying: cfg.Tidying, Index: cfg.Index, Leads: b.leads, Requests: cfg.Requests, DigestAt: cfg.DigestAt, SummaryRetries: cfg.SummaryRetries, SummaryBackoff: cfg.SummaryBackoff,
 		CompactNotify: cfg.CompactNotify,
 	})
@@ -230,6 +230,13 @@ func New(cfg Config) (*Bot, error) {
 
 func turnStores(s sessions.Stores, m memory.Stores) turn.Stores {
 	return turn.Stores{Turns: s.Turns, Inbox: s.Inbox, Cards: s.Cards, Outbox: s.Outbox, Limits: s.Limits, Facts: m.Facts, Search: m.Search}
+}
+
+func upkeepStores(s sessions.Stores, m memory.Stores) upkeep.Stores {
+	return upkeep.Stores{
+		Turns: s.Turns, Sessions: s.Sessions, Jobs: s.Jobs, Compactions: s.Compactions, Ledger: s.Ledger, Withheld: s.Withheld,
+		Log: m.Search, Facts: m.Facts, Flushes: m.Flushes, Digests: m.Digests,
+	}
 }
 
 func (b *Bot) connect(turns, upkeep, replies context.Context) {

@@ -6,17 +6,29 @@ import (
 	"sync"
 	"time"
 
+	"ebb/bot/parts"
 	"ebb/bot/view"
 	"ebb/compaction"
 	"ebb/sessions"
 	"ebb/sessions/periodic"
+	"ebb/sessions/serial"
 )
 
-// WakeBacklogs wakes the upkeep of quiet sessions over their threshold, and of those with rows under suspicion. Backlogs remain after
+// backlogs finds sessions whose upkeep is due without a turn.
+type backlogs struct {
+	shared      *parts.Shared
+	views       *view.Builder
+	store       Compactions
+	locks       *locks
+	idle        *idleBacklogs
+	maintenance *serial.Mailboxes
+}
+
+// wake wakes the upkeep of quiet sessions over their threshold, and of those with rows under suspicion. Backlogs remain after
 // imports, erasures, smaller windows, failures, kills and exhausted budgets. A session in which the upkeep found no work is skipped until its
 // context changes, so that its lease can be released.
-func (u *Worker) WakeBacklogs(ctx context.Context) {
-	file := u.shared.Current.Get()
+func (b backlogs) wake(ctx context.Context) {
+	file := b.shared.Current.Get()
 	least := file.Compaction.Window.Trigger()
 	for _, own := range file.Compactions {
 		least = min(least, own.Window.Trigger())
@@ -24,22 +36,22 @@ func (u *Worker) WakeBacklogs(ctx context.Context) {
 	var after sessions.Key
 	listed := map[sessions.Key]bool{}
 	for more := true; more; {
-		list, err := u.store.Compactions.Backlogs(ctx, u.shared.Leases.Owner(), least, after, pageSize)
+		list, err := b.store.Backlogs(ctx, b.shared.Leases.Owner(), least, after, pageSize)
 		if err != nil {
 			periodic.LogFailure(ctx, err, "Failed to list backlogs")
 			return
 		}
 		for _, s := range list {
 			after, listed[s.Key] = s.Key, true
-			set := u.views.Settings(s)
+			set := b.views.Settings(s)
 			due := s.Suspicion != nil || set.Enabled && s.TotalTokens >= set.Window.Trigger()
-			if due && !view.Spent(set, s) && !u.idle.has(s, u.shared.Now()) && !u.locks.busy(s.Key) {
-				u.maintenance.Wake(s.Key)
+			if due && !view.Spent(set, s) && !b.idle.has(s, b.shared.Now()) && !b.locks.busy(s.Key) {
+				b.maintenance.Wake(s.Key)
 			}
 		}
 		more = len(list) == pageSize
 	}
-	u.idle.retain(listed)
+	b.idle.retain(listed)
 }
 
 // idleBacklogs are listed sessions without due work, for example if the policy counts messages. The

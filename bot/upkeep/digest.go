@@ -11,7 +11,10 @@ import (
 
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
+	"ebb/bot/parts"
+	"ebb/bot/view"
 	"ebb/compaction"
 	"ebb/compaction/summarize"
 	"ebb/memory"
@@ -30,26 +33,31 @@ const (
 	minDigestTokens = 150 // requested length for a quiet day
 )
 
-// DigestOutcome is the end of a day's digest.
-type DigestOutcome string
-
-// The outcomes of digests.
-const (
-	DigestWritten DigestOutcome = "written"
-	DigestNothing DigestOutcome = "nothing"
-	DigestFailed  DigestOutcome = "failed"
-)
+// digester writes the digests of days.
+type digester struct {
+	shared    *parts.Shared
+	views     *view.Builder
+	sessions  Sessions
+	store     Digests
+	summaries summaries
+	slots     *semaphore.Weighted
+	marker    marker
+	accuser   accuser
+	charger   charger
+	stats     Stats
+	at        string // time of day
+}
 
 // writeDigests takes the oldest day first. A failed day does not delay later ones.
-func (u *Worker) writeDigests(ctx context.Context) error {
-	hour, minute, err := memory.ClockOf(u.opts.DigestAt)
+func (w digester) writeDigests(ctx context.Context) error {
+	hour, minute, err := memory.ClockOf(w.at)
 	if err != nil {
 		return err // New has refused such a time
 	}
-	days := memory.DaysEnded(u.shared.Now(), hour, minute, u.shared.Location)
+	days := memory.DaysEnded(w.shared.Now(), hour, minute, w.shared.Location)
 	var after memory.DigestDue
-	for u.shared.Leases.Trusted() && ctx.Err() == nil {
-		due, err := u.memory.Digests.DigestsDue(ctx, u.shared.Leases.Owner(), days, after)
+	for w.shared.Leases.Trusted() && ctx.Err() == nil {
+		due, err := w.store.DigestsDue(ctx, w.shared.Leases.Owner(), days, after)
 		if err != nil || len(due) == 0 {
 			return err
 		}
@@ -59,37 +67,37 @@ func (u *Worker) writeDigests(ctx context.Context) error {
 			for n < len(due) && due[n].Date == due[0].Date {
 				n++
 			}
-			u.writeDayDigests(ctx, due[:n])
+			w.writeDayDigests(ctx, due[:n])
 			due = due[n:]
 		}
 	}
 	return nil
 }
 
-func (u *Worker) writeDayDigests(ctx context.Context, due []memory.DigestDue) {
+func (w digester) writeDayDigests(ctx context.Context, due []memory.DigestDue) {
 	var g errgroup.Group
 	g.SetLimit(digestsAtOnce)
 	for _, d := range due {
 		g.Go(func() error {
-			guard.Run(ctx, guard.Session, func() { u.writeDigestLogged(ctx, d) })
+			guard.Run(ctx, guard.Session, func() { w.writeDigestLogged(ctx, d) })
 			return nil
 		})
 	}
 	_ = g.Wait() // its functions return no errors
 }
 
-func (u *Worker) writeDigestLogged(ctx context.Context, d memory.DigestDue) {
-	if ctx.Err() != nil || !u.shared.Leases.Trusted() {
+func (w digester) writeDigestLogged(ctx context.Context, d memory.DigestDue) {
+	if ctx.Err() != nil || !w.shared.Leases.Trusted() {
 		return
 	}
-	if err := u.slots.Acquire(ctx, 1); err != nil {
+	if err := w.slots.Acquire(ctx, 1); err != nil {
 		return // the process stops
 	}
-	defer u.slots.Release(1)
+	defer w.slots.Release(1)
 	log := zerolog.Ctx(ctx).With().EmbedObject(d.Key).Str("day", d.Date).Logger()
-	err := u.shared.Leases.Do(ctx, d.Key, func(l sessions.Lease) error { // before the first read: an erasure ends the term
+	err := w.shared.Leases.Do(ctx, d.Key, func(l sessions.Lease) error { // before the first read: an erasure ends the term
 		log := log.With().Int64("term", l.Term).Logger()
-		return u.writeDigest(log.WithContext(ctx), l, d)
+		return w.writeDigest(log.WithContext(ctx), l, d)
 	})
 	if err != nil && !errors.Is(err, sessions.ErrLeaseHeld) && !errors.Is(err, sessions.ErrNotFound) { // otherwise another replica has the session, or it was deleted
 		periodic.LogFailure(log.WithContext(ctx), err, "Daily digest failed")
@@ -98,34 +106,34 @@ func (u *Worker) writeDigestLogged(ctx context.Context, d memory.DigestDue) {
 
 // writeDigest does nothing if the session's budget is spent. A failure is stored with its reason and retried, up to
 // [memory.DigestAttempts] times.
-func (u *Worker) writeDigest(ctx context.Context, lease sessions.Lease, d memory.DigestDue) error {
-	s, err := u.store.Sessions.Session(ctx, d.Key)
+func (w digester) writeDigest(ctx context.Context, lease sessions.Lease, d memory.DigestDue) error {
+	s, err := w.sessions.Session(ctx, d.Key)
 	if err != nil {
 		return err
 	}
-	if lowBudgetSpent(u.views.Settings(s), s) {
-		return u.memory.Digests.PutOffDigest(ctx, lease, memory.DigestFailure{Date: d.Date, Reason: "daily budget is used up"})
+	if lowBudgetSpent(w.views.Settings(s), s) {
+		return w.store.PutOffDigest(ctx, lease, memory.DigestFailure{Date: d.Date, Reason: "daily budget is used up"})
 	}
-	end, err := u.markUpkeep(ctx, lease)
+	end, err := w.marker.begin(ctx, lease)
 	if err != nil {
 		return err
 	}
 	defer end()
-	digest, err := u.summarizeDay(ctx, lease, s, d)
+	digest, err := w.summarizeDay(ctx, lease, s, d)
 	spent := sessions.Spending{Kind: sessions.SpentDigest, Usage: digest.Usage, Cost: digest.Cost, Model: digest.Model}
 	if err != nil && ctx.Err() != nil { // interrupted, not failed: the next process writes the digest
-		u.Charge(ctx, d.Key, spent)
+		w.charger.charge(ctx, d.Key, spent)
 		return context.Cause(ctx)
 	}
-	one, stop := context.WithTimeout(context.WithoutCancel(ctx), u.shared.CommitTimeout)
+	one, stop := context.WithTimeout(context.WithoutCancel(ctx), w.shared.CommitTimeout)
 	defer stop()
 	if err != nil {
-		err = u.putOffFailed(one, lease, d, digest, err)
+		err = w.putOffFailed(one, lease, d, digest, err)
 	} else {
-		err = u.storeDigest(one, lease, digest)
+		err = w.storeDigest(one, lease, digest)
 	}
 	if sessions.IsFinal(err) { // the row with the usage was not written
-		u.Charge(ctx, d.Key, spent)
+		w.charger.charge(ctx, d.Key, spent)
 	}
 	if errors.Is(err, sessions.ErrConflict) { // another process was faster
 		return nil
@@ -133,35 +141,35 @@ func (u *Worker) writeDigest(ctx context.Context, lease sessions.Lease, d memory
 	return err
 }
 
-func (u *Worker) putOffFailed(ctx context.Context, l sessions.Lease, d memory.DigestDue, digest memory.Digest, cause error) error {
-	u.stats.DigestEnded(DigestFailed)
+func (w digester) putOffFailed(ctx context.Context, l sessions.Lease, d memory.DigestDue, digest memory.Digest, cause error) error {
+	w.stats.DigestEnded(DigestFailed)
 	periodic.LogFailure(ctx, cause, "Daily digest failed; it is retried later")
 	reason := digestFailureReason(cause)
 	if d.Attempts+1 >= memory.DigestAttempts {
 		zerolog.Ctx(ctx).Warn().Str("reason", reason).Int("attempts", d.Attempts+1).Msg("Daily digest given up")
 	}
-	return u.memory.Digests.PutOffDigest(ctx, l, memory.DigestFailure{
+	return w.store.PutOffDigest(ctx, l, memory.DigestFailure{
 		Date: d.Date, Reason: reason, Counts: true, Usage: digest.Usage, Cost: digest.Cost, Model: digest.Model,
 	})
 }
 
-func (u *Worker) storeDigest(ctx context.Context, l sessions.Lease, digest memory.Digest) error {
-	id, err := u.memory.Digests.StoreDigest(ctx, l, digest)
+func (w digester) storeDigest(ctx context.Context, l sessions.Lease, digest memory.Digest) error {
+	id, err := w.store.StoreDigest(ctx, l, digest)
 	switch {
 	case err != nil:
 		return err
 	case id == 0:
-		u.stats.DigestEnded(DigestNothing)
+		w.stats.DigestEnded(DigestNothing)
 		return nil
 	}
-	u.stats.DigestEnded(DigestWritten)
-	zerolog.Ctx(ctx).Info().Int64("memory", id).Int("tokens", u.shared.Counter.Count(digest.Content)).Msg("Daily digest written")
+	w.stats.DigestEnded(DigestWritten)
+	zerolog.Ctx(ctx).Info().Int64("memory", id).Int("tokens", w.shared.Counter.Count(digest.Content)).Msg("Daily digest written")
 	return nil
 }
 
 // summarizeDay leaves out commands and their answers. A digest without content means that nothing else was said. With
 // an error it holds the usage.
-func (u *Worker) summarizeDay(ctx context.Context, l sessions.Lease, s sessions.Session, d memory.DigestDue) (digest memory.Digest, err error) {
+func (w digester) summarizeDay(ctx context.Context, l sessions.Lease, s sessions.Session, d memory.DigestDue) (digest memory.Digest, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			zerolog.Ctx(ctx).Error().Str("stack", string(debug.Stack())).Interface("panic", p).Msg("Digest panicked")
@@ -170,7 +178,7 @@ func (u *Worker) summarizeDay(ctx context.Context, l sessions.Lease, s sessions.
 	}()
 	digest = memory.Digest{Date: d.Date, SourceGroup: memory.GroupID(s.RobotCode, s.ConversationID)}
 	digest.Scope, digest.ScopeID = memory.DigestScope(s)
-	events, err := u.readDay(ctx, d)
+	events, err := w.readDay(ctx, d)
 	if err != nil || countUserMessages(events) < memory.DigestLeast {
 		return digest, err
 	}
@@ -179,20 +187,20 @@ func (u *Worker) summarizeDay(ctx context.Context, l sessions.Lease, s sessions.
 	for _, e := range events { // an answer may be later than the next day's first question
 		digest.At = maxTime(digest.At, e.CreatedAt)
 	}
-	summarizer := u.summaries(s.Key)
+	summarizer := w.summaries.of(s.Key)
 	summarizer.Kind = llm.KindDigest
-	summarizer.Language = cmp.Or(u.shared.Current.Language(s.ConversationID), languageOfDay(events, summarizer.Language))
+	summarizer.Language = cmp.Or(w.shared.Current.Language(s.ConversationID), languageOfDay(events, summarizer.Language))
 	size := compaction.TokensOf(events)
 	parts := 1 + size/max(1, summarizer.Context/4)
-	ctx, stop := context.WithTimeout(ctx, time.Duration(parts)*u.shared.CompactDeadline)
+	ctx, stop := context.WithTimeout(ctx, time.Duration(parts)*w.shared.CompactDeadline)
 	defer stop()
 	r := summarize.Request{
 		Events: events, Target: min(digestTokens, max(minDigestTokens, size/4)), MaxTokens: maxDigestTokens, Profile: compaction.ProfileDay,
 	}
 	res, err := summarizer.Summarize(ctx, r)
-	if err != nil && u.accuser.accuse(ctx, l, s, err, nil, events) {
+	if err != nil && w.accuser.accuse(ctx, l, s, err, nil, events) {
 		lost := res
-		r.Events = sessions.Readable(events, u.accuser.reads(s.Key))
+		r.Events = sessions.Readable(events, w.accuser.reads(s.Key))
 		res, err = summarizer.Summarize(ctx, r)
 		res.Usage, res.Cost = res.Usage.Add(lost.Usage), res.Cost+lost.Cost
 	}
@@ -206,15 +214,15 @@ func (u *Worker) summarizeDay(ctx context.Context, l sessions.Lease, s sessions.
 	return digest, nil
 }
 
-func (u *Worker) readDay(ctx context.Context, d memory.DigestDue) ([]sessions.Event, error) {
+func (w digester) readDay(ctx context.Context, d memory.DigestDue) ([]sessions.Event, error) {
 	var all []sessions.Event
 	for after := int64(0); ; {
-		page, err := u.memory.Digests.DigestEvents(ctx, d, after, digestPage)
+		page, err := w.store.DigestEvents(ctx, d, after, digestPage)
 		if err != nil {
 			return nil, fmt.Errorf("read the day: %w", err)
 		}
 		if all = append(all, page...); len(page) < digestPage {
-			return u.accuser.readable(d.Key, all), nil
+			return w.accuser.readable(d.Key, all), nil
 		}
 		after = page[len(page)-1].Seq
 	}

@@ -4,62 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/rs/zerolog"
 
+	"ebb/bot/parts"
+	"ebb/bot/view"
 	"ebb/compaction"
-	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/memory/draft"
 	"ebb/memory/extract"
 	"ebb/sessions"
 	"ebb/sessions/llm"
 )
-
-func (u *Worker) flushCycle(ctx context.Context, l sessions.Lease) (extract.Outcome, error) {
-	return u.flushIfDue(ctx, l, flushThreshold, func(s sessions.Session) (epoch int, due bool) {
-		return s.CompactionCount, s.FlushEpoch != s.CompactionCount
-	})
-}
-
-// FlushAll flushes all events after the cursor. The cycle's mark stays, so that the flush before the next compaction
-// still runs.
-func (u *Worker) FlushAll(ctx context.Context, l sessions.Lease, trigger memory.FlushTrigger) (extract.Outcome, error) {
-	return u.flushIfDue(ctx, l, trigger, func(s sessions.Session) (epoch int, due bool) { return s.FlushEpoch, s.FlushedSeq < s.LastSeq })
-}
-
-// flushIfDue marks the cycle with epoch, if as reports that a flush is due.
-func (u *Worker) flushIfDue(
-	ctx context.Context, l sessions.Lease, trigger memory.FlushTrigger, as func(sessions.Session) (epoch int, due bool),
-) (extract.Outcome, error) {
-	unlock, err := u.locks.lock(ctx, l.Key)
-	if err != nil {
-		return extract.Outcome{}, fmt.Errorf("wait for upkeep: %w", err)
-	}
-	defer unlock()
-	s, err := u.store.Sessions.Session(ctx, l.Key)
-	if err != nil {
-		return extract.Outcome{}, err
-	}
-	epoch, due := as(s)
-	if !due {
-		return extract.Outcome{}, nil
-	}
-	end, err := u.markUpkeep(ctx, l)
-	if err != nil {
-		return extract.Outcome{}, err
-	}
-	defer end()
-	if trigger == flushDebt { // a compaction resets the session's failures, but not those of the owed flush
-		d, err := u.memory.Flushes.Owed(ctx, l.Key)
-		if err != nil && !errors.Is(err, sessions.ErrNotFound) {
-			return extract.Outcome{}, err
-		}
-		s.FlushFailures = max(s.FlushFailures, d.Failures)
-	}
-	return u.flush(ctx, l, s, epoch, s.LastSeq, trigger)
-}
 
 // The triggers of flushes in their receipts.
 const (
@@ -75,24 +31,90 @@ const (
 	flushEveryTurn  memory.FlushTrigger = "every_turn"
 )
 
+// flusher draws facts from ranges of the log.
+type flusher struct {
+	shared   *parts.Shared
+	views    *view.Builder
+	sessions Sessions
+	store    Flushes
+	extracts extract.Flusher // without a model's name
+	locks    *locks
+	marker   marker
+	accuser  accuser
+	charger  charger
+	stats    Stats
+}
+
+// extractor is that of a session, with its model and language.
+func (f *flusher) extractor(key sessions.Key) *extract.Flusher {
+	x, set := f.extracts, f.shared.Current.For(key)
+	x.Name, x.Context, x.Language = set.SummaryModel, set.Compaction.Window.Context, f.shared.Language(key)
+	x.Talk, x.Reads = func(events []sessions.Event) []sessions.Event { return f.accuser.readable(key, events) }, f.accuser.reads(key)
+	return &x
+}
+
+func (f *flusher) cycle(ctx context.Context, l sessions.Lease) (extract.Outcome, error) {
+	return f.ifDue(ctx, l, flushThreshold, func(s sessions.Session) (epoch int, due bool) {
+		return s.CompactionCount, s.FlushEpoch != s.CompactionCount
+	})
+}
+
+// all flushes all events after the cursor. The cycle's mark stays, so that the flush before the next compaction
+// still runs.
+func (f *flusher) all(ctx context.Context, l sessions.Lease, trigger memory.FlushTrigger) (extract.Outcome, error) {
+	return f.ifDue(ctx, l, trigger, func(s sessions.Session) (epoch int, due bool) { return s.FlushEpoch, s.FlushedSeq < s.LastSeq })
+}
+
+// ifDue marks the cycle with epoch, if as reports that a flush is due.
+func (f *flusher) ifDue(
+	ctx context.Context, l sessions.Lease, trigger memory.FlushTrigger, as func(sessions.Session) (epoch int, due bool),
+) (extract.Outcome, error) {
+	unlock, err := f.locks.lock(ctx, l.Key)
+	if err != nil {
+		return extract.Outcome{}, fmt.Errorf("wait for upkeep: %w", err)
+	}
+	defer unlock()
+	s, err := f.sessions.Session(ctx, l.Key)
+	if err != nil {
+		return extract.Outcome{}, err
+	}
+	epoch, due := as(s)
+	if !due {
+		return extract.Outcome{}, nil
+	}
+	end, err := f.marker.begin(ctx, l)
+	if err != nil {
+		return extract.Outcome{}, err
+	}
+	defer end()
+	if trigger == flushDebt { // a compaction resets the session's failures, but not those of the owed flush
+		d, err := f.store.Owed(ctx, l.Key)
+		if err != nil && !errors.Is(err, sessions.ErrNotFound) {
+			return extract.Outcome{}, err
+		}
+		s.FlushFailures = max(s.FlushFailures, d.Failures)
+	}
+	return f.flush(ctx, l, s, epoch, s.LastSeq, trigger)
+}
+
 // flush needs the session's lock. A failure is recorded as an owed flush.
-func (u *Worker) flush(
+func (f *flusher) flush(
 	ctx context.Context, l sessions.Lease, s sessions.Session, epoch int, through int64, trigger memory.FlushTrigger,
 ) (extract.Outcome, error) {
 	log := zerolog.Ctx(ctx)
 	log.Info().Str("trigger", string(trigger)).Int64("from", s.FlushedSeq).Int64("through", through).Int("tokens", s.TotalTokens).Msg("Executing memory flush")
-	flusher := u.flushes(l.Key)
+	extractor := f.extractor(l.Key)
 	if trigger == flushCandidates || trigger == flushEveryTurn {
-		flusher.Kind = llm.KindExtract
+		extractor.Kind = llm.KindExtract
 	}
-	out, err := flusher.Flush(ctx, extract.FlushRequest{
-		Session: s, Lease: l, Through: through, Epoch: epoch, Trigger: trigger, Budget: u.flushBudget(s, trigger),
+	out, err := extractor.Flush(ctx, extract.FlushRequest{
+		Session: s, Lease: l, Through: through, Epoch: epoch, Trigger: trigger, Budget: f.budget(s, trigger),
 	})
-	u.stats.Flushed(out, err)
+	f.stats.Flushed(out, err)
 	for _, seq := range out.Passed {
 		log.Warn().Int64("event", seq).Msg("Event passed over by a memory flush: no model reads it, the rest goes on")
 	}
-	u.accuser.withholdFaulted(ctx, l, out.Faulted)
+	f.accuser.withholdFaulted(ctx, l, out.Faulted)
 	if len(out.Refused) > 0 {
 		log.Info().Any("refused", out.Refused).Msg("Memory flush skipped excluded facts")
 	}
@@ -102,10 +124,10 @@ func (u *Worker) flush(
 	}
 	lost := sessions.Spending{Kind: sessions.SpentFlush, Usage: out.Lost, Cost: out.LostCost, Model: out.LostModel}
 	if errors.Is(err, sessions.ErrLeaseLost) {
-		u.Charge(ctx, l.Key, lost)
+		f.charger.charge(ctx, l.Key, lost)
 		return out, err
 	}
-	owe, stop := context.WithTimeout(context.WithoutCancel(ctx), u.shared.CommitTimeout)
+	owe, stop := context.WithTimeout(context.WithoutCancel(ctx), f.shared.CommitTimeout)
 	defer stop()
 	failures := s.FlushFailures + 1
 	switch {
@@ -113,9 +135,9 @@ func (u *Worker) flush(
 		out.Through > s.FlushedSeq && (errors.Is(err, extract.ErrSpent) || errors.Is(ctx.Err(), context.DeadlineExceeded)):
 		failures = s.FlushFailures // interrupted, overtaken, or longer than the budget or deadline: no failure
 	}
-	if oweErr := u.memory.Flushes.Owe(owe, l, memory.Debt{Through: s.LastSeq, Failures: failures, Reason: flushFailureReason(err), Usage: lost.Usage, Cost: lost.Cost, Model: lost.Model}); oweErr != nil {
+	if oweErr := f.store.Owe(owe, l, memory.Debt{Through: s.LastSeq, Failures: failures, Reason: flushFailureReason(err), Usage: lost.Usage, Cost: lost.Cost, Model: lost.Model}); oweErr != nil {
 		if sessions.IsFinal(oweErr) {
-			u.Charge(ctx, l.Key, lost)
+			f.charger.charge(ctx, l.Key, lost)
 		}
 		err = errors.Join(err, fmt.Errorf("record flush as owed: %w", oweErr))
 	} else if failures == compaction.MaxFlushFailures && failures > s.FlushFailures {
@@ -151,71 +173,36 @@ func flushFailureReason(err error) string {
 	return "model error: " + string(llm.ClassOf(err))
 }
 
-// The outcomes of a flush before a cut, besides those of [extract.Outcome].
-const (
-	FlushedOff    sessions.FlushOutcome = "off"
-	FlushedBefore sessions.FlushOutcome = "done before"
-	FlushedOwed   sessions.FlushOutcome = "owed"
-	FlushedLater  sessions.FlushOutcome = "later"
-)
-
-// flushBeforeCut flushes the events that are to leave the view. A failure does not delay the compaction: the range
-// stays owed and is read from the log later.
-func (r *run) flushBeforeCut(ctx context.Context, through int64) sessions.FlushOutcome {
-	s, p, to := r.view.Session, r.set.Policy, r.flushEnd(through)
-	switch {
-	case !p.Flush:
-		return FlushedOff
-	case s.FlushedSeq >= through && (s.FlushEpoch == s.CompactionCount || to < s.LastSeq):
-		return FlushedBefore
-	case s.FlushFailures >= compaction.MaxFlushFailures:
-		return FlushedOwed
-	case p.FlushLag > 0 && r.unflushedTokens() < p.FlushLag:
-		return FlushedLater
-	}
-	// The summary gets half of the time: a late flush can be repeated, a late answer can't.
-	if deadline, ok := ctx.Deadline(); ok {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, time.Until(deadline)/2)
-		defer stop()
-	}
-	trigger := flushCompaction
-	switch r.Trigger {
-	case TriggerManual:
-		trigger = flushManual
-	case compaction.TriggerOverflow:
-		trigger = flushOverflow
-	}
-	out, err := r.worker.flush(ctx, r.lease, s, s.CompactionCount, to, trigger)
-	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory flush failed, range is owed")
-		return FlushedOwed
-	}
-	r.Memory = out.Receipt
-	return sessions.FlushOutcome(out.String())
-}
-
-// flushEnd is the newest event, or in a backlog as much as one part summarizes, and at least through.
-func (r *run) flushEnd(through int64) int64 {
-	s := r.view.Session
-	room, to := r.set.Window.Counted(s.CalibrationFactor).Context/2, through
-	for _, e := range r.whole {
-		if e.Seq <= s.FlushedSeq {
-			continue
-		}
-		if room -= e.Tokens + tokens.MessageOverhead; room < 0 && e.Seq > through {
-			return to
-		}
-		to = max(to, e.Seq)
-	}
-	return s.LastSeq
-}
-
-// unflushedTokens is an estimate from the average event of the view.
-func (r *run) unflushedTokens() int {
-	if len(r.whole) == 0 {
+// budget is 0, no limit, for flushes that people request. One outside the low-priority budget leaves half of the
+// remaining day to compactions.
+func (f *flusher) budget(s sessions.Session, trigger memory.FlushTrigger) int {
+	daily := f.views.Settings(s).DailyTokens
+	switch trigger {
+	case flushManual, FlushNew:
 		return 0
+	case flushDebt, flushIdle, flushCandidates:
+		return min(daily, max(1, daily/lowShare-s.SpentToday))
 	}
-	each := compaction.TokensOf(r.whole) / len(r.whole)
-	return each * int(r.view.Session.LastSeq-r.view.Session.FlushedSeq)
+	return min(daily, max(1, (daily-s.SpentToday)/2))
+}
+
+// factsDue reports whether new events are to be flushed whatever the size of the context: after each turn, or when
+// enough messages are candidates. It does not replace the cycle's flush. A flush after each turn may use the whole
+// daily budget, one for candidates only the low-priority part.
+func (f *flusher) factsDue(s sessions.Session) bool {
+	set, want := f.views.Settings(s), f.views.Remember()
+	if s.FlushedSeq >= s.LastSeq || s.FlushFailures >= compaction.MaxFlushFailures {
+		return false
+	}
+	if want.EveryTurn {
+		return !view.Spent(set, s)
+	}
+	return want.Candidates > 0 && s.Candidates >= want.Candidates && set.Policy.Flush && !lowBudgetSpent(set, s)
+}
+
+func (f *flusher) factsTrigger() memory.FlushTrigger {
+	if f.views.Remember().EveryTurn {
+		return flushEveryTurn
+	}
+	return flushCandidates
 }

@@ -4,17 +4,11 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
+	"ebb/bot/parts"
 	"ebb/sessions"
 )
-
-// Lock excludes flushes and compactions of the session until unlock. The error is ctx's cause.
-func (u *Worker) Lock(ctx context.Context, key sessions.Key) (unlock func(), err error) {
-	return u.locks.lock(ctx, key)
-}
-
-// Busy implements turn.Upkeep.
-func (u *Worker) Busy(key sessions.Key) bool { return u.locks.busy(key) }
 
 // locks serve the waiters of a session in the order of their requests. So work that comes back at once, such as an owed flush over a model
 // that hangs, never overtakes a person's command that waits.
@@ -75,4 +69,27 @@ func (l *locks) busy(key sessions.Key) bool {
 	defer l.mu.Unlock()
 	_, held := l.held[key]
 	return held
+}
+
+func newLocks() *locks { return &locks{held: map[sessions.Key][]chan struct{}{}} }
+
+// marker records in the storage that upkeep runs.
+type marker struct {
+	shared *parts.Shared
+	marks  Marks
+}
+
+func (m marker) begin(ctx context.Context, l sessions.Lease) (end func(), err error) {
+	limit := m.shared.CompactDeadline
+	if deadline, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(deadline))
+	}
+	if err := m.marks.MarkUpkeep(ctx, l, limit); err != nil {
+		return nil, err
+	}
+	return func() {
+		one, stop := context.WithTimeout(context.WithoutCancel(ctx), m.shared.CommitTimeout)
+		defer stop()
+		_ = m.marks.MarkUpkeep(one, l, 0) // without it the mark ends at its limit
+	}, nil
 }

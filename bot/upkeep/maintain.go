@@ -3,19 +3,12 @@ package upkeep
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/rs/zerolog"
 
 	"ebb/bot/view"
 	"ebb/compaction"
 	"ebb/sessions"
-)
-
-// The triggers of compactions that a member requests.
-const (
-	TriggerManual sessions.Trigger = "manual"
-	TriggerUndo   sessions.Trigger = "undo"
 )
 
 // backgroundNeed is the work on a view of this many tokens while no answer waits.
@@ -33,7 +26,7 @@ func (u *Worker) backgroundNeed(v sessions.View, tokens int) compaction.Need {
 // Due implements turn.Upkeep.
 func (u *Worker) Due(v sessions.View, tokens int) bool {
 	need := u.backgroundNeed(v, tokens)
-	return need.Flush || need.Compact || u.rewriteDue(v) || u.accuser.due(v)
+	return need.Flush || need.Compact || u.compactor.rewriteDue(v) || u.accuser.due(v)
 }
 
 // maxSessionRounds limits a session's compactions in a row: others wait.
@@ -66,25 +59,10 @@ func (u *Worker) Maintain(ctx context.Context, key sessions.Key) (more bool, err
 	return more, nil
 }
 
-func (u *Worker) markUpkeep(ctx context.Context, l sessions.Lease) (end func(), err error) {
-	limit := u.shared.CompactDeadline
-	if deadline, ok := ctx.Deadline(); ok {
-		limit = min(limit, time.Until(deadline))
-	}
-	if err := u.store.Jobs.MarkUpkeep(ctx, l, limit); err != nil {
-		return nil, err
-	}
-	return func() {
-		one, stop := context.WithTimeout(context.WithoutCancel(ctx), u.shared.CommitTimeout)
-		defer stop()
-		_ = u.store.Jobs.MarkUpkeep(one, l, 0) // without it the mark ends at its limit
-	}, nil
-}
-
 func (u *Worker) maintainOnce(ctx context.Context, l sessions.Lease) (again bool, err error) {
 	ctx, stop := attemptContext(ctx, u.shared.CompactDeadline)
 	defer stop()
-	v, err := u.store.Turns.Begin(ctx, l, 0)
+	v, err := u.stores.Turns.Begin(ctx, l, 0)
 	if err != nil {
 		return false, fmt.Errorf("read session: %w", err)
 	}
@@ -97,8 +75,8 @@ func (u *Worker) maintainOnce(ctx context.Context, l sessions.Lease) (again bool
 		u.idle.rest(v.Session, u.shared.Now()) // other work goes on
 	}
 	switch need := u.backgroundNeed(v, u.views.ContextSize(v)); {
-	case u.rewriteDue(v):
-		return true, u.rewrite(ctx, l)
+	case u.compactor.rewriteDue(v):
+		return true, u.compactor.rewrite(ctx, l)
 	case need.Compact:
 		done, err := u.Compact(ctx, l, nil, 0, func(v sessions.View) sessions.Trigger { return u.backgroundNeed(v, u.views.ContextSize(v)).Trigger })
 		switch {
@@ -107,14 +85,14 @@ func (u *Worker) maintainOnce(ctx context.Context, l sessions.Lease) (again bool
 		case done.Outcome == sessions.CompactionCommitted && done.EndSeq >= done.StartSeq:
 			return true, nil
 		case need.Flush: // nothing left the view but tool results: the flush is still due
-			_, err = u.flushCycle(ctx, l)
+			_, err = u.flusher.cycle(ctx, l)
 			return false, err
 		}
 		return false, nil
 	case need.Flush:
-		_, err = u.flushCycle(ctx, l)
+		_, err = u.flusher.cycle(ctx, l)
 	case u.FactsDue(v.Session):
-		_, err = u.FlushAll(ctx, l, u.factsTrigger())
+		_, err = u.FlushAll(ctx, l, u.flusher.factsTrigger())
 	default:
 		u.idle.add(v.Session, u.views.Settings(v.Session), u.shared.Now())
 	}

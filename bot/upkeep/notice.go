@@ -13,8 +13,8 @@ import (
 
 // newNotice is nil for none: a manual compaction has its receipt instead. Parts of a backlog, compactions during a stop
 // and those of one member's context in a group have no notice.
-func (r *run) newNotice(c sessions.Compaction) *sessions.Reply {
-	if !r.worker.opts.CompactNotify || r.Trigger == TriggerManual || r.partial || r.worker.shared.Stopping() {
+func (r *attempt) newNotice(c sessions.Compaction) *sessions.Reply {
+	if !r.by.notify || r.Trigger == TriggerManual || r.partial || r.by.shared.Stopping() {
 		return nil
 	}
 	if s := r.view.Session; r.Key != sessions.NewKey(s.RobotCode, s.ConversationID, "") {
@@ -32,7 +32,7 @@ func (r *run) newNotice(c sessions.Compaction) *sessions.Reply {
 		}
 		sum := sha256.Sum256(fmt.Appendf(nil, "notice\x00%s\x00%d\x00%d", r.Key, c.Gen, r.view.Session.ViewVersion))
 		return &sessions.Reply{
-			Target: to, Text: wording.Say(p, r.worker.shared.Languages.Choose(r.view.Session.ConversationID, r.worker.views.LanguageWords(r.view.Tail, e)), wording.Thousands(r.TokensBefore), wording.Thousands(r.TokensAfter)),
+			Target: to, Text: wording.Say(p, r.by.shared.Languages.Choose(r.view.Session.ConversationID, r.by.views.LanguageWords(r.view.Tail, e)), wording.Thousands(r.TokensBefore), wording.Thousands(r.TokensAfter)),
 			Nonce: chat.KeyPrefix + hex.EncodeToString(sum[:12]),
 		}
 	}

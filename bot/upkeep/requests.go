@@ -11,9 +11,9 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/semaphore"
 
+	"ebb/bot/parts"
 	"ebb/sessions"
 	"ebb/sessions/guard"
-	"ebb/sessions/lease"
 	"ebb/sessions/periodic"
 )
 
@@ -26,16 +26,17 @@ const (
 
 // requests executes compactions that people asked for.
 type requests struct {
-	asked   sessions.CompactionRequests
-	store   sessions.Stores
-	leases  *lease.Holder
-	slots   *semaphore.Weighted // those of upkeep
-	compact func(ctx context.Context, l sessions.Lease, asked *Request, waiting int, needed func(sessions.View) sessions.Trigger) (Compacted, error)
+	asked    sessions.CompactionRequests
+	sessions Sessions
+	store    Compactions
+	shared   *parts.Shared
+	slots    *semaphore.Weighted // those of upkeep
+	compact  func(ctx context.Context, l sessions.Lease, asked *Request, waiting int, needed func(sessions.View) sessions.Trigger) (Compacted, error)
 }
 
 // compactAll executes as many requests at a time as upkeep has slots.
 func (u requests) compactAll(ctx context.Context) error {
-	list, err := u.asked.CompactionRequests(ctx, u.leases.Owner(), pageSize)
+	list, err := u.asked.CompactionRequests(ctx, u.shared.Leases.Owner(), pageSize)
 	if err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func (u requests) compactAll(ctx context.Context) error {
 
 // compactOne leaves a request to another replica that has the session by now.
 func (u requests) compactOne(ctx context.Context, r sessions.CompactionRequest) error {
-	err := u.leases.Do(ctx, r.Key, func(l sessions.Lease) error {
+	err := u.shared.Leases.Do(ctx, r.Key, func(l sessions.Lease) error {
 		log := zerolog.Ctx(ctx).With().EmbedObject(r.Key).Int64("term", l.Term).Logger()
 		return u.attempt(log.WithContext(ctx), l, r)
 	})
@@ -100,11 +101,11 @@ func (u requests) attempt(ctx context.Context, l sessions.Lease, r sessions.Comp
 // logDropped records a failed compaction. It sets neither a time nor a size from which automatic ones may run. Below a
 // size that is set already, those by count rest, as after any failure.
 func (u requests) logDropped(ctx context.Context, l sessions.Lease, r sessions.CompactionRequest) error {
-	s, err := u.store.Sessions.Session(ctx, r.Key)
+	s, err := u.sessions.Session(ctx, r.Key)
 	if err != nil {
 		return err
 	}
-	return u.store.Compactions.Log(ctx, l, sessions.LogEntry{
+	return u.store.Log(ctx, l, sessions.LogEntry{
 		Key: r.Key, Trigger: TriggerManual, Focus: r.Focus, RequestedBy: r.RequestedBy, Outcome: sessions.CompactionFailed, Error: fmt.Sprintf("%s: none of %d attempts ended", reasonDied, r.Attempts),
 		TokensBefore: s.TotalTokens, TokensAfter: s.TotalTokens, Failures: s.CompactFailures, RetryAt: s.CompactRetryAt, Rearm: s.RearmTokens,
 	})

@@ -15,55 +15,52 @@ import (
 	"ebb/sessions"
 )
 
-// TriggerRewrite is the log's trigger of a rewritten summary.
-const TriggerRewrite sessions.Trigger = "rewrite"
-
 // rewriteWindows limits the newest events that a rewrite reads, in windows of the model.
 const rewriteWindows = 4
 
 // rewriteDue reports whether an erasure emptied a summary of the view, and a model may be asked now.
-func (u *Worker) rewriteDue(v sessions.View) bool {
-	set := u.views.Settings(v.Session)
-	return set.Enabled && !view.Spent(set, v.Session) && !u.shared.Now().Before(v.Session.CompactRetryAt) &&
+func (c *compactor) rewriteDue(v sessions.View) bool {
+	set := c.views.Settings(v.Session)
+	return set.Enabled && !view.Spent(set, v.Session) && !c.shared.Now().Before(v.Session.CompactRetryAt) &&
 		slices.ContainsFunc(v.Summaries, sessions.Summary.Emptied)
 }
 
 // rewrite reads the events that are left in the log. Other summaries stay.
-func (u *Worker) rewrite(ctx context.Context, l sessions.Lease) error {
-	unlock, err := u.locks.lock(ctx, l.Key)
+func (c *compactor) rewrite(ctx context.Context, l sessions.Lease) error {
+	unlock, err := c.locks.lock(ctx, l.Key)
 	if err != nil {
 		return fmt.Errorf("wait for upkeep: %w", err)
 	}
 	defer unlock()
 	began := time.Now()
-	v, err := u.store.Turns.Begin(ctx, l, 0)
+	v, err := c.turns.Begin(ctx, l, 0)
 	if err != nil {
 		return fmt.Errorf("read session: %w", err)
 	}
-	u.views.Show(&v)
-	if !u.rewriteDue(v) { // an earlier run has done it
+	c.views.Show(&v)
+	if !c.rewriteDue(v) { // an earlier run has done it
 		return nil
 	}
-	end, err := u.markUpkeep(ctx, l)
+	end, err := c.marker.begin(ctx, l)
 	if err != nil {
 		return err
 	}
 	defer end()
-	r := run{worker: u, lease: l, set: u.views.Settings(v.Session), view: v, tokens: u.views.ContextSize(v)}
+	r := attempt{by: c, lease: l, set: c.views.Settings(v.Session), view: v, tokens: c.views.ContextSize(v)}
 	old := v.Summaries[slices.IndexFunc(v.Summaries, sessions.Summary.Emptied)]
 	r.LogEntry = sessions.LogEntry{
-		Key: l.Key, Trigger: TriggerRewrite, Policy: r.set.Policy.Name, Mode: string(r.set.Policy.Mode), Model: u.shared.Current.For(l.Key).SummaryModel,
+		Key: l.Key, Trigger: TriggerRewrite, Policy: r.set.Policy.Name, Mode: string(r.set.Policy.Mode), Model: c.shared.Current.For(l.Key).SummaryModel,
 		TokensBefore: r.tokens, TokensAfter: r.tokens, StartSeq: old.StartSeq, EndSeq: old.EndSeq,
 	}
 	err = r.rewrite(ctx, old, began)
 	if r.Duration = time.Since(began); err != nil {
 		r.logFailure(ctx, err)
 	}
-	u.stats.Compacted(r.LogEntry)
+	c.stats.Compacted(r.LogEntry)
 	return err
 }
 
-func (r *run) rewrite(ctx context.Context, old sessions.Summary, began time.Time) error {
+func (r *attempt) rewrite(ctx context.Context, old sessions.Summary, began time.Time) error {
 	text, tokens, err := r.summarizeAgain(ctx, old)
 	if err != nil {
 		return err
@@ -74,7 +71,7 @@ func (r *run) rewrite(ctx context.Context, old sessions.Summary, began time.Time
 	}
 	growth := view.Calibrated(tokens-old.Tokens, r.view.Session.CalibrationFactor)
 	r.Audit, r.TokensAfter, r.Duration, r.Outcome = string(report), max(0, r.tokens+growth), time.Since(began), sessions.CompactionCommitted
-	if err := r.worker.store.Compactions.Rewrite(ctx, r.lease, sessions.Rewritten{ID: old.ID, Text: text, Tokens: tokens, Growth: growth, Log: r.LogEntry}); err != nil {
+	if err := r.by.store.Rewrite(ctx, r.lease, sessions.Rewritten{ID: old.ID, Text: text, Tokens: tokens, Growth: growth, Log: r.LogEntry}); err != nil {
 		r.Outcome = sessions.CompactionFailed
 		return err
 	}
@@ -82,7 +79,7 @@ func (r *run) rewrite(ctx context.Context, old sessions.Summary, began time.Time
 	return nil
 }
 
-func (r *run) summarizeAgain(ctx context.Context, old sessions.Summary) (text string, tokens int, err error) {
+func (r *attempt) summarizeAgain(ctx context.Context, old sessions.Summary) (text string, tokens int, err error) {
 	events, from, err := r.readNewest(ctx, old)
 	if err != nil {
 		return "", 0, err
@@ -91,7 +88,7 @@ func (r *run) summarizeAgain(ctx context.Context, old sessions.Summary) (text st
 	switch {
 	case len(events) == 0:
 		note = r.missingNote(old.StartSeq, old.EndSeq)
-		return note, r.worker.shared.Counter.Count(note), nil
+		return note, r.by.shared.Counter.Count(note), nil
 	case from > old.StartSeq:
 		note = r.missingNote(old.StartSeq, from-1) + "\n\n"
 	}
@@ -106,16 +103,16 @@ func (r *run) summarizeAgain(ctx context.Context, old sessions.Summary) (text st
 		return "", 0, fmt.Errorf("%w: %w", errNoSummary, err)
 	}
 	text = note + draft.Summaries[0].Text
-	return text, r.worker.shared.Counter.Count(text), nil
+	return text, r.by.shared.Counter.Count(text), nil
 }
 
 // readNewest returns from as the number that the events begin with. A range over the limit is read from its end.
-func (r *run) readNewest(ctx context.Context, old sessions.Summary) (events []sessions.Event, from int64, err error) {
+func (r *attempt) readNewest(ctx context.Context, old sessions.Summary) (events []sessions.Event, from int64, err error) {
 	from = max(old.StartSeq, old.EndSeq-maxRaw+1)
-	if events, err = r.worker.memory.Search.Range(ctx, r.Key, from-1, old.EndSeq, maxRaw); err != nil {
+	if events, err = r.by.log.Range(ctx, r.Key, from-1, old.EndSeq, maxRaw); err != nil {
 		return nil, 0, err
 	}
-	events = slices.DeleteFunc(r.worker.accuser.readable(r.Key, events), func(e sessions.Event) bool { return e.Content == sessions.ErasedText })
+	events = slices.DeleteFunc(r.by.accuser.readable(r.Key, events), func(e sessions.Event) bool { return e.Content == sessions.ErasedText })
 	room := rewriteWindows * r.set.Window.Context
 	for i, e := range slices.Backward(events) {
 		if room -= e.Tokens; room < 0 {
@@ -125,8 +122,8 @@ func (r *run) readNewest(ctx context.Context, old sessions.Summary) (events []se
 	return events, from, nil
 }
 
-func (r *run) missingNote(from, through int64) string {
-	if r.worker.shared.Language(r.view.Session.Key) == "en" {
+func (r *attempt) missingNote(from, through int64) string {
+	if r.by.shared.Language(r.view.Session.Key) == "en" {
 		return fmt.Sprintf("[Numbers %d-%d are not in this summary. To read them: %s.]", from, through, sessions.ReadCallOf(from, through))
 	}
 	return fmt.Sprintf("[序号 %d-%d 没有写进这份摘要。看原文：%s。]", from, through, sessions.ReadCallOf(from, through))

@@ -7,8 +7,12 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/sync/semaphore"
 
+	"ebb/bot/parts"
+	"ebb/bot/view"
 	"ebb/memory"
+	"ebb/memory/consolidate"
 	"ebb/sessions"
 	"ebb/sessions/periodic"
 	"ebb/sessions/retry"
@@ -29,10 +33,29 @@ const (
 	overfullLogEvery = 24 * time.Hour
 )
 
+// tidier indexes what the search reads, and keeps the facts of each scope within their limit.
+type tidier struct {
+	shared       *parts.Shared
+	views        *view.Builder
+	sessions     Sessions
+	store        memory.Upkeep
+	index        Index
+	consolidator consolidate.Consolidator // without a model's name
+	slots        *semaphore.Weighted
+	accuser      accuser
+	charger      charger
+}
+
+func (t tidier) consolidations(key sessions.Key) *consolidate.Consolidator {
+	c, set := t.consolidator, t.shared.Current.For(key)
+	c.Name, c.Context, c.Language = set.SummaryModel, set.Compaction.Window.Context, t.shared.Language(key)
+	return &c
+}
+
 // indexBacklog indexes the logs that turns left behind, and rows of imports and older releases.
-func (u *Worker) indexBacklog(ctx context.Context) error {
+func (t tidier) indexBacklog(ctx context.Context) error {
 	for range indexSteps {
-		n, err := u.opts.Index.IndexBacklog(ctx, indexBatch)
+		n, err := t.index.IndexBacklog(ctx, indexBatch)
 		if err != nil || n < indexBatch || ctx.Err() != nil {
 			return err
 		}
@@ -57,24 +80,24 @@ type groupPause struct {
 }
 
 // tidy runs on the leader, so that calls and table scans are not repeated.
-func (u *Worker) tidy(ctx context.Context, c *tidyState) {
+func (t tidier) tidy(ctx context.Context, c *tidyState) {
 	c.tidied = time.Now()
-	if n, err := u.opts.Tidying.DeleteExpired(ctx); err != nil {
+	if n, err := t.store.DeleteExpired(ctx); err != nil {
 		periodic.LogFailure(ctx, err, "Expired memories could not be deleted")
 	} else if n > 0 {
 		zerolog.Ctx(ctx).Info().Int("memories", n).Msg("Expired memories deleted")
 	}
-	if u.views.Remember().MaxPerScope > 0 {
-		u.consolidate(ctx, c)
+	if t.views.Remember().MaxPerScope > 0 {
+		t.consolidate(ctx, c)
 	}
 }
 
-func (u *Worker) consolidate(ctx context.Context, c *tidyState) {
+func (t tidier) consolidate(ctx context.Context, c *tidyState) {
 	c.timeouts, c.calls = 0, 0
 	maps.DeleteFunc(c.pauses, func(_ memory.FactGroup, r groupPause) bool { return time.Since(r.until) > maxGroupPause })
 	maps.DeleteFunc(c.logged, func(_ memory.OverfullScope, at time.Time) bool { return time.Since(at) >= overfullLogEvery })
 	for after := (memory.OverfullScope{}); ; {
-		overfull, err := u.opts.Tidying.OverfullScopes(ctx, u.views.Remember().MaxPerScope, after)
+		overfull, err := t.store.OverfullScopes(ctx, t.views.Remember().MaxPerScope, after)
 		if err != nil {
 			periodic.LogFailure(ctx, err, "Overfull scopes could not be listed")
 		}
@@ -82,8 +105,8 @@ func (u *Worker) consolidate(ctx context.Context, c *tidyState) {
 			return
 		}
 		for _, scope := range overfull {
-			u.thinScope(ctx, c, scope)
-			if ctx.Err() != nil || c.timeouts.tooMany() || c.calls >= maxTidyCalls || !u.shared.Leases.Trusted() {
+			t.thinScope(ctx, c, scope)
+			if ctx.Err() != nil || c.timeouts.tooMany() || c.calls >= maxTidyCalls || !t.shared.Leases.Trusted() {
 				return
 			}
 		}
@@ -94,17 +117,17 @@ func (u *Worker) consolidate(ctx context.Context, c *tidyState) {
 // thinScope merges facts group by group, the highest first, until the scope is within its limit or its calls are used
 // up. It skips a group whose merge failed before or whose session has spent its budget. It warns if nothing was merged
 // in a scope of more than twice its limit.
-func (u *Worker) thinScope(ctx context.Context, c *tidyState, scope memory.OverfullScope) {
-	groups, err := u.opts.Tidying.FactGroups(ctx, scope)
+func (t tidier) thinScope(ctx context.Context, c *tidyState, scope memory.OverfullScope) {
+	groups, err := t.store.FactGroups(ctx, scope)
 	if err != nil {
 		periodic.LogFailure(ctx, err, "Overfull scope could not be read")
 		return
 	}
-	most, held, calls, waits := u.views.Remember().MaxPerScope, scope.Held, 0, false
+	most, held, calls, waits := t.views.Remember().MaxPerScope, scope.Held, 0, false
 	for _, p := range groups {
 		p.Held = 0
 		for held > most && calls < maxScopeCalls && c.calls < maxTidyCalls && time.Now().After(c.pauses[p].until) {
-			if affords, err := u.hasBudget(ctx, p); err != nil {
+			if affords, err := t.hasBudget(ctx, p); err != nil {
 				periodic.LogFailure(withSession(ctx, p.Session), err, "Overfull scope skipped: failed to read the budget of its session")
 				return
 			} else if !affords {
@@ -112,7 +135,7 @@ func (u *Worker) thinScope(ctx context.Context, c *tidyState, scope memory.Overf
 				break
 			}
 			calls, c.calls = calls+1, c.calls+1
-			n, err := u.mergeFacts(ctx, p, held)
+			n, err := t.mergeFacts(ctx, p, held)
 			c.timeouts.record(err)
 			if held -= n; n > 0 {
 				delete(c.pauses, p)
@@ -136,32 +159,32 @@ func (u *Worker) thinScope(ctx context.Context, c *tidyState, scope memory.Overf
 	}
 }
 
-func (u *Worker) hasBudget(ctx context.Context, p memory.FactGroup) (bool, error) {
-	s, err := u.store.Sessions.Session(ctx, p.Session)
+func (t tidier) hasBudget(ctx context.Context, p memory.FactGroup) (bool, error) {
+	s, err := t.sessions.Session(ctx, p.Session)
 	if errors.Is(err, sessions.ErrNotFound) {
 		return true, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	return !lowBudgetSpent(u.views.Settings(s), s), nil
+	return !lowBudgetSpent(t.views.Settings(s), s), nil
 }
 
-func (u *Worker) mergeFacts(ctx context.Context, p memory.FactGroup, held int) (fewer int, err error) {
-	if err := u.slots.Acquire(ctx, 1); err != nil {
+func (t tidier) mergeFacts(ctx context.Context, p memory.FactGroup, held int) (fewer int, err error) {
+	if err := t.slots.Acquire(ctx, 1); err != nil {
 		return 0, err
 	}
-	defer u.slots.Release(1)
+	defer t.slots.Release(1)
 	ctx = withSession(ctx, p.Session)
-	one, stop := context.WithTimeout(ctx, u.shared.CompactDeadline)
+	one, stop := context.WithTimeout(ctx, t.shared.CompactDeadline)
 	defer stop()
-	p.Reads = u.accuser.reads(p.Session)
-	done, err := u.consolidations(p.Session).Run(one, p)
-	if err != nil && u.accuser.accuseFacts(one, p, err) {
-		u.Charge(ctx, p.Session, sessions.Spending{Kind: sessions.SpentConsolidation, Usage: done.Usage, Cost: done.Cost, Model: done.Model})
-		done, err = u.consolidations(p.Session).Run(one, p)
+	p.Reads = t.accuser.reads(p.Session)
+	done, err := t.consolidations(p.Session).Run(one, p)
+	if err != nil && t.accuser.accuseFacts(one, p, err) {
+		t.charger.charge(ctx, p.Session, sessions.Spending{Kind: sessions.SpentConsolidation, Usage: done.Usage, Cost: done.Cost, Model: done.Model})
+		done, err = t.consolidations(p.Session).Run(one, p)
 	}
-	u.Charge(ctx, p.Session, sessions.Spending{Kind: sessions.SpentConsolidation, Usage: done.Usage, Cost: done.Cost, Model: done.Model})
+	t.charger.charge(ctx, p.Session, sessions.Spending{Kind: sessions.SpentConsolidation, Usage: done.Usage, Cost: done.Cost, Model: done.Model})
 	if err != nil {
 		if errors.Is(err, sessions.ErrConflict) {
 			return 0, err

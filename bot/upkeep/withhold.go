@@ -10,20 +10,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/blame"
+	"ebb/bot/parts"
 	"ebb/bot/view"
 	"ebb/memory"
+	"ebb/memory/extract"
 	"ebb/sessions"
 	"ebb/sessions/llm"
-)
-
-// WithheldKind is the kind of rows that are kept from a model.
-type WithheldKind string
-
-// The kinds of withheld rows.
-const (
-	WithheldMessage WithheldKind = "message"
-	WithheldSummary WithheldKind = "summary"
-	WithheldFact    WithheldKind = "fact"
 )
 
 // maxProbes bounds the requests of one search, of one token each. The next search goes on from its end.
@@ -31,7 +23,16 @@ const maxProbes = 40
 
 // accuser finds the rows that a model refuses, and keeps them from it.
 type accuser struct {
-	worker *Worker
+	shared  *parts.Shared
+	views   *view.Builder
+	model   llm.Model
+	turns   Turns
+	store   Withheld
+	log     extract.Log
+	tidying memory.Upkeep // nil: facts are not accused
+	locks   *locks
+	charger charger
+	stats   Stats
 }
 
 // evidence is what a refused request showed, and the model that refused it.
@@ -125,22 +126,22 @@ var errNotAsked = errors.New("model could not be asked")
 // refuses reports whether the model refuses a request with the parts that are marked, in the form of a turn. It asks for one token.
 func (a accuser) refuses(ctx context.Context, x *evidence, list []suspect, with []bool) (bool, error) {
 	v := x.view(list, with)
-	whole, greeting := a.worker.views.Greeting(v, a.worker.shared.Now())
+	whole, greeting := a.views.Greeting(v, a.shared.Now())
 	whole.Session.ConversationType, whole.Session.Title, whole.Session.Pinned = v.Session.ConversationType, v.Session.Title, v.Session.Pinned
 	whole.Summaries, whole.Tail = v.Summaries, v.Tail
-	frame := a.worker.views.FrameOf(v.Session)
-	resp, err := a.worker.model.Generate(ctx, llm.Request{
-		Kind: llm.KindProbe, Model: x.model, Messages: frame.Assemble(whole, a.worker.views.Settings(v.Session).Policy, "", []sessions.Event{greeting}),
+	frame := a.views.FrameOf(v.Session)
+	resp, err := a.model.Generate(ctx, llm.Request{
+		Kind: llm.KindProbe, Model: x.model, Messages: frame.Assemble(whole, a.views.Settings(v.Session).Policy, "", []sessions.Event{greeting}),
 		Tools: x.tools, MaxOutput: 1, Requests: 1, Greets: !slices.Contains(with, true),
 	})
-	a.worker.Charge(ctx, x.s.Key, sessions.Spending{Kind: sessions.SpentProbe, Usage: resp.Usage, Cost: resp.Cost, Model: resp.UsedModel()})
+	a.charger.charge(ctx, x.s.Key, sessions.Spending{Kind: sessions.SpentProbe, Usage: resp.Usage, Cost: resp.Cost, Model: resp.UsedModel()})
 	fault, failed := errors.AsType[*llm.CallError](err)
 	asked := resp.Model
 	if failed {
 		asked = fault.Model
 	}
 	switch {
-	case asked != "" && a.worker.views.ModelID(x.s.Key, asked) != x.id:
+	case asked != "" && a.views.ModelID(x.s.Key, asked) != x.id:
 		return false, errNotAsked // another model was asked in its place
 	case failed && fault.RequestFault():
 		return true, nil
@@ -153,8 +154,8 @@ func (a accuser) refuses(ctx context.Context, x *evidence, list []suspect, with 
 // search finds the rows at fault, and marks them in the evidence. rest is the index of the first event that is not known, unless the
 // search is done. A model that refuses a greeting too is at fault itself: nothing is marked then.
 func (a accuser) search(ctx context.Context, x *evidence) (w sessions.Withholding, rest int, done bool, err error) {
-	x.zone = a.worker.shared.Location
-	w = sessions.Withholding{Model: x.id, Class: x.class, At: a.worker.shared.Now(), Events: map[int64][]sessions.WithheldPart{}}
+	x.zone = a.shared.Location
+	w = sessions.Withholding{Model: x.id, Class: x.class, At: a.shared.Now(), Events: map[int64][]sessions.WithheldPart{}}
 	list := x.list()
 	refused, err := a.refuses(ctx, x, list, make([]bool, len(list)))
 	if err == nil && refused {
@@ -194,9 +195,9 @@ func callOf(events []sessions.Event, at int) int {
 
 // withhold stores what was found, and says so once.
 func (a accuser) withhold(ctx context.Context, l sessions.Lease, w sessions.Withholding) error {
-	one, stop := context.WithTimeout(context.WithoutCancel(ctx), a.worker.shared.CommitTimeout)
+	one, stop := context.WithTimeout(context.WithoutCancel(ctx), a.shared.CommitTimeout)
 	defer stop()
-	if err := a.worker.store.Withheld.Withhold(one, l, w); err != nil {
+	if err := a.store.Withhold(one, l, w); err != nil {
 		return err
 	}
 	a.reportWithheld(ctx, w)
@@ -214,31 +215,31 @@ func (a accuser) reportWithheld(ctx context.Context, w sessions.Withholding) {
 	}
 	for row, n := range map[WithheldKind]int{WithheldMessage: len(w.Events), WithheldSummary: len(w.Summaries), WithheldFact: len(w.Facts)} {
 		if n > 0 {
-			a.worker.stats.Withheld(row, n)
+			a.stats.Withheld(row, n)
 		}
 	}
 }
 
 // settle looks for the rows at fault for a session's suspicion, and lifts it. A long search has several calls.
 func (a accuser) settle(ctx context.Context, l sessions.Lease) error {
-	unlock, err := a.worker.locks.lock(ctx, l.Key)
+	unlock, err := a.locks.lock(ctx, l.Key)
 	if err != nil {
 		return fmt.Errorf("wait for upkeep: %w", err)
 	}
 	defer unlock()
-	v, err := a.worker.store.Turns.Begin(ctx, l, 0)
+	v, err := a.turns.Begin(ctx, l, 0)
 	if err != nil {
 		return fmt.Errorf("read session: %w", err)
 	}
-	a.worker.views.Show(&v)
+	a.views.Show(&v)
 	s := v.Session.Suspicion
 	switch {
 	case s == nil:
 		return nil
 	case !s.Concerns(v.Reads): // the model has changed: it is asked for everything again
-		return a.withhold(ctx, l, sessions.Withholding{Model: v.Reads, At: a.worker.shared.Now(), Settles: s})
+		return a.withhold(ctx, l, sessions.Withholding{Model: v.Reads, At: a.shared.Now(), Settles: s})
 	}
-	x := &evidence{model: a.worker.views.Model(v.Session), id: v.Reads, class: s.Class, s: v.Session, tools: a.worker.views.FrameOf(v.Session).Tools}
+	x := &evidence{model: a.views.Model(v.Session), id: v.Reads, class: s.Class, s: v.Session, tools: a.views.FrameOf(v.Session).Tools}
 	if x.rows, err = a.suspected(ctx, v); err != nil {
 		return err
 	}
@@ -264,7 +265,7 @@ func (a accuser) suspected(ctx context.Context, v sessions.View) (r rows, err er
 		r.summaries = slices.DeleteFunc(slices.Clone(v.Summaries), sessions.Summary.Emptied)
 	}
 	if s.Pinned || len(s.Facts) > 0 {
-		if r.facts, err = a.worker.views.Facts(ctx, v, s.Facts); err != nil {
+		if r.facts, err = a.views.Facts(ctx, v, s.Facts); err != nil {
 			return r, err
 		}
 	}
@@ -272,7 +273,7 @@ func (a accuser) suspected(ctx context.Context, v sessions.View) (r rows, err er
 		if seq > v.Session.CompactedSeq {
 			continue
 		}
-		old, err := a.worker.memory.Search.Range(ctx, v.Session.Key, seq-1, seq, 1)
+		old, err := a.log.Range(ctx, v.Session.Key, seq-1, seq, 1)
 		if err != nil {
 			return r, err
 		}
@@ -288,12 +289,12 @@ func (a accuser) suspected(ctx context.Context, v sessions.View) (r rows, err er
 
 // readable are events as a model of upkeep reads them.
 func (a accuser) readable(key sessions.Key, events []sessions.Event) []sessions.Event {
-	return sessions.Readable(a.worker.views.WithoutCommands(events), a.reads(key))
+	return sessions.Readable(a.views.WithoutCommands(events), a.reads(key))
 }
 
 // reads is the model of summaries, flushes and digests.
 func (a accuser) reads(key sessions.Key) sessions.ModelID {
-	return a.worker.views.ModelID(key, a.worker.shared.Current.For(key).SummaryModel)
+	return a.views.ModelID(key, a.shared.Current.For(key).SummaryModel)
 }
 
 // accuse looks for the events at fault for a refused request of upkeep, and marks them. It reports whether it found any:
@@ -303,8 +304,8 @@ func (a accuser) accuse(ctx context.Context, l sessions.Lease, s sessions.Sessio
 	if !ok || !fault.RequestFault() || ctx.Err() != nil {
 		return false
 	}
-	model := a.worker.shared.Current.For(s.Key).SummaryModel
-	found, room := false, a.worker.views.Settings(s).Window.Usable()/2
+	model := a.shared.Current.For(s.Key).SummaryModel
+	found, room := false, a.views.Settings(s).Window.Usable()/2
 	for from := 0; from < len(events) || len(summaries) > 0; {
 		end, tokens := from, 0
 		for end < len(events) && (end == from || tokens+events[end].Tokens <= room || events[end].Role == sessions.RoleTool) {
@@ -349,20 +350,20 @@ func (a accuser) accuseFacts(ctx context.Context, p memory.FactGroup, cause erro
 	if !ok || !fault.RequestFault() || ctx.Err() != nil {
 		return false
 	}
-	facts, err := a.worker.opts.Tidying.Oldest(ctx, p, maxMergedFacts)
+	facts, err := a.tidying.Oldest(ctx, p, maxMergedFacts)
 	if err != nil {
 		return false
 	}
 	robot, conversation := p.Session.Conversation()
 	x := &evidence{
-		model: a.worker.shared.Current.For(p.Session).SummaryModel, id: p.Reads, class: string(fault.Class), rows: rows{facts: facts},
+		model: a.shared.Current.For(p.Session).SummaryModel, id: p.Reads, class: string(fault.Class), rows: rows{facts: facts},
 		s: sessions.Session{Key: p.Session, RobotCode: robot, ConversationID: conversation},
 	}
 	w, _, _, err := a.search(ctx, x)
 	if len(w.Facts) == 0 {
 		return false
 	}
-	if err := errors.Join(err, a.worker.opts.Tidying.WithholdFacts(ctx, w)); err != nil {
+	if err := errors.Join(err, a.tidying.WithholdFacts(ctx, w)); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Search for what the provider refuses did not finish")
 	}
 	a.reportWithheld(ctx, w)
@@ -374,7 +375,7 @@ const maxMergedFacts = 40
 
 // due reports whether rows are under suspicion, and the day's tokens are left to find those at fault.
 func (a accuser) due(v sessions.View) bool {
-	return v.Session.Suspicion != nil && !view.Spent(a.worker.views.Settings(v.Session), v.Session)
+	return v.Session.Suspicion != nil && !view.Spent(a.views.Settings(v.Session), v.Session)
 }
 
 // withholdFaulted marks events that the provider refused in a flush, which found them by halves.
@@ -382,7 +383,7 @@ func (a accuser) withholdFaulted(ctx context.Context, l sessions.Lease, faulted 
 	if len(faulted) == 0 {
 		return
 	}
-	w := sessions.Withholding{Model: a.reads(l.Key), At: a.worker.shared.Now(), Events: map[int64][]sessions.WithheldPart{}}
+	w := sessions.Withholding{Model: a.reads(l.Key), At: a.shared.Now(), Events: map[int64][]sessions.WithheldPart{}}
 	for seq, fault := range faulted {
 		w.Class, w.Events[seq] = string(llm.ClassOf(fault)), []sessions.WithheldPart{sessions.WithheldBody}
 	}
