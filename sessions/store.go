@@ -382,54 +382,6 @@ type Source struct {
 	Staged []byte // result of the same job before a crash; nil for none
 }
 
-// Trigger is the cause of an attempt at a compaction: a constant of package compaction, manual, undo, rewrite, or the format of an import.
-type Trigger string
-
-// CompactionOutcome is the outcome of an attempt at a compaction. The zero value: it did not begin.
-type CompactionOutcome string
-
-// The outcomes of attempts.
-const (
-	CompactionCommitted CompactionOutcome = "committed"
-	CompactionRejected  CompactionOutcome = "rejected" // the gain would have been too small
-	CompactionFailed    CompactionOutcome = "failed"
-	CompactionNothing   CompactionOutcome = "nothing"
-)
-
-// FlushOutcome is the outcome of the flush before a cut: off, done before, owed, later, or what the flush saved, in words.
-type FlushOutcome string
-
-// LogEntry is one row of compaction_log: one attempt at a compaction.
-type LogEntry struct {
-	ID           int64
-	Key          Key
-	Trigger      Trigger
-	Policy       string
-	Mode         string
-	Model        string
-	TokensBefore int
-	TokensAfter  int
-	StartSeq     int64
-	EndSeq       int64
-	FlushOutcome FlushOutcome
-	Audit        string // JSON
-	Duration     time.Duration
-	Cost         float64
-	Usage        Usage
-	Outcome      CompactionOutcome
-	Error        string
-	Focus        string
-	RequestedBy  string    // id of a person, or an operator's name; empty: automatic
-	Undone       time.Time // zero for never
-	CreatedAt    time.Time
-
-	// Failures, of consecutive attempts, and RetryAt, the earliest next attempt, are stored in the session with a
-	// failed one.
-	Failures int
-	RetryAt  time.Time
-	Rearm    int
-}
-
 // Reply is a turn's reply to the conversation, for the outbox.
 type Reply struct {
 	Target Target

@@ -119,5 +119,5 @@ const (
 const (
 	TriggerManual  sessions.Trigger = "manual"
 	TriggerUndo    sessions.Trigger = "undo"
-	TriggerRewrite sessions.Trigger = "rewrite" // of one summary
+	TriggerRewrite sessions.Trigger = "rewrite" // one summary is written again
 )
