@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"ebb/bot/approval"
 	"ebb/bot/chat"
 	"ebb/bot/command"
 	"ebb/bot/gate"
@@ -45,6 +47,7 @@ type Config struct {
 	Requests  sessions.CompactionRequests // nil: no compactions are requested outside of turns
 	Schedules sessions.Schedules          // nil: no reminders
 	Planner   *schedule.Planner           // sets reminders; needs Schedules
+	Approvals sessions.Approvals          // nil: no call of a tool needs an approval
 	Audit     pages.Audit                 // nil: reminders that others end are logged only
 	Reporter  sessions.Reporter           // nil: restart figures are logged only
 	Elector   sessions.Elector            // nil: no replica leads
@@ -72,6 +75,8 @@ type Config struct {
 
 	// CallBudget reads the month's counted calls to the chat platform, for /status; nil: none are counted.
 	CallBudget func() command.CallBudget
+
+	ApprovalTimeout time.Duration // after which a call that waits for approval expires [1 h]
 
 	OneStream     bool           // only the replica that leads runs the transport; needs Elector
 	Scope         sessions.Scope // default scope of groups [group]
@@ -169,6 +174,8 @@ type Bot struct {
 	turns  *serial.Mailboxes // steps 3 to 8
 	upkeep *serial.Mailboxes // steps 10 and 11
 
+	approvals *approval.Desk // nil: no call of a tool needs an approval
+
 	placing *placing
 	refuser *refuser
 	alarm   *alarm
@@ -206,6 +213,9 @@ func New(cfg Config) (*Bot, error) {
 		cfg: cfg, shared: p, store: cfg.Stores, memory: cfg.Memory, gate: gate.NewGate(current, cfg.MaxConcurrent), draining: draining,
 		last: newLastFlush(), restarts: newRestartStats(), left: make(chan sessions.Key, sweepLimit),
 	}
+	if cfg.Approvals != nil {
+		b.approvals = &approval.Desk{Store: cfg.Approvals, Wait: cmp.Or(cfg.ApprovalTimeout, time.Hour), Location: cfg.Location}
+	}
 	b.placing = newPlacing(&b.cfg, current, b.configuredScope)
 	b.stream = leader.New(leader.Config{Elector: cfg.Elector, LeaseTTL: cfg.LeaseTTL, OneStream: cfg.OneStream, Transport: cfg.Transport}, leases, b.accept)
 	var err error
@@ -218,10 +228,11 @@ func New(cfg Config) (*Bot, error) {
 	})
 	b.handler = command.New(p, b.views, cfg.Stores, cfg.Memory, b.worker, b.configuredScope, command.Options{
 		Rights: cfg.Rights, Erasures: cfg.Erasures, CallBudget: cfg.CallBudget, Schedules: cfg.Schedules, Planner: cfg.Planner, Audit: cfg.Audit,
+		Approvals: b.approvals,
 	})
 	b.runner = turn.New(turn.Config{
 		Shared: p, Views: b.views, Stores: turnStores(cfg.Stores, cfg.Memory), Model: b.gate, Upkeep: b.worker, Commands: b.handler,
-		Transport: cfg.Transport, Display: cfg.Display,
+		Transport: cfg.Transport, Display: cfg.Display, Approvals: b.approvals,
 		MaxMerged: cfg.mergeLimit(), MaxToolRounds: cfg.MaxToolRounds, MaxTurns: gate.TurnsPerCall * cfg.MaxConcurrent,
 		StaleAfter: cfg.StaleAfter, Gather: cfg.Gather, TurnTimeout: cfg.TurnTimeout, BusyNote: cfg.BusyNote,
 	})
@@ -309,6 +320,10 @@ func (b *Bot) Run(ctx context.Context) error {
 	}
 	if b.timer != nil {
 		run(low, b.timer.Task())
+	}
+	if b.approvals != nil {
+		expiry := &approval.Expiry{Desk: b.approvals, Replica: b.shared.Leases.Owner(), Leads: b.leads, Languages: b.shared.Languages, Accepted: b.wakeFor}
+		run(low, expiry.Task())
 	}
 
 	err := b.stream.Receive(ctx)

@@ -53,7 +53,7 @@ func (b *Bot) judgeClick(ctx context.Context, c chat.Click) (chat.Clicked, strin
 		answer.Hide = true
 		return answer, clickRefused
 	case c.Action == sessions.ButtonApprove || c.Action == sessions.ButtonReject:
-		return say(wording.ButtonNothing), clickRefused
+		return b.decideByClick(ctx, c, card, lang, say)
 	}
 	zerolog.Ctx(ctx).Warn().EmbedObject(card.Key).Str("button", string(c.Action)).Msg("Card has a button with an unknown id")
 	return say(wording.ButtonUnknown), clickRefused
@@ -106,6 +106,37 @@ func (b *Bot) stopByClick(ctx context.Context, card sessions.Clicked, by session
 	}
 	if !ends { // the others may still press it
 		return say(wording.ButtonOwn), clickDone
+	}
+	return chat.Clicked{Hide: true}, clickDone
+}
+
+// decideByClick stores a press that decides on calls of tools as a message of the person, in the card's session. Its turn decides.
+func (b *Bot) decideByClick(
+	ctx context.Context, c chat.Click, card sessions.Clicked, lang string, say func(wording.Phrase) chat.Clicked,
+) (chat.Clicked, string) {
+	if b.approvals == nil {
+		return say(wording.ButtonNothing), clickRefused
+	}
+	m := card.Message
+	m.ID, m.SenderID, m.StaffID, m.SenderNick = chat.DecisionID(card.EventID, c.By, c.Action), c.By, c.By, card.Nick
+	m.Press = &sessions.Press{Button: c.Action, Turn: card.EventID}
+	m.Text, m.SentAt, m.Admin = "/"+string(c.Action), b.shared.Now(), slices.Contains(b.shared.Current.Get().Admins, c.By)
+	served, err := b.placing.serves(ctx, m)
+	if err != nil {
+		return b.clickFailed(ctx, err, say)
+	}
+	refusal, over, err := b.handler.RefuseDecision(ctx, card.Key, sessions.Event{SenderID: c.By, Content: m.Text, Message: &m}, lang)
+	switch {
+	case err != nil:
+		return b.clickFailed(ctx, err, say)
+	case !served:
+		return say(wording.ButtonNotYours), clickRefused
+	case refusal != "": // also to the person whose second press comes late
+		return chat.Clicked{Hide: over, Notice: refusal}, clickRefused
+	}
+	done, err := b.placing.acceptAt(ctx, card.Key, m)
+	if err := b.finish(ctx, m, done, err); err != nil {
+		return b.clickFailed(ctx, err, say)
 	}
 	return chat.Clicked{Hide: true}, clickDone
 }

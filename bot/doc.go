@@ -32,6 +32,7 @@
 //	parts                                  clock, leases, settings, languages and timeouts that the parts share
 //	rows                                   what the API and the command line show of a thing, in JSON
 //	reload   access                        settings that a newer configuration file replaces, rules of who is served
+//	approval                               calls of tools that need a person's approval: asked for, decided, expired
 //	schedule                               reminders: set, changed, and stored as messages at their times by the leader
 //	retention                              deletion of expired rows, on the leader
 //	admin                                  health, readiness, metrics, profiles

@@ -57,6 +57,7 @@ type Clicked struct {
 	Asked   bool    // the person wrote a message that the card's turn answers
 	Shared  bool    // others did so too, or may once it begins, and the turn has not committed
 	Running bool    // the turn has not committed
+	Nick    string  // the person's in the session; empty: unknown
 	Words   string  // the person's newest text in the session, besides commands; empty: unknown
 	Message Message // a message of the conversation, without sender and text
 }

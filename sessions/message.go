@@ -91,6 +91,7 @@ const (
 	Limited    Outcome = "limited"     // a limit kept the message, of any kind, from the model
 	ErasedAll  Outcome = "erased"      // the erasure is committed; its turn may still be under way
 	StopDone   Outcome = "stop_done"   // the message ended a turn, and is no part of the conversation
+	Decided    Outcome = "decided"     // the command decided on a call of a tool, and is a part of the conversation
 )
 
 // Quote is the message that a person replied to.
@@ -173,6 +174,8 @@ type Target struct {
 	Passing bool `json:"passing,omitempty"`
 	// Card is the track id of the card that shows the beginning of the reply; empty: none.
 	Card string `json:"card,omitempty"`
+	// Approve gives the card the buttons of an approval in place of those of a rating.
+	Approve bool `json:"approve,omitempty"`
 }
 
 // Mention is one mentioned person.

@@ -11,7 +11,7 @@ type Retention struct {
 	Events        time.Duration // since they were stored, with their summaries
 	Memories      time.Duration // since they were last said
 	CompactionLog time.Duration // since the attempt
-	Replies       time.Duration // since they were sent, or given up; also of ended schedules
+	Replies       time.Duration // since they were sent, or given up; also of ended schedules, and of decided approvals
 	Audit         time.Duration // since the action
 }
 
@@ -35,5 +35,7 @@ type Expiry interface {
 	ExpireReplies(ctx context.Context, period time.Duration) (int, error)
 	// ExpireSchedules deletes ended schedules; active ones stay.
 	ExpireSchedules(ctx context.Context, period time.Duration) (int, error)
+	// ExpireApprovals deletes decided and expired approvals but for the newest of a session; waiting ones stay.
+	ExpireApprovals(ctx context.Context, period time.Duration) (int, error)
 	ExpireActions(ctx context.Context, period time.Duration) (int, error)
 }

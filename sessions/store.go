@@ -20,6 +20,11 @@ var (
 	ErrRefused = errors.New("the storage refused the data")
 )
 
+// IsFinal reports whether a write that failed surely changed nothing, and fails again.
+func IsFinal(err error) bool {
+	return errors.Is(err, ErrLeaseLost) || errors.Is(err, ErrConflict) || errors.Is(err, ErrRefused)
+}
+
 // Stores are the stores of one storage, by aggregate; all are required. A package that uses some of them declares the methods that it
 // calls, beside its use.
 //
@@ -257,6 +262,7 @@ type Turn struct {
 	CardTo        int64      // a message that waits on and gets the open reply cards of the taken ones; 0: none
 	Dead          []int64    // ids of pending messages to set aside, without a place in the view
 	Reply         *Reply     // nil: nothing to send
+	Waits         []Approval // calls of tools that wait for a decision, see [Approvals]
 	// ReplyWaits says that the reply is not sent before it is claimed. Otherwise the commit is the claim of its first
 	// try.
 	ReplyWaits bool

@@ -14,6 +14,7 @@
 //	calls         counted calls of DingTalk
 //	limits        counts of turns and tokens by person and group
 //	schedules     messages at set times
+//	approvals     calls of tools that wait for a person
 //	retention     deletion of expired rows
 //	admin         lists for administrators
 //	console       pages of rows for the console, logins, the audit

@@ -12,7 +12,7 @@ import (
 // ofTheWay are the files of the statements on the way of a message: acceptance, leases, turns, replies, cards, limits, tools, flushes,
 // compactions, reminders, counted calls and usage.
 var ofTheWay = []string{
-	"inbox", "scopes", "lease", "turn", "limits", "outbox", "cards", "keep", "job", "compaction", "withheld", "schedules",
+	"inbox", "scopes", "lease", "turn", "limits", "outbox", "cards", "keep", "job", "compaction", "withheld", "schedules", "approvals",
 	"calls", "memory", "debts", "requests", "spend", "people",
 }
 

@@ -39,6 +39,8 @@ var overAllSessions = map[string]string{
 	"ScheduleFind":            "a change of a reminder: one row of its conversation, by the index of conversations",
 	"SchedulesDue":            "background: reminders whose time has come, once a second, by a partial index that holds what is active",
 	"SchedulesExpire":         "background: rows past their retention period, by an index on the time",
+	"ApprovalsDue":            "background: calls that waited too long for approval, every two seconds, by a partial index that holds what waits",
+	"ApprovalsExpire":         "background: rows past their retention period, by an index on the time",
 	"SchedulesOfPerson":       "a new reminder: the active ones of its creator, by an index on the person",
 	"SchedulesOutstanding":    "a new reminder: the active ones of the month, which share its calls, by a partial index on their times",
 	"CardClicked":             "a click: the session of a card, by an index on the card",
@@ -88,6 +90,7 @@ var overAllSessions = map[string]string{
 
 	"PersonRecords":     "a person's rights: usage, promotions and actions anywhere, by indexes on the person",
 	"SchedulesForget":   "a person's rights: the reminders that they set, by an index on the person",
+	"ApprovalsForget":   "a person's rights: calls that they asked for or decided on, by indexes on the person",
 	"AuditOfMembers":    "a person's rights: actions on their sessions, by an index on the person",
 	"AuditUnact":        "a person's rights: actions that they took, by an index on the actor",
 	"AuditForget":       "a person's rights: actions that concerned them, by an index on the person",

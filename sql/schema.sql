@@ -527,6 +527,26 @@ CREATE INDEX cards_settled ON cards (settled_at) WHERE state <> 'open';
 CREATE INDEX cards_given_up ON cards (settled_at) WHERE state = 'given_up';
 
 
+-- Calls of tools that wait for a person's approval, and those that were decided. Rows of erased people stay without words and names, so
+-- that no number is used again.
+CREATE TABLE approvals (
+    session_key   text NOT NULL,
+    id            bigint NOT NULL, -- from 1 on in each session
+    turn_event_id bigint NOT NULL, -- first message of the turn that asked
+    tool          text NOT NULL,
+    arguments     text NOT NULL,
+    asked_by      text NOT NULL,   -- the last asker of the turn
+    state         text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'approved', 'rejected', 'expired')),
+    decided_by    text NOT NULL DEFAULT '',
+    decided_at    timestamptz,
+    decided_event bigint,          -- message with the decision; its turn makes an approved call
+    created_at    timestamptz NOT NULL DEFAULT now(),
+    expires_at    timestamptz NOT NULL,
+
+    PRIMARY KEY (session_key, id),
+    CONSTRAINT approval_decided_or_waiting CHECK ((decided_at IS NULL) = (state = 'waiting'))
+);
+
 -- Reminders and other messages at set times. An active one has its next time in due_at, an ended one its last. The transaction
 -- that moves due_at stores the message, so that each time counts once.
 CREATE TABLE schedules (
@@ -547,6 +567,11 @@ CREATE TABLE schedules (
     PRIMARY KEY (session_key, id),
     CONSTRAINT schedule_settled_or_active CHECK ((settled_at IS NULL) = (state = 'active'))
 );
+
+CREATE INDEX approvals_due ON approvals (expires_at) WHERE state = 'waiting';
+CREATE INDEX approvals_decided ON approvals (decided_at) WHERE state <> 'waiting';
+CREATE INDEX approvals_by_asker ON approvals (asked_by);
+CREATE INDEX approvals_by_decider ON approvals (decided_by) WHERE decided_by <> '';
 
 CREATE UNIQUE INDEX schedules_origin ON schedules (session_key, origin);
 CREATE INDEX schedules_due ON schedules (due_at) WHERE state = 'active';

@@ -10,6 +10,7 @@ import (
 	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sql/admin"
+	"ebb/sql/approvals"
 	"ebb/sql/calls"
 	"ebb/sql/compactions"
 	"ebb/sql/console"
@@ -33,6 +34,7 @@ var (
 	_ sessions.CompactionRequests = (*compactions.Requests)(nil)
 	_ sessions.Expiry             = (*retention.Store)(nil)
 	_ sessions.Schedules          = (*schedules.Store)(nil)
+	_ sessions.Approvals          = (*approvals.Store)(nil)
 	_ sessions.Eraser             = (*erasure.Store)(nil)
 	_ memory.Upkeep               = (*facts.Upkeep)(nil)
 	_ memory.Rights               = (*facts.Rights)(nil)
@@ -86,6 +88,7 @@ type Store struct {
 	Limits      *limits.Store
 	Retention   *retention.Store
 	Schedules   *schedules.Store
+	Approvals   *approvals.Store
 	Facts       *facts.Store
 	Flushes     *facts.Flushes
 	Digests     *facts.Digests
@@ -126,8 +129,8 @@ func compose(db *pg.DB, logs *index.Logs, o Options) *Store {
 		Withheld: conversation.NewWithheld(db), Cards: conversation.NewCards(db), Scopes: conversation.NewScopes(db),
 		Compactions: compactions.New(db), Jobs: compactions.NewJobs(db), Requests: compactions.NewRequests(db),
 		Ledger: spend.New(db), Calls: calls.New(db), Limits: limits.New(db), Retention: retention.New(db, people, logs),
-		Schedules: schedules.New(db, inbox),
-		Facts:     kept, Flushes: facts.NewFlushes(db), Digests: facts.NewDigests(db), FactUpkeep: facts.NewUpkeep(db),
+		Schedules: schedules.New(db, inbox), Approvals: approvals.New(db, inbox),
+		Facts: kept, Flushes: facts.NewFlushes(db), Digests: facts.NewDigests(db), FactUpkeep: facts.NewUpkeep(db),
 		Rights:  facts.NewRights(db, people, kept),
 		Vectors: vectors.New(db), Index: index.New(db, logs),
 		Search: search.New(db, people, reader, compare, logs, search.Options{

@@ -65,6 +65,11 @@ func stopID(key []byte, event int64, by sessions.UserID) sessions.MessageID {
 	return sessions.MessageID(stopPrefix(event) + hex.EncodeToString(h.Sum(nil)[:12]))
 }
 
+// DecisionID is for the message of a press that decides on calls of tools, by the rules of [StopID].
+func DecisionID(event int64, by sessions.UserID, button sessions.Button) sessions.MessageID {
+	return sessions.MessageID(string(button) + "-" + string(StopID(event, by)))
+}
+
 func stopPrefix(event int64) string { return fmt.Sprintf("stop-%d-", event) }
 
 // StopsTurnOf reports whether a press is one of the stop button of a card whose turn begins with the message. Rows without a

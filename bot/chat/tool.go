@@ -35,6 +35,9 @@ type ToolInput struct {
 // Repeatable marks tools without side effects, whose calls a crash may repeat.
 type Repeatable interface{ Repeatable() bool }
 
+// NeedsApproval marks tools of which a person approves each call.
+type NeedsApproval interface{ NeedsApproval() bool }
+
 // ServerSeparator stands between the names of a server and of its tool.
 const ServerSeparator = "__"
 

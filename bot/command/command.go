@@ -60,6 +60,25 @@ func (h *Handler) Command(ctx context.Context, t *view.CommandTurn) string {
 	return c.Use.Run(&h.env, ctx, t, c)
 }
 
+// Decide implements turn.Commands.
+func (h *Handler) Decide(ctx context.Context, l sessions.Lease, e sessions.Event) ([]sessions.Approval, error) {
+	c := approveOf(&h.env)
+	if r, ok := c.request(e); ok && c.desk != nil {
+		return c.desk.Decide(ctx, l, r)
+	}
+	return nil, nil
+}
+
+// RefuseDecision says why a decision on calls of tools is refused; empty: it is not. over is set if the calls do not wait any more.
+func (h *Handler) RefuseDecision(ctx context.Context, key sessions.Key, e sessions.Event, lang string) (text string, over bool, err error) {
+	c := approveOf(&h.env)
+	r, ok := c.request(e)
+	if !ok || c.desk == nil {
+		return wording.Say(wording.NotAdmin, lang), false, nil
+	}
+	return c.desk.Refusal(ctx, key, r, lang)
+}
+
 // Work implements turn.Commands.
 func (h *Handler) Work(e sessions.Event) sessions.Work {
 	c, roles := h.env.table.Parse(h.env.views.OwnWords(e)), h.env.roles()

@@ -9,8 +9,10 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/bot/approval"
 	"ebb/bot/parts"
 	"ebb/bot/view"
+	"ebb/bot/wording"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -200,4 +202,56 @@ func isCommand(t Table, views *view.Builder, e sessions.Event) bool {
 	}
 	c := t.Parse(views.OwnWords(e))
 	return c.Command != nil && (c.Use == nil || !c.Use.Keeps)
+}
+
+// The names of the commands that decide on calls of tools.
+const (
+	approveName = "approve"
+	rejectName  = "reject"
+)
+
+// approveCommand is /approve and /reject. A turn that such a command decides goes another way; the command has the words for all others.
+type approveCommand struct {
+	roles roles
+	views *view.Builder
+	table Table
+	desk  *approval.Desk // nil: no call needs an approval
+}
+
+func approveOf(e *env) approveCommand {
+	return approveCommand{e.roles(), e.views, e.table, e.opts.Approvals}
+}
+
+func isCallNumber(arg string) bool { return trimMarks(arg) == "" || memoryID(trimMarks(arg)) > 0 }
+
+// request reads a decision from a message of words or of a button, if its sender may use the command.
+func (a approveCommand) request(e sessions.Event) (approval.Request, bool) {
+	c := a.table.Parse(a.views.OwnWords(e))
+	if e.IsScheduled() || c.Use == nil || c.Name != approveName && c.Name != rejectName || !c.Use.takes(c.Arg) || !a.roles.may(e, a.roles.right(c.Command, c.Use)) {
+		return approval.Request{}, false
+	}
+	r := approval.Request{
+		State: sessions.ApprovalApproved, ID: memoryID(trimMarks(c.Arg)), Event: e.ID, Person: e.SenderID, Admin: a.roles.isAdmin(e),
+	}
+	if c.Name == rejectName {
+		r.State = sessions.ApprovalRejected
+	}
+	if e.IsPress() && e.Message.Press != nil {
+		r.ID, r.Turn = 0, e.Message.Press.Turn
+	}
+	return r, true
+}
+
+// refusal answers a command that decided nothing.
+func (a approveCommand) refusal(ctx context.Context, t *view.CommandTurn, _ Call) string {
+	r, ok := a.request(t.Asked)
+	if a.desk == nil || !ok {
+		return wording.Say(wording.ApprovalOff, t.Lang)
+	}
+	text, _, err := a.desk.Refusal(ctx, t.Lease.Key, r, t.Lang)
+	if err != nil || text == "" { // the call came after the decision
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read waiting approvals")
+		return wording.Say(wording.ApprovalFailed, t.Lang)
+	}
+	return text
 }

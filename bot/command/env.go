@@ -5,6 +5,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/bot/approval"
 	"ebb/bot/manage"
 	"ebb/bot/parts"
 	"ebb/bot/schedule"
@@ -25,6 +26,7 @@ type Options struct {
 	Schedules  sessions.Schedules // nil: there are none
 	Planner    *schedule.Planner  // nil: /remind answers that reminders are off
 	Audit      pages.Audit        // see [manage.Config]
+	Approvals  *approval.Desk     // nil: no call of a tool needs an approval
 }
 
 // CallBudget is the state of the month's counted calls to the chat platform.

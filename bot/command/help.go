@@ -21,6 +21,7 @@ var topics = []topic{
 	{"提醒", "reminders", []string{"remind"}},
 	{"记忆", "memory", []string{"memory", "forget", "export"}},
 	{"对话", "conversation", []string{"new", stopName, "status", "usage", "model", "scope", "whoami", "help"}},
+	{"工具", "tools", []string{approveName, rejectName}},
 	{"压缩", "compaction", []string{"compact"}},
 }
 

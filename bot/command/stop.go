@@ -27,6 +27,9 @@ func stopOf(e *env) stopCommand { return stopCommand{e.roles(), e.views, e.table
 
 // ends returns the messages of a turn that a message ends: one with the words of the command, or a press of the card's button.
 func (s stopCommand) ends(e sessions.Event, asked []sessions.Event) []sessions.Event {
+	if isOther := e.IsPress() && e.Message.Press != nil && e.Message.Press.Button != sessions.ButtonStop; isOther {
+		return nil
+	}
 	if e.IsScheduled() || !e.IsPress() && !s.isWritten(s.views.OwnWords(e)) || !s.allowed(e) {
 		return nil
 	}

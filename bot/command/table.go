@@ -45,6 +45,16 @@ var Commands = Table{
 		Usage: wording.Text{"/停止", "/stop"}, Does: wording.Text{"停止正在进行的回答", "stop the answer in progress"},
 		Run: on(stopOf, stopCommand.nothing),
 	}}},
+	{ZH: []string{"同意", "批准"}, EN: []string{approveName}, Uses: []Use{{
+		Args: Optional, Match: isCallNumber, Glue: digits, Work: sessions.Answering, Usage: wording.Text{"/同意 [编号]", "/approve [N]"},
+		Example: wording.Text{"/同意 3", "/approve 3"},
+		Does:    wording.Text{"同意一个等待批准的操作", "approve a call of a tool that waits"}, Run: on(approveOf, approveCommand.refusal),
+	}}},
+	{ZH: []string{"拒绝"}, EN: []string{rejectName}, Uses: []Use{{
+		Args: Optional, Match: isCallNumber, Glue: digits, Usage: wording.Text{"/拒绝 [编号]", "/reject [N]"},
+		Example: wording.Text{"/拒绝 3", "/reject 3"},
+		Does:    wording.Text{"拒绝一个等待批准的操作", "reject a call of a tool that waits"}, Run: on(approveOf, approveCommand.refusal),
+	}}},
 	{ZH: []string{"提醒", "我的提醒"}, EN: []string{"remind", "reminders", "reminder"}, Uses: []Use{{
 		Args: Optional, Match: isList, Glue: "列清全所",
 		Usage: wording.Text{"/提醒", "/remind"}, Example: wording.Text{"/提醒 列表", "/remind list"},

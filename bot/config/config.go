@@ -259,7 +259,7 @@ func defaults(src *source) *Config {
 		},
 		Access:    defaultAccess(),
 		Groups:    map[string]GroupConfig{},
-		Tools:     ToolsConfig{MCP: []MCPConfig{}},
+		Tools:     ToolsConfig{ApprovalTimeout: time.Hour, MCP: []MCPConfig{}},
 		Schedule:  ScheduleConfig{Enabled: true},
 		Retention: defaultRetention(),
 		Cluster:   ClusterConfig{LeaseTTL: 5 * time.Second},

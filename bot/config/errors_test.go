@@ -124,7 +124,7 @@ func TestLoadRefusesValues(t *testing.T) {
 
 		{"limit", `{"agent": {"limits": {"tokens_per_day": ^-1}}}`, "agent.limits.tokens_per_day: got -1, want 0 (no limit) or more"},
 		{"command", `{"access": {"commands": {"compac": ^"admin"}}}`, `access.commands.compac: no such command, did you mean "compact"?`},
-		{"strange command", `{"access": {"commands": {"dance": ^"admin"}}}`, "access.commands.dance: no such command, want one of compact, export,"},
+		{"strange command", `{"access": {"commands": {"dance": ^"admin"}}}`, "access.commands.dance: no such command, want one of approve, compact, export,"},
 		{"right", `{"access": {"commands": {"compact": ^"boss"}}}`, `access.commands.compact: got "boss", want "anyone" or "owner" or "admin"`},
 		{"command twice", `{"access": {"commands": {"compact": "admin", "压缩": ^"owner"}}}`, `access.commands."压缩": the same command as "compact", want one of the two`},
 		{"empty id", `{"access": {"deny": ["a", ^""]}}`, `access.deny[1]: is empty, want a staff id`},

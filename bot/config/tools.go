@@ -16,6 +16,8 @@ import (
 
 // ToolsConfig has the tools of other programs.
 type ToolsConfig struct {
+	// ApprovalTimeout is the time after which a call that waits for approval expires.
+	ApprovalTimeout time.Duration `json:"approval_timeout"`
 	// MCP are servers of the Model Context Protocol.
 	MCP []MCPConfig `json:"mcp"`
 }
@@ -35,7 +37,7 @@ type MCPConfig struct {
 	Headers map[string]Secret `json:"headers"`
 	// Allow are patterns of the server's own names of tools that are offered.
 	Allow []string `json:"allow"`
-	// Confirm are patterns of those whose calls need an approval. They are not offered: no call can be approved yet.
+	// Confirm are patterns of those whose calls need an approval each.
 	Confirm []string `json:"confirm"`
 	// Groups are ids of conversations that may use the tools; "*" stands for all.
 	Groups []string `json:"groups"`
@@ -67,12 +69,15 @@ var serverName = regexp.MustCompile(`^[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*$`)
 var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 const (
-	maxServerName  = 24
-	maxServers     = 20
-	minResultLimit = 200
+	maxServerName = 24
+	maxServers    = 20
+	// maxApprovalTimeout is a week: later no member remembers the question.
+	maxApprovalTimeout = 7 * 24 * time.Hour
+	minResultLimit     = 200
 )
 
 func (t *ToolsConfig) check(k checker) {
+	k.want(t.ApprovalTimeout >= time.Second && t.ApprovalTimeout <= maxApprovalTimeout, "tools.approval_timeout", durationText(t.ApprovalTimeout), "1s to %s", durationText(maxApprovalTimeout))
 	k.want(len(t.MCP) <= maxServers, "tools.mcp", len(t.MCP), "at most %d servers", maxServers)
 	first := map[string]int{}
 	for i := range t.MCP {
@@ -121,7 +126,6 @@ func (m *MCPConfig) check(k checker, at string) {
 			k.fail(path, `got "*" with identity "person", want the ids of that person's private chats`)
 		}
 	}
-	k.advise(len(m.Confirm) == 0, at+".confirm", "no call can be approved yet: these tools are not offered")
 	k.oneOf(at+".identity", m.Identity, []string{identityBot, identityPerson})
 	k.want(m.Timeout >= time.Second, at+".timeout", durationText(m.Timeout), "at least 1s")
 	k.want(m.MaxResultTokens >= minResultLimit, at+".max_result_tokens", m.MaxResultTokens, "at least %d", minResultLimit)

@@ -29,6 +29,7 @@ const (
 	CompactionLog = "compaction_log"
 	Replies       = "replies"
 	Schedules     = "schedules" // ended ones, with the period of replies
+	Approvals     = "approvals" // decided ones, with the period of replies
 	Audit         = "audit"
 )
 
@@ -103,6 +104,7 @@ func (c *Cleaner) Run(ctx context.Context) error {
 		{kind{CompactionLog, func(r sessions.Retention) time.Duration { return r.CompactionLog }}, c.cfg.Store.ExpireCompactions},
 		{kind{Replies, func(r sessions.Retention) time.Duration { return r.Replies }}, c.cfg.Store.ExpireReplies},
 		{kind{Schedules, func(r sessions.Retention) time.Duration { return r.Replies }}, c.cfg.Store.ExpireSchedules},
+		{kind{Approvals, func(r sessions.Retention) time.Duration { return r.Replies }}, c.cfg.Store.ExpireApprovals},
 		{kind{Audit, func(r sessions.Retention) time.Duration { return r.Audit }}, c.cfg.Store.ExpireActions},
 	} {
 		if err == nil {

@@ -56,6 +56,11 @@ func (e *expiry) ExpireSchedules(context.Context, time.Duration) (int, error) {
 	return 0, nil
 }
 
+func (e *expiry) ExpireApprovals(context.Context, time.Duration) (int, error) {
+	e.calls = append(e.calls, Approvals)
+	return 0, nil
+}
+
 func newCleaner(e *expiry, r sessions.Retention) *Cleaner {
 	return New(Config{Store: e, Leads: e.leads, Periods: func() sessions.Retention { return r }, Metrics: prometheus.NewRegistry()})
 }
@@ -82,8 +87,8 @@ func TestRunDeletesAllBatches(t *testing.T) {
 	if counted[Events] != 50 || counted[Replies] != 0 || e.batches["a"]+e.batches["c"] != 0 {
 		t.Errorf("counted are %v, want 50 events; left %v", counted, e.batches)
 	}
-	if !slices.Equal(e.calls, []string{Replies, Schedules}) {
-		t.Errorf("rows deleted of %v, want of replies alone", e.calls)
+	if !slices.Equal(e.calls, []string{Replies, Schedules, Approvals}) {
+		t.Errorf("rows deleted of %v, want of those with their period", e.calls)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"ebb/bot/approval"
 	"ebb/bot/chat"
 	"ebb/bot/parts"
 	"ebb/bot/turn/answer"
@@ -39,7 +40,7 @@ type Stores struct {
 	Search answer.Memory
 }
 
-// Config has the dependencies and settings of a [Runner]. All but Display are required.
+// Config has the dependencies and settings of a [Runner]. All but Display and Approvals are required.
 type Config struct {
 	Shared    *parts.Shared
 	Views     *view.Builder
@@ -49,6 +50,7 @@ type Config struct {
 	Commands  Commands
 	Transport chat.Transport
 	Display   chat.Display
+	Approvals *approval.Desk
 
 	MaxMerged     int // messages answered in one turn
 	MaxToolRounds int
@@ -91,6 +93,9 @@ type Commands interface {
 	Stopped(ctx context.Context, s view.Stopped) string
 	// May reports whether a message's sender has the right to a command, by its English name.
 	May(e sessions.Event, command string) bool
+	// Decide decides on calls of tools if the message is such a command and its sender may, and returns them. A repeated attempt of the
+	// message returns them again.
+	Decide(ctx context.Context, l sessions.Lease, e sessions.Event) ([]sessions.Approval, error)
 	// Confirmations looks up which waiting messages confirm an earlier command.
 	Confirmations(ctx context.Context, v *sessions.View)
 }
@@ -129,6 +134,7 @@ func (r *Runner) Connect(turns, maintenance *serial.Mailboxes, replies Outbox, s
 	})
 	r.asker = answer.New(answer.Config{
 		Shared: p, Views: c.Views, Store: c.Stores.Turns, Memory: c.Stores.Search, Model: c.Model, Upkeep: c.Upkeep, May: c.Commands.May, Stats: stats,
+		Approvals:     c.Approvals,
 		MaxToolRounds: c.MaxToolRounds,
 	})
 	r.accountant = &answer.Accountant{Views: c.Views, ReportDoubted: stats.ReportDoubted}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -139,10 +140,22 @@ func (r *Runner) choose(ctx context.Context, place slot.Slot, rest slot.Rest) (c
 	}
 	made, err := r.chooser.Choose(ctx, place.Lease, place.View, n)
 	made.Since = since
+	if err == nil && made.Kind == choice.Command {
+		made, err = r.decide(ctx, made)
+	}
 	if err == nil && made.Kind == choice.Ask {
 		made.Stops = r.slots.Inbox.Stops(ctx, made)
 	}
 	return made, err
+}
+
+// decide executes a command that decides on calls of tools. The turn that follows makes them. A repeated attempt finds the decision made.
+func (r *Runner) decide(ctx context.Context, made choice.Choice) (choice.Choice, error) {
+	calls, err := r.cfg.Commands.Decide(ctx, made.Lease, made.Asked[0])
+	if err != nil {
+		return made, fmt.Errorf("decide on calls of tools: %w", err)
+	}
+	return made.Decide(calls), nil
 }
 
 // abandon gives messages back whose turn ended without a commit.
@@ -183,6 +196,9 @@ func (r *Runner) judge(ctx context.Context, made choice.Choice, a answer.Answer,
 		return a, cut, err
 	case err != nil:
 		a = answer.Apologize(ctx, a, err)
+	}
+	if len(made.Decided) > 0 && a.Text != "" {
+		a.Text = choice.GrantedLines(made) + "\n\n" + a.Text // as the share: the log has the decision
 	}
 	if a.Share > 0 && len(a.Events) > 0 {
 		a.Text += wording.Say(wording.Shortened, made.Lang, a.Share) // for people only: the log has the model's text
@@ -230,6 +246,9 @@ func (r *Runner) fixed(ctx context.Context, made choice.Choice) (answer.Answer, 
 	switch {
 	case made.Kind == choice.Limited:
 		a.Outcome = sessions.Limited
+	case made.Kind == choice.Rejected:
+		a.Outcome = sessions.Decided
+		a.Events = []sessions.Event{{Role: sessions.RoleAssistant, Content: text}}
 	case !a.Mute:
 		a.Events = []sessions.Event{{Role: sessions.RoleAssistant, Content: text}}
 	}
@@ -264,7 +283,7 @@ func (r *Runner) turnOf(a answer.Answer, cut stopped, sum answer.Account) sessio
 		Events: a.Events, TotalTokens: sum.Total, ObservedTokens: sum.Observed, Calibration: sum.Calibration, Appended: sum.Appended,
 		ViewVersion: v.Session.ViewVersion, Usage: a.Spent.Usage, Cost: a.Spent.Cost, Model: a.Spent.Model, Marked: r.candidates(a.For), Pinned: a.Pinned, Read: a.Read,
 		Command: a.For.Apart(), Outcome: a.Outcome, Ran: len(v.Runs) > 0, Stops: cut.by,
-		TakenWithheld: a.Marks.Taken, Suspicion: a.Marks.Suspicion,
+		TakenWithheld: a.Marks.Taken, Suspicion: a.Marks.Suspicion, Waits: newWaits(a.Waits),
 	}
 	if len(cut.others) > 0 {
 		t.CardTo = cut.others[0].ID
@@ -284,11 +303,16 @@ func (r *Runner) turnOf(a answer.Answer, cut stopped, sum answer.Account) sessio
 		return t
 	}
 	t.Reply = &sessions.Reply{Target: chat.TargetOf(slices.Concat(asked, typed)), Text: a.Text, Nonce: chat.ReplyKey(a.For.Lease.Key, asked[0])}
-	t.Reply.Target.Passing, t.Reply.Target.Card = a.Kept != "", a.Card
+	t.Reply.Target.Passing, t.Reply.Target.Card, t.Reply.Target.Approve = a.Kept != "", a.Card, len(t.Waits) > 0 && len(t.Waits) == len(a.Waits)
 	if t.Reply.Target.Scheduled {
 		t.Reply.Target.Late = choice.LateNote(a.For)
 	}
 	return t
+}
+
+// newWaits leaves out calls that earlier turns stored.
+func newWaits(calls []sessions.Approval) []sessions.Approval {
+	return slices.DeleteFunc(slices.Clone(calls), func(a sessions.Approval) bool { return a.State != "" })
 }
 
 // candidates are the asked messages that may state facts.

@@ -158,7 +158,10 @@ func (scripted) Stopped(_ context.Context, s view.Stopped) string {
 	return fmt.Sprintf("stopped %q, others: %t", s.Asked[0].Content, s.Others)
 }
 
-func (scripted) May(sessions.Event, string) bool               { return true }
+func (scripted) May(sessions.Event, string) bool { return true }
+func (scripted) Decide(context.Context, sessions.Lease, sessions.Event) ([]sessions.Approval, error) {
+	return nil, nil
+}
 func (scripted) Work(sessions.Event) sessions.Work             { return "" }
 func (scripted) Confirmations(context.Context, *sessions.View) {}
 

@@ -24,10 +24,13 @@ func quoteLead(bot string, m sessions.Message) string {
 
 // IsCommand reports whether a message has the form of a command. One that a limit kept from the model counts too: it is
 // no part of the conversation either. So do the bare word that stopped a turn, a press of a button, and a reminder, whose text the answer repeats. A
-// scheduled message executes no command.
+// scheduled message executes no command. A decision on a call of a tool is a part of the conversation.
 func (b *Builder) IsCommand(e sessions.Event) bool {
 	if e.IsScheduled() {
 		return e.Message.Scheduled.Kind == sessions.Remind || e.Message.Outcome == sessions.Limited
+	}
+	if e.Message != nil && e.Message.Outcome == sessions.Decided {
+		return false // the call and its result stand behind it
 	}
 	isApart := e.Message != nil && (e.Message.Outcome == sessions.Limited || e.Message.Outcome == sessions.StopDone)
 	return isApart || e.IsPress() || b.commands.IsCommand(b.OwnWords(e))

@@ -199,6 +199,22 @@ const (
 	RemindNoCalls
 	RemindShare
 	RemindMissed
+	ApprovalAsk
+	ApprovalCut
+	ApprovalLine
+	ApprovalsWait
+	ApprovalNone
+	ApprovalUnknown
+	ApprovalNotYours
+	ApprovalOver
+	ApprovalDecided
+	ApprovalExpired
+	ApprovalGranted
+	ApprovalRejected
+	ApprovalOff
+	ApprovalFailed
+	ApprovalYes
+	ApprovalNo
 	LimitsHere
 	LimitsLeft
 	OnePersonTurns

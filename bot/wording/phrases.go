@@ -232,6 +232,23 @@ var phrases = map[Phrase]Text{
 
 	CallsLeft: {"，剩 %s", ", %s left"},
 
+	ApprovalAsk:      {"🔐 等待批准 #%d：%s 的请求要使用工具 `%s`，参数：\n\n%s\n\n同意请回复 `/approve %d`，拒绝请回复 `/reject %d`。只有提问的人和管理员可以决定，%s 前有效。", "🔐 Waiting for approval #%d: the request of %s needs the tool `%s`, with the arguments:\n\n%s\n\nReply `/approve %d` or `/reject %d`. Only the person who asked and administrators may decide, until %s."},
+	ApprovalCut:      {"（只显示一部分，共 %s 字节，SHA-256 %s）", "(cut; %s bytes in all, SHA-256 %s)"},
+	ApprovalLine:     {"- #%d `%s` · %s\n", "- #%d `%s` · %s\n"},
+	ApprovalsWait:    {"有 %d 个操作等待批准，请写上编号：\n\n%s", "%d calls wait for approval. Please write the number:\n\n%s"},
+	ApprovalNone:     {"现在没有等待批准的操作。", "Nothing waits for an approval."},
+	ApprovalUnknown:  {"没有等待批准的操作 #%d。", "No call #%d waits for approval."},
+	ApprovalNotYours: {"#%d 只有提问的人和管理员可以决定。", "Only the person who asked and administrators may decide on #%d."},
+	ApprovalOver:     {"#%d 已经过期，没有执行。需要的话请再说一次。", "#%d has expired and was not run. Please ask again if it is still wanted."},
+	ApprovalDecided:  {"#%d 已经由 %s 在 %s 决定：%s。", "#%d was decided by %s at %s: %s."},
+	ApprovalExpired:  {"⌛ #%d `%s` 没有人决定，已经过期，没有执行。需要的话请再说一次。", "⌛ No one decided on #%d `%s` in time, so it was not run. Please ask again if it is still wanted."},
+	ApprovalGranted:  {"✅ %s 同意了 #%d `%s`。", "✅ %s approved #%d `%s`."},
+	ApprovalRejected: {"🚫 %s 拒绝了 #%d `%s`，没有执行。", "🚫 %s rejected #%d `%s`; it was not run."},
+	ApprovalOff:      {"这里没有需要批准的操作。", "No calls need an approval here."},
+	ApprovalFailed:   {"抱歉，现在读不到等待批准的操作，请稍后再试。", "Sorry, I can't read the waiting approvals at the moment. Please try again later."},
+	ApprovalYes:      {"同意", "approved"},
+	ApprovalNo:       {"拒绝", "rejected"},
+
 	RemindSet:         {"⏰ 好的，提醒 #%d：%s，“%s”。", "⏰ Set as reminder #%d: %s, \"%s\"."},
 	RemindNext:        {"\n\n接下来：%s。", "\n\nNext: %s."},
 	RemindMoved:       {"⏰ 改好了，提醒 #%d：%s，“%s”。", "⏰ Changed reminder #%d: %s, \"%s\"."},

@@ -194,7 +194,7 @@ func (s *Cards) ClickedCard(ctx context.Context, track string, by sessions.UserI
 			Key: r.Card.SessionKey, Kind: sessions.CardKind(r.Card.Kind), Track: r.Card.OutTrackID, EventID: r.Card.TurnEventID, Prepaid: r.Card.Prepaid,
 			CreatedAt: r.Card.CreatedAt,
 		},
-		State: sessions.CardState(r.Card.State), Rating: sessions.Rating(r.Card.Rating), Asked: r.Asked, Shared: r.Shared, Running: r.Running, Words: r.Words,
+		State: sessions.CardState(r.Card.State), Rating: sessions.Rating(r.Card.Rating), Asked: r.Asked, Shared: r.Shared, Running: r.Running, Words: r.Words, Nick: r.Nick,
 		Message: sessions.Message{
 			RobotCode: r.RobotCode, ConversationID: r.ConversationID, ConversationType: r.ConversationType, ConversationTitle: r.Title, Organization: r.Organization, Kind: "text",
 		},

@@ -91,6 +91,8 @@ type writes struct {
 	add       []*dbsqlc.TurnAddParams
 	left      []*dbsqlc.TurnReturnParams
 	runs      []*dbsqlc.TurnRunsDeleteParams
+	waits     []*dbsqlc.TurnWaitsParams
+	audit     []*dbsqlc.TurnAuditParams
 	usage     []*dbsqlc.TurnUsageParams
 	reply     []*dbsqlc.TurnReplyParams
 	card      []*dbsqlc.TurnCardParams
@@ -122,6 +124,8 @@ func (w *writes) send(ctx context.Context, s *pg.DB) (sessions.Committed, error)
 	s.Q.TurnAdd(ctx, p, w.add)
 	s.Q.TurnReturn(ctx, p, w.left)
 	s.Q.TurnRunsDelete(ctx, p, w.runs)
+	s.Q.TurnWaits(ctx, p, w.waits)
+	s.Q.TurnAudit(ctx, p, w.audit)
 	s.Q.TurnUsage(ctx, p, w.usage)
 	reply := s.Q.TurnReply(ctx, p, w.reply)
 	s.Q.TurnCard(ctx, p, w.card)
@@ -182,6 +186,7 @@ func writesOf(l sessions.Lease, t sessions.Turn) (*writes, error) {
 	if t.Ran {
 		w.runs = append(w.runs, &dbsqlc.TurnRunsDeleteParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: w.messages})
 	}
+	w.addWaits(l, t)
 	if t.CardTo != 0 {
 		w.pass = append(w.pass, &dbsqlc.TurnCardPassParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, TurnEventID: t.CardTo, Ids: t.Taken})
 	}
@@ -305,6 +310,19 @@ func (w *writes) addAll(l sessions.Lease, t sessions.Turn) error {
 		w.add = append(w.add, p)
 	}
 	return nil
+}
+
+// addWaits stores calls that wait for a decision, with their rows of the audit.
+func (w *writes) addWaits(l sessions.Lease, t sessions.Turn) {
+	for _, a := range t.Waits {
+		w.waits = append(w.waits, &dbsqlc.TurnWaitsParams{
+			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, ID: a.ID, TurnEventID: a.EventID, Tool: pg.Clean(a.Tool), Arguments: pg.Clean(a.Arguments),
+			AskedBy: pg.Clean(string(a.AskedBy)), WaitSeconds: a.Wait.Seconds(),
+		})
+		w.audit = append(w.audit, &dbsqlc.TurnAuditParams{
+			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Actor: pg.Clean(string(a.AskedBy)), Action: "ask_call", Detail: pg.Clean(a.AuditDetail()),
+		})
+	}
 }
 
 func (w *writes) addReply(l sessions.Lease, t sessions.Turn) error {

@@ -129,6 +129,14 @@ func Schedule(r *dbsqlc.Schedule) sessions.Schedule {
 	return s
 }
 
+// Approval converts a row of an approval.
+func Approval(r *dbsqlc.Approval) sessions.Approval {
+	return sessions.Approval{
+		Key: r.SessionKey, ID: r.ID, EventID: r.TurnEventID, Tool: r.Tool, Arguments: r.Arguments, AskedBy: r.AskedBy, State: r.State,
+		DecidedBy: r.DecidedBy, DecidedAt: pg.OrZero(r.DecidedAt), DecidedEvent: pg.OrZero(r.DecidedEvent), CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt,
+	}
+}
+
 // Events converts whole rows of the log.
 func Events(rows []dbsqlc.Event) ([]sessions.Event, error) {
 	events := make([]sessions.Event, 0, len(rows))

@@ -3802,6 +3802,67 @@ func (b *TurnAddBatchResults) Close() error {
 	return b.br.Close()
 }
 
+const turnAudit = `-- name: TurnAudit :batchexec
+INSERT INTO audit (session_key, actor, action, detail, outcome)
+SELECT s.session_key, $1::text, $2::text, $3::text, 'done'
+FROM dingtalk_sessions s
+WHERE s.session_key = $4 AND s.lease_owner = $5::text AND s.lease_term = $6
+`
+
+type TurnAuditBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type TurnAuditParams struct {
+	Actor      string
+	Action     string
+	Detail     string
+	SessionKey sessions.Key
+	Owner      string
+	Term       int64
+}
+
+// TurnAudit stores an action of the turn in the audit.
+func (q *Queries) TurnAudit(ctx context.Context, db DBTX, arg []*TurnAuditParams) *TurnAuditBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Actor,
+			a.Action,
+			a.Detail,
+			a.SessionKey,
+			a.Owner,
+			a.Term,
+		}
+		batch.Queue(turnAudit, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &TurnAuditBatchResults{br, len(arg), false}
+}
+
+func (b *TurnAuditBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *TurnAuditBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
 const turnCard = `-- name: TurnCard :batchexec
 INSERT INTO cards (session_key, out_track_id, turn_event_id, prepaid)
 SELECT s.session_key, $1::text, $2::bigint, false
@@ -5357,6 +5418,76 @@ func (b *TurnWaitingBatchResults) Query(f func(int, []TurnWaitingRow, error)) {
 }
 
 func (b *TurnWaitingBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
+const turnWaits = `-- name: TurnWaits :batchexec
+
+INSERT INTO approvals (session_key, id, turn_event_id, tool, arguments, asked_by, expires_at)
+SELECT s.session_key, $1::bigint, $2::bigint, $3::text, $4::text, $5::text,
+    now() + interval '1 second' * $6::float8
+FROM dingtalk_sessions s
+WHERE s.session_key = $7 AND s.lease_owner = $8::text AND s.lease_term = $9
+`
+
+type TurnWaitsBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type TurnWaitsParams struct {
+	ID          int64
+	TurnEventID int64
+	Tool        string
+	Arguments   string
+	AskedBy     string
+	WaitSeconds float64
+	SessionKey  sessions.Key
+	Owner       string
+	Term        int64
+}
+
+// Calls of tools that wait for a person's approval.
+// TurnWaits stores a call that waits for approval, in the pipeline of the turn's commit.
+func (q *Queries) TurnWaits(ctx context.Context, db DBTX, arg []*TurnWaitsParams) *TurnWaitsBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.ID,
+			a.TurnEventID,
+			a.Tool,
+			a.Arguments,
+			a.AskedBy,
+			a.WaitSeconds,
+			a.SessionKey,
+			a.Owner,
+			a.Term,
+		}
+		batch.Queue(turnWaits, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &TurnWaitsBatchResults{br, len(arg), false}
+}
+
+func (b *TurnWaitsBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *TurnWaitsBatchResults) Close() error {
 	b.closed = true
 	return b.br.Close()
 }

@@ -68,7 +68,9 @@ SELECT
     coalesce((SELECT left(p.content, 200) FROM dingtalk_session_events p
         WHERE p.session_key = c.session_key AND p.sender_id = $1::text AND p.sender_id <> '' AND p.role = 'user'
           AND p.content NOT LIKE '/%' AND p.message -> 'quote' IS NULL
-        ORDER BY p.id DESC LIMIT 1), '')::text AS words
+        ORDER BY p.id DESC LIMIT 1), '')::text AS words,
+    coalesce((SELECT n.nick FROM people n WHERE n.session_key = c.session_key AND n.person = $1::text
+        ORDER BY n.spoke DESC, n.seen_at DESC LIMIT 1), '')::text AS nick
 FROM cards c JOIN dingtalk_sessions s ON s.session_key = c.session_key
 WHERE c.out_track_id = $2
 LIMIT 1
@@ -90,6 +92,7 @@ type CardClickedRow struct {
 	Asked            bool
 	Shared           bool
 	Words            string
+	Nick             string
 }
 
 // CardClicked finds the card of a click in any session, by an index. asked: the person wrote a message that the card's turn
@@ -124,6 +127,7 @@ func (q *Queries) CardClicked(ctx context.Context, db DBTX, arg *CardClickedPara
 		&i.Asked,
 		&i.Shared,
 		&i.Words,
+		&i.Nick,
 	)
 	return i, err
 }

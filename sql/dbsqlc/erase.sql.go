@@ -12,6 +12,26 @@ import (
 	"ebb/sessions"
 )
 
+const approvalsErase = `-- name: ApprovalsErase :exec
+UPDATE approvals a SET arguments = '', asked_by = '', decided_at = coalesce(a.decided_at, now()),
+    state = CASE WHEN a.state = 'waiting' THEN 'expired' ELSE a.state END
+WHERE a.session_key = $1 AND (a.turn_event_id = ANY($2::bigint[]) OR EXISTS (
+    SELECT FROM dingtalk_session_events f JOIN dingtalk_session_events e ON e.session_key = f.session_key
+    WHERE f.session_key = $1 AND f.id = a.turn_event_id AND e.turn = f.turn AND e.seq = ANY($3::bigint[])))
+`
+
+type ApprovalsEraseParams struct {
+	SessionKey sessions.Key
+	Aside      []int64
+	Seqs       []int64
+}
+
+// ApprovalsErase wipes the calls that turns with erased events asked for. One that waits expires without a word.
+func (q *Queries) ApprovalsErase(ctx context.Context, db DBTX, arg *ApprovalsEraseParams) error {
+	_, err := db.Exec(ctx, approvalsErase, arg.SessionKey, arg.Aside, arg.Seqs)
+	return err
+}
+
 const asideErase = `-- name: AsideErase :many
 WITH runs AS (
     DELETE FROM tool_runs r WHERE r.session_key = $3 AND r.event_id = ANY($4::bigint[])
@@ -868,6 +888,7 @@ WITH runs AS (DELETE FROM tool_runs r WHERE r.session_key = $1),
     requests AS (DELETE FROM compaction_requests q WHERE q.session_key = $1),
     usage AS (DELETE FROM model_usage u WHERE u.session_key = $1),
     times AS (DELETE FROM schedules t WHERE t.session_key = $1),
+    asked AS (DELETE FROM approvals a WHERE a.session_key = $1),
     numbers AS (DELETE FROM schedule_numbers n WHERE n.session_key = $1),
     jobs AS (DELETE FROM compaction_jobs j WHERE j.session_key = $1),
     settled AS (DELETE FROM cards c WHERE c.session_key = $1 AND c.state <> 'open')

@@ -32,6 +32,21 @@ type ApiMonth struct {
 	ExhaustedUntil *time.Time
 }
 
+type Approval struct {
+	SessionKey   sessions.Key
+	ID           int64
+	TurnEventID  int64
+	Tool         string
+	Arguments    string
+	AskedBy      sessions.UserID
+	State        sessions.ApprovalState
+	DecidedBy    sessions.UserID
+	DecidedAt    *time.Time
+	DecidedEvent *int64
+	CreatedAt    time.Time
+	ExpiresAt    time.Time
+}
+
 type Audit struct {
 	SessionKey sessions.Key
 	ID         int64

@@ -14,6 +14,30 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
+const approvalsForget = `-- name: ApprovalsForget :exec
+UPDATE approvals a SET
+    arguments = CASE WHEN a.asked_by = ANY($1::text[]) THEN '' ELSE a.arguments END,
+    decided_at = CASE WHEN a.asked_by = ANY($1::text[]) THEN coalesce(a.decided_at, now()) ELSE a.decided_at END,
+    state = CASE WHEN a.asked_by = ANY($1::text[]) AND a.state = 'waiting' THEN 'expired' ELSE a.state END,
+    asked_by = CASE WHEN a.asked_by = ANY($1::text[]) THEN '' ELSE a.asked_by END,
+    decided_by = CASE WHEN a.decided_by = ANY($1::text[]) THEN '' ELSE a.decided_by END
+WHERE (a.asked_by = ANY($1::text[]) AND a.asked_by <> '' OR a.decided_by = ANY($1::text[]) AND a.decided_by <> '')
+  AND starts_with(a.session_key, $2::text)
+  AND ($3::text = '' OR a.session_key = $3::text OR starts_with(a.session_key, $3::text || '/'))
+`
+
+type ApprovalsForgetParams struct {
+	People        []string
+	RobotSessions string
+	GroupKey      string
+}
+
+// ApprovalsForget wipes the calls that a person asked for, and takes the person's name from decisions on those of others.
+func (q *Queries) ApprovalsForget(ctx context.Context, db DBTX, arg *ApprovalsForgetParams) error {
+	_, err := db.Exec(ctx, approvalsForget, arg.People, arg.RobotSessions, arg.GroupKey)
+	return err
+}
+
 const askingMark = `-- name: AskingMark :exec
 UPDATE dingtalk_session_events e SET
     content = $1::text,

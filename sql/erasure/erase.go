@@ -132,7 +132,7 @@ func (e *eventErasure) eraseAll(ctx context.Context) error {
 	if len(e.seqs) == 0 {
 		steps = []func(context.Context) error{e.eraseQuotesOf} // an event without a place has no derived rows
 	}
-	for _, step := range append(steps, e.eraseUnplaced, e.deleteSchedules) {
+	for _, step := range append(steps, e.eraseUnplaced, e.eraseApprovals, e.deleteSchedules) {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -281,6 +281,12 @@ func (e *eventErasure) eraseUnplaced(ctx context.Context) error {
 	vectors, err := e.store.eraseVectors(ctx, e.tx, hashes)
 	e.vectors += int(vectors)
 	return err
+}
+
+func (e *eventErasure) eraseApprovals(ctx context.Context) error {
+	return e.store.db.Q.ApprovalsErase(ctx, e.tx, &dbsqlc.ApprovalsEraseParams{
+		SessionKey: e.row.SessionKey, Seqs: append([]int64{}, e.seqs...), Aside: append([]int64{}, e.aside...),
+	})
 }
 
 func (e *eventErasure) deleteSchedules(ctx context.Context) error {

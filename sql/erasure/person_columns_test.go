@@ -89,6 +89,10 @@ var personColumns = map[string]cover{
 	"schedules.text":                      ofTimes,
 	"schedules.created_by":                ofTimes,
 	"schedules.creator":                   ofTimes,
+	"approvals.session_key":               ofMessages,
+	"approvals.asked_by":                  ofMessages,
+	"approvals.decided_by":                ofMessages,
+	"approvals.arguments":                 ofAnswers,
 	"sender_ids.sender_id":                {preview: func(p memory.Preview) int { return p.IDs }, exported: "id"},
 	"sender_ids.staff_id":                 {preview: func(p memory.Preview) int { return p.IDs }, exported: "id"},
 	"console_logins.actor":                ofLogins,
@@ -130,6 +134,8 @@ func fullLife(t *testing.T, s *sql.Store, pool *pgxpool.Pool) {
 	for _, k := range []string{string(key), "robot/cid"} {
 		storetest.Execute(t, pool, `INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin)
 			VALUES ($1, 1, 'remind', now() + interval '1 day', 'x', $2, $3, jsonb_build_object('sender_nick', $4::text), 'm')`, k, "交 "+storetest.Secret, storetest.ZhangID, storetest.ZhangNick)
+		storetest.Execute(t, pool, `INSERT INTO approvals (session_key, id, turn_event_id, tool, arguments, asked_by, state, decided_by, decided_at, expires_at)
+			VALUES ($1, 1, 0, 'x__y', $2, $3, 'waiting', '', NULL, now()), ($1, 2, 0, 'x__y', '{}', 'u', 'approved', $3, now(), now())`, k, storetest.Secret, storetest.ZhangID)
 		storetest.Execute(t, pool, `INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens) VALUES ($1, current_date, 'turn', 'qwen', $2, 70)`, k, storetest.ZhangID)
 	}
 	storetest.Execute(t, pool, "UPDATE compaction_log SET focus = $1, requested_by = $2 WHERE session_key = 'robot/cid'", storetest.Secret, storetest.ZhangID)

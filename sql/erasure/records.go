@@ -15,7 +15,13 @@ import (
 	"ebb/sql/limits"
 )
 
+// deleteSchedules also wipes the person's calls that wait for approval.
 func (g *personErasure) deleteSchedules(ctx context.Context, db dbsqlc.DBTX) error {
+	if err := g.store.db.Q.ApprovalsForget(ctx, db, &dbsqlc.ApprovalsForgetParams{
+		People: g.plan.who.ids, RobotSessions: g.plan.robotSessions(), GroupKey: string(g.plan.forget.Group),
+	}); err != nil {
+		return err
+	}
 	return g.store.db.Q.SchedulesForget(ctx, db, &dbsqlc.SchedulesForgetParams{
 		People: g.plan.who.ids, RobotSessions: g.plan.robotSessions(), GroupKey: string(g.plan.forget.Group),
 	})

@@ -139,7 +139,9 @@ SELECT
     coalesce((SELECT left(p.content, 200) FROM dingtalk_session_events p
         WHERE p.session_key = c.session_key AND p.sender_id = @person::text AND p.sender_id <> '' AND p.role = 'user'
           AND p.content NOT LIKE '/%' AND p.message -> 'quote' IS NULL
-        ORDER BY p.id DESC LIMIT 1), '')::text AS words
+        ORDER BY p.id DESC LIMIT 1), '')::text AS words,
+    coalesce((SELECT n.nick FROM people n WHERE n.session_key = c.session_key AND n.person = @person::text
+        ORDER BY n.spoke DESC, n.seen_at DESC LIMIT 1), '')::text AS nick
 FROM cards c JOIN dingtalk_sessions s ON s.session_key = c.session_key
 WHERE c.out_track_id = @out_track_id
 LIMIT 1;

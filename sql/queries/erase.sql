@@ -74,6 +74,14 @@ WHERE t.session_key = @session_key AND e.session_key = @session_key AND e.role =
   AND (e.seq = ANY(@seqs::bigint[]) OR e.id = ANY(@aside::bigint[]))
   AND (t.origin = 'message ' || e.msg_id OR starts_with(t.origin, 'message ' || e.msg_id || ', call '));
 
+-- name: ApprovalsErase :exec
+-- ApprovalsErase wipes the calls that turns with erased events asked for. One that waits expires without a word.
+UPDATE approvals a SET arguments = '', asked_by = '', decided_at = coalesce(a.decided_at, now()),
+    state = CASE WHEN a.state = 'waiting' THEN 'expired' ELSE a.state END
+WHERE a.session_key = @session_key AND (a.turn_event_id = ANY(@aside::bigint[]) OR EXISTS (
+    SELECT FROM dingtalk_session_events f JOIN dingtalk_session_events e ON e.session_key = f.session_key
+    WHERE f.session_key = @session_key AND f.id = a.turn_event_id AND e.turn = f.turn AND e.seq = ANY(@seqs::bigint[])));
+
 -- name: ScheduleTexts :many
 -- ScheduleTexts lists the texts of the schedules that a message set.
 SELECT t.text FROM dingtalk_session_events e
@@ -351,6 +359,7 @@ WITH runs AS (DELETE FROM tool_runs r WHERE r.session_key = @session_key),
     requests AS (DELETE FROM compaction_requests q WHERE q.session_key = @session_key),
     usage AS (DELETE FROM model_usage u WHERE u.session_key = @session_key),
     times AS (DELETE FROM schedules t WHERE t.session_key = @session_key),
+    asked AS (DELETE FROM approvals a WHERE a.session_key = @session_key),
     numbers AS (DELETE FROM schedule_numbers n WHERE n.session_key = @session_key),
     jobs AS (DELETE FROM compaction_jobs j WHERE j.session_key = @session_key),
     settled AS (DELETE FROM cards c WHERE c.session_key = @session_key AND c.state <> 'open')

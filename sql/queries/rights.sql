@@ -182,6 +182,18 @@ DELETE FROM schedules t
 WHERE t.created_by = ANY(@people::text[]) AND t.created_by <> '' AND starts_with(t.session_key, @robot_sessions::text)
   AND (@group_key::text = '' OR t.session_key = @group_key::text OR starts_with(t.session_key, @group_key::text || '/'));
 
+-- name: ApprovalsForget :exec
+-- ApprovalsForget wipes the calls that a person asked for, and takes the person's name from decisions on those of others.
+UPDATE approvals a SET
+    arguments = CASE WHEN a.asked_by = ANY(@people::text[]) THEN '' ELSE a.arguments END,
+    decided_at = CASE WHEN a.asked_by = ANY(@people::text[]) THEN coalesce(a.decided_at, now()) ELSE a.decided_at END,
+    state = CASE WHEN a.asked_by = ANY(@people::text[]) AND a.state = 'waiting' THEN 'expired' ELSE a.state END,
+    asked_by = CASE WHEN a.asked_by = ANY(@people::text[]) THEN '' ELSE a.asked_by END,
+    decided_by = CASE WHEN a.decided_by = ANY(@people::text[]) THEN '' ELSE a.decided_by END
+WHERE (a.asked_by = ANY(@people::text[]) AND a.asked_by <> '' OR a.decided_by = ANY(@people::text[]) AND a.decided_by <> '')
+  AND starts_with(a.session_key, @robot_sessions::text)
+  AND (@group_key::text = '' OR a.session_key = @group_key::text OR starts_with(a.session_key, @group_key::text || '/'));
+
 -- name: PersonWaiting :execrows
 -- PersonWaiting wipes a person's messages without a place in the view, waiting ones and dead letters, which then get no
 -- answer. The asking message and later ones stay, but for those of schedules, which were all set before.

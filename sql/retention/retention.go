@@ -274,6 +274,12 @@ func (s *Store) ExpireSchedules(ctx context.Context, period time.Duration) (int,
 	return deleted("schedules", n, err)
 }
 
+// ExpireApprovals implements sessions.Expiry.
+func (s *Store) ExpireApprovals(ctx context.Context, period time.Duration) (int, error) {
+	n, err := s.db.Q.ApprovalsExpire(ctx, s.db.Pool, &dbsqlc.ApprovalsExpireParams{PeriodSeconds: period.Seconds(), MaxRows: batch})
+	return deleted("approvals", n, err)
+}
+
 // ExpireActions implements sessions.Expiry.
 func (s *Store) ExpireActions(ctx context.Context, period time.Duration) (int, error) {
 	n, err := s.db.Q.ActionsExpire(ctx, s.db.Pool, &dbsqlc.ActionsExpireParams{PeriodSeconds: period.Seconds(), MaxRows: batch})

@@ -16,6 +16,7 @@ import (
 const (
 	varStop     = "stop"     // "true": the button that stops the turn is shown
 	varFeedback = "feedback" // "true": the buttons of a rating are shown
+	varApproval = "approval" // "true": the buttons of an approval are shown
 	varFlow     = "flowStatus"
 	VarNotice   = "notice" // shown to the person who clicked
 	yes, no     = "true", "false"
@@ -25,8 +26,11 @@ const (
 
 // Hide returns the variables that hide the buttons of an action's kind.
 func Hide(action string) map[string]string {
-	if action == "stop" {
+	switch sessions.Button(action) {
+	case sessions.ButtonStop:
 		return map[string]string{varStop: no}
+	case sessions.ButtonApprove, sessions.ButtonReject:
+		return map[string]string{varApproval: no}
 	}
 	return map[string]string{varFeedback: no}
 }
@@ -92,7 +96,7 @@ func (c *Cards) Finish(ctx context.Context, o sessions.Outgoing, text string, mo
 		c.settle(ctx, o.Key, track, sessions.CardFinished)
 	}
 	if card.created {
-		c.setButtons(ctx, o.Reply.Target.ConversationID, track)
+		c.setButtons(ctx, o.Reply.Target, track)
 	}
 	return nil
 }
@@ -232,7 +236,7 @@ func (c *Cards) deliver(ctx context.Context, o sessions.Outgoing, card openedCar
 		return err
 	}
 	err := c.create(ctx, o.Reply.Target, New{
-		Track: track, Variables: map[string]string{c.cfg.Key: "", varStop: no, varFeedback: yes}, Within: u.Within, Reserved: reserved,
+		Track: track, Variables: buttons(o.Reply.Target, c.cfg.Key, ""), Within: u.Within, Reserved: reserved,
 	})
 	switch {
 	case err == nil:
@@ -248,15 +252,23 @@ func (c *Cards) deliver(ctx context.Context, o sessions.Outgoing, card openedCar
 
 const buttonsTime = 2 * time.Second
 
-// setButtons replaces the stop button by those of a rating, if calls are left for it.
-func (c *Cards) setButtons(ctx context.Context, of sessions.ConversationID, track string) {
+// buttons are the variables of an ended card, and one more: those of an approval are shown in place of a rating's.
+func buttons(g sessions.Target, key, value string) map[string]string {
+	if g.Approve {
+		return map[string]string{varStop: no, varFeedback: no, varApproval: yes, key: value}
+	}
+	return map[string]string{varStop: no, varFeedback: yes, key: value}
+}
+
+// setButtons replaces the stop button by those of a rating or an approval, if calls are left for it.
+func (c *Cards) setButtons(ctx context.Context, of sessions.Target, track string) {
 	ctx, stop := context.WithTimeout(ctx, buttonsTime)
 	defer stop()
-	v := Variables{Track: track, Values: map[string]string{varStop: no, varFeedback: yes, varFlow: flowDone}}
+	v := Variables{Track: track, Values: buttons(of, varFlow, flowDone)}
 	var err error
 	if v.Reserved, err = c.cfg.Governor.Reserve(ctx, calls.Frame, calls.CardUpdate); err == nil {
 		err = guarded(ctx, func() error { return c.cfg.API.SetCard(ctx, v) })
-		c.note(ctx, of, err, false)
+		c.note(ctx, of.ConversationID, err, false)
 	}
 	if err != nil && !calls.IsRefused(err) {
 		zerolog.Ctx(ctx).Debug().Err(err).Msg("Buttons of a finished card not set")

@@ -1,7 +1,9 @@
 package openaitest
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -25,7 +27,15 @@ func outsideCall(r Request, s said) (Call, bool) {
 func outsideAnswer(s said, turn turnResults) (string, bool) {
 	m := outsideRE.FindStringSubmatch(s.text)
 	if m == nil {
-		return "", false
+		if len(turn.outside) == 0 {
+			return "", false
+		}
+		var parts []string // results of calls that the turn began with
+		for _, name := range slices.Sorted(maps.Keys(turn.outside)) {
+			first, _, _ := strings.Cut(turn.outside[name], "\n")
+			parts = append(parts, name+" 返回："+clip(first, 200))
+		}
+		return strings.Join(parts, "\n"), true
 	}
 	result, called := turn.outside[m[1]]
 	if !called {

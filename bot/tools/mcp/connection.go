@@ -154,8 +154,8 @@ func (c *connection) list(ctx context.Context, session *mcp.ClientSession) error
 			return fmt.Errorf("list of tools: %w", err)
 		}
 		for _, t := range page.Tools {
-			if t == nil || len(found) >= maxTools || listed[t.Name] || !matches(c.server.Allow, t.Name) || matches(c.server.Confirm, t.Name) {
-				continue // no call can be approved yet: a tool in Confirm is not offered
+			if t == nil || len(found) >= maxTools || listed[t.Name] || !matches(c.server.Allow, t.Name) {
+				continue
 			}
 			listed[t.Name] = true // one that is listed twice is one tool
 			one := c.tool(t, names)

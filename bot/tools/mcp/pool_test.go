@@ -188,7 +188,7 @@ func TestToolsOfAConversation(t *testing.T) {
 		kind sessions.ConversationType
 		want string
 	}{
-		{"cid1", sessions.Group, "all__echo some__environment"},
+		{"cid1", sessions.Group, "all__echo some__echo some__environment"},
 		{"cid2", sessions.Group, "all__echo"},
 		{"cid3", sessions.Private, "all__echo own__echo"},
 		{"cid4", sessions.Private, "all__echo"},

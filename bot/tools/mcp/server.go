@@ -17,8 +17,7 @@ type Server struct {
 	Env     map[string]string
 	URL     string
 	Headers map[string]string
-	// Allow and Confirm are patterns over the server's own names of tools, with * and ?. A tool in Confirm needs an approval for each call, and is
-	// not offered: no call can be approved yet.
+	// Allow and Confirm are patterns over the server's own names of tools, with * and ?. A tool in Confirm needs an approval for each call.
 	Allow, Confirm []string
 	Groups         []string // ids of conversations; "*": all
 	// Personal says that the credentials are a person's own: the tools are offered in the private chats among Groups alone.

@@ -32,6 +32,7 @@ type tool struct {
 	of   *connection
 	name string // the server's own
 	spec llm.ToolSpec
+	asks bool // each call needs an approval
 }
 
 // tool describes t for the model. taken has the names in use.
@@ -39,7 +40,7 @@ func (c *connection) tool(t *mcp.Tool, taken map[string]bool) tool {
 	spec := llm.ToolSpec{Name: nameOf(c.server.Name, t.Name, taken), Description: cut(storable(t.Description), maxDescription)}
 	schema, _ := t.InputSchema.(map[string]any)
 	spec.Schema = objectSchema(schema)
-	return tool{of: c, name: t.Name, spec: spec}
+	return tool{of: c, name: t.Name, spec: spec, asks: matches(c.server.Confirm, t.Name)}
 }
 
 // nameOf makes a name that providers accept, and that no other tool of the server has.
@@ -65,6 +66,9 @@ func sameSpecs(x, y []chat.Tool) bool {
 
 // Spec implements chat.Tool.
 func (t tool) Spec() llm.ToolSpec { return t.spec }
+
+// NeedsApproval implements chat.NeedsApproval.
+func (t tool) NeedsApproval() bool { return t.asks }
 
 // Call implements chat.Tool. The errors are sentences for the model: they name no address and no secret.
 func (t tool) Call(ctx context.Context, in chat.ToolInput) (string, error) {

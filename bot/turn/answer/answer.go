@@ -28,10 +28,11 @@ type Answer struct {
 	Report Report
 	Share  int // shown percentage of the long messages among the asked; 0: all were whole
 
-	Read    []int64          // memory that was recalled, or read by tools
-	Pinned  *sessions.Pinned // pinned memory from this turn on; nil: unchanged
-	Outcome sessions.Outcome // for later commands that refer to it
-	Kept    string           // logged in place of an answer that must not be stored; empty: the answer itself
+	Read    []int64             // memory that was recalled, or read by tools
+	Pinned  *sessions.Pinned    // pinned memory from this turn on; nil: unchanged
+	Outcome sessions.Outcome    // for later commands that refer to it
+	Waits   []sessions.Approval // calls that wait for a decision: the reply asks for it
+	Kept    string              // logged in place of an answer that must not be stored; empty: the answer itself
 	Marks   Marks
 	stalled bool         // the storage did not record a tool call at once
 	last    llm.Response // the last call's
@@ -99,7 +100,8 @@ func dropOpenCalls(events []sessions.Event) []sessions.Event {
 // CutShort ends an answer whose turn was stopped: said is the model's words so far. Calls without a result get one.
 func (a Answer) CutShort(text string) Answer {
 	a.Text, a.Report.usage = text, sessions.Usage{}
-	a.Events = append(closeCalls(a.Events), sessions.Event{Role: sessions.RoleAssistant, Content: text})
+	a.Events = append(closeCalls(withoutWaits(a.Events, a.Waits)), sessions.Event{Role: sessions.RoleAssistant, Content: text})
+	a.Waits = nil
 	return a
 }
 

@@ -30,7 +30,7 @@ func New(c Config) *Asker {
 	recalls := recaller{c.Shared, c.Views, c.Memory}
 	return &Asker{
 		recaller: recalls, requests: requestBuilder{c.Shared, c.Views, recalls, inlineCompactor{c.Shared, c.Views, c.Store, c.Upkeep}},
-		rounds: roundRunner{c.Shared, c.Views, toolCaller{c.Shared, c.Views, c.Store, c.May, c.Stats}, c.Stats, c.MaxToolRounds},
+		rounds: roundRunner{c.Shared, c.Views, toolCaller{c.Shared, c.Views, c.Store, c.May, c.Stats, c.Approvals}, c.Stats, c.MaxToolRounds},
 		model:  c.Model, upkeep: c.Upkeep, stats: c.Stats,
 	}
 }
@@ -45,6 +45,9 @@ func (k *Asker) Ask(ctx context.Context, made choice.Choice, live chat.Live) (An
 	q, first := k.requests.fit(ctx, q)
 	f, l := &refusals{}, newLoop(first, Answer{})
 	for {
+		if err := k.rounds.makeApproved(ctx, &q, f, l); err != nil {
+			return finish(q, f, l, err), err
+		}
 		resp, err := k.model.Generate(ctx, k.rounds.next(q, f, l))
 		f.note(resp, err, l.sent.half)
 		more, err := k.rounds.take(ctx, &q, f, l, resp, err)
@@ -65,6 +68,9 @@ func finish(q question, f *refusals, l *toolLoop, err error) Answer {
 	}
 	a.For, a.Pinned, a.Share, a.Read = q.made, q.pinned, q.share, slices.Concat(q.found.facts(), a.Read)
 	a.Spent.Kind, a.Marks = sessions.SpentTurn, f.marks(q.made.View)
+	if len(q.made.Decided) > 0 {
+		a.Outcome = sessions.Decided
+	}
 	return a
 }
 

@@ -128,7 +128,10 @@ func (r roundRunner) take(ctx context.Context, q *question, f *refusals, l *tool
 	}
 	r.append(*q, l, sessions.Event{Role: sessions.RoleAssistant, Content: resp.Text, ToolCalls: resp.ToolCalls})
 	l.messages[len(l.messages)-1].Reasoning = resp.Reasoning
-	err = r.runCalls(ctx, q, f, l, resp.ToolCalls)
+	if err = r.runCalls(ctx, q, f, l, resp.ToolCalls); err == nil && len(a.Waits) > 0 && !slot.IsStopped(ctx) {
+		l.say(llm.Response{Text: r.tools.notice(*q, a.Waits, resp.Text)}, q.made.Lang, false)
+		return false, nil
+	}
 	return err == nil, err
 }
 
@@ -149,8 +152,7 @@ func (r roundRunner) runCalls(ctx context.Context, q *question, f *refusals, l *
 	defer stop()
 	lastRound := l.round == r.most || f.left() == 1
 	for _, call := range calls {
-		suspicion := cmp.Or(f.suspicion.Join(q.made.View.Session.Suspicion), q.made.View.Session.Suspicion)
-		result, err := r.tools.call(ctx, part, q, &l.answer, suspicion, call, l.called)
+		result, err := r.tools.call(ctx, part, q, &l.answer, f.suspected(*q), call, l.called)
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package answer
 import (
 	"context"
 
+	"ebb/bot/approval"
 	"ebb/bot/parts"
 	"ebb/bot/view"
 	"ebb/memory"
@@ -38,7 +39,7 @@ type Stats interface {
 	RequestRefused(what Refused)
 }
 
-// Config has the dependencies and settings of an [Asker]. All are required.
+// Config has the dependencies and settings of an [Asker]. All but Approvals are required.
 type Config struct {
 	Shared *parts.Shared
 	Views  *view.Builder
@@ -48,6 +49,8 @@ type Config struct {
 	Upkeep Upkeep
 	May    func(e sessions.Event, command string) bool // whether a message's sender has the right to a command, by its English name
 	Stats  Stats
+	// Approvals keeps calls that need an approval; nil: none is made.
+	Approvals *approval.Desk
 
 	MaxToolRounds int
 }

@@ -3,6 +3,7 @@ package answer
 import (
 	"slices"
 
+	"ebb/bot/approval"
 	"ebb/bot/chat"
 	"ebb/bot/turn/choice"
 	"ebb/bot/view"
@@ -18,6 +19,8 @@ type question struct {
 	share  int              // see [Answer]
 	pinned *sessions.Pinned // read for this turn; nil: unchanged
 	found  found
+	// waiting are calls that wait for approval, read for the first one of the turn; nil: there was none.
+	waiting *approval.Waiting
 }
 
 // found is the result of a question's search of memory. Its zero value: nothing was searched for.

@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"cmp"
 	"errors"
 
 	"ebb/sessions"
@@ -84,6 +85,12 @@ type Marks struct {
 	Taken     []sessions.Withheld // marks of the turn's messages
 	Suspicion *sessions.Suspicion // rows of a refused request; nil: none
 	guilty    *sessions.Refusal   // the question is at fault; nil: it is not known to be
+}
+
+// suspected are the rows that results of tools leave out.
+func (f *refusals) suspected(q question) *sessions.Suspicion {
+	old := q.made.View.Session.Suspicion
+	return cmp.Or(f.suspicion.Join(old), old)
 }
 
 func (f *refusals) marks(v sessions.View) Marks {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/bot/approval"
 	"ebb/bot/chat"
 	"ebb/bot/parts"
 	"ebb/bot/turn/persist"
@@ -39,6 +40,8 @@ type toolCaller struct {
 	store  Store
 	may    func(e sessions.Event, command string) bool
 	stats  Stats
+	// approvals keeps calls that need an approval; nil: none is made.
+	approvals *approval.Desk
 }
 
 // call runs within part, which ends before ctx. A tool's failure becomes a result for the model. The error is a
@@ -48,7 +51,7 @@ func (t toolCaller) call(ctx, part context.Context, q *question, a *Answer, susp
 	if slot.IsStopped(ctx) {
 		return NotRun, nil
 	}
-	id := c.Name + "\x00" + c.Arguments
+	id := idOf(c)
 	if seen[id] {
 		return "Same call as before in this turn, not run again: its result stands above.", nil
 	}
@@ -61,17 +64,35 @@ func (t toolCaller) call(ctx, part context.Context, q *question, a *Answer, susp
 		seen[id] = true
 		return t.run(part, *q, a, suspicion, tool, c), nil
 	}
-	for _, before := range q.made.View.Runs {
-		if before.Call.Name == c.Name && before.Call.Arguments == c.Arguments {
-			if before.Finished {
-				return before.Result, nil
-			}
-			return view.Interrupted, nil
-		}
+	if asks, ok := tool.(chat.NeedsApproval); ok && asks.NeedsApproval() {
+		return t.await(ctx, q, a, c)
+	}
+	if result, ran := recordedRun(q.made.View.Runs, c); ran {
+		return result, nil
 	}
 	if result := earlierRuns(q.made.View.Runs, c, seen); result != "" {
 		return result, nil
 	}
+	return t.runRecorded(ctx, part, q, a, suspicion, tool, c, seen)
+}
+
+// recordedRun is the result of a call that an earlier attempt at the turn made.
+func recordedRun(runs []sessions.ToolRun, c sessions.ToolCall) (result string, ran bool) {
+	for _, before := range runs {
+		if before.Call.Name == c.Name && before.Call.Arguments == c.Arguments {
+			if before.Finished {
+				return before.Result, true
+			}
+			return view.Interrupted, true
+		}
+	}
+	return "", false
+}
+
+// runRecorded records a call before it runs, and its result behind it.
+func (t toolCaller) runRecorded(
+	ctx, part context.Context, q *question, a *Answer, suspicion *sessions.Suspicion, tool chat.Tool, c sessions.ToolCall, seen map[string]bool,
+) (string, error) {
 	run := sessions.ToolRun{Call: c, EventID: q.made.Asked[0].ID}
 	for slices.ContainsFunc(q.made.View.Runs, func(before sessions.ToolRun) bool { return before.Call.ID == run.Call.ID }) {
 		run.Call.ID += "+" // some providers reuse call IDs in every round
@@ -83,10 +104,13 @@ func (t toolCaller) call(ctx, part context.Context, q *question, a *Answer, susp
 	if err := t.record(ctx, q.made.Lease, a, run); err != nil {
 		return "", fmt.Errorf("record result of %s: %w", c.Name, err)
 	}
-	seen[id] = true
+	seen[idOf(c)] = true
 	q.made.View.Runs = append(q.made.View.Runs, run) // a repeated request of this turn does not run it again
 	return run.Result, nil
 }
+
+// idOf is the same for calls that do the same.
+func idOf(c sessions.ToolCall) string { return c.Name + "\x00" + c.Arguments }
 
 const (
 	earlierArguments = 500
@@ -101,7 +125,7 @@ func earlierRuns(runs []sessions.ToolRun, c sessions.ToolCall, seen map[string]b
 	}
 	var b strings.Builder
 	for _, before := range runs {
-		if id := before.Call.Name + "\x00" + before.Call.Arguments; before.Call.Name == c.Name && !seen[id] {
+		if id := idOf(before.Call); before.Call.Name == c.Name && !seen[id] {
 			seen[id] = true
 			result := view.Interrupted
 			if before.Finished {

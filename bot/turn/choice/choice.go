@@ -29,6 +29,20 @@ type Choice struct {
 	Since int64
 	// Stops are commands that stop the turn before it begins.
 	Stops []sessions.Event
+	// Decided are calls of tools on which the command decided: a turn of [Ask] makes them.
+	Decided []sessions.Approval
+}
+
+// Decide makes a command that decided on calls a turn of its own kind.
+func (c Choice) Decide(calls []sessions.Approval) Choice {
+	if len(calls) == 0 {
+		return c
+	}
+	c.Kind, c.Decided = Ask, calls
+	if calls[0].State == sessions.ApprovalRejected {
+		c.Kind = Rejected
+	}
+	return c
 }
 
 // Apart reports whether messages and answer are no part of the conversation, by the same rule as [view.Builder.IsCommand].
@@ -145,6 +159,10 @@ func (c *Chooser) FixedWords(ctx context.Context, made Choice) (string, error) {
 		return wording.Say(wording.Stale, made.Lang, at), nil
 	case Dead:
 		return wording.Say(wording.Dead, made.Lang, at), nil
+	case Rejected:
+		return decidedLines(made, wording.ApprovalRejected), nil
+	case Expired:
+		return expiredLines(made), nil
 	case Quota:
 		return wording.Say(wording.OverQuota, made.Lang), nil
 	}

@@ -52,3 +52,24 @@ func reminderText(e sessions.Event, words, lang string) string {
 	name := cmp.Or(sessions.Nick(e.SenderNick), wording.Say(wording.RoleMember, lang))
 	return wording.Attributed(name, words, lang)
 }
+
+// GrantedLines names the calls that a command approved, and the person.
+func GrantedLines(made Choice) string { return decidedLines(made, wording.ApprovalGranted) }
+
+func decidedLines(made Choice, line wording.Phrase) string {
+	by := cmp.Or(sessions.Nick(made.Asked[0].SenderNick), wording.Say(wording.RoleMember, made.Lang))
+	parts := make([]string, len(made.Decided))
+	for i, a := range made.Decided {
+		parts[i] = wording.Say(line, made.Lang, wording.Literal(by), a.ID, a.Tool)
+	}
+	return strings.Join(parts, "\n")
+}
+
+func expiredLines(made Choice) string {
+	parts := make([]string, len(made.Asked))
+	for i, e := range made.Asked {
+		s := e.Message.Scheduled
+		parts[i] = wording.Say(wording.ApprovalExpired, made.Lang, s.Number, s.Call)
+	}
+	return strings.Join(parts, "\n")
+}

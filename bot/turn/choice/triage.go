@@ -12,15 +12,17 @@ type Kind string
 
 // The kinds of turns.
 const (
-	Ask     Kind = "ask"     // goes to the model
-	Command Kind = "command" // a slash command
-	Hello   Kind = "hello"   // a mention without text
-	Quota   Kind = "quota"   // DingTalk withheld the content
-	Stale   Kind = "stale"   // too old to be answered without asking
-	Dead    Kind = "dead"    // failed too often
-	Limited Kind = "limited" // over a limit
-	Remind  Kind = "remind"  // the text of a reminder, or that it was missed
-	Missed  Kind = "missed"  // a scheduled question whose time passed too long ago
+	Ask      Kind = "ask"      // goes to the model
+	Command  Kind = "command"  // a slash command
+	Hello    Kind = "hello"    // a mention without text
+	Quota    Kind = "quota"    // DingTalk withheld the content
+	Stale    Kind = "stale"    // too old to be answered without asking
+	Dead     Kind = "dead"     // failed too often
+	Limited  Kind = "limited"  // over a limit
+	Remind   Kind = "remind"   // the text of a reminder, or that it was missed
+	Missed   Kind = "missed"   // a scheduled question whose time passed too long ago
+	Rejected Kind = "rejected" // a command that rejected calls of tools
+	Expired  Kind = "expired"  // calls of tools for which no decision came
 )
 
 // MaxBroken is the number of attempts after which a message is a dead letter.
@@ -57,6 +59,8 @@ func (k Kinds) ofScheduled(s sessions.Scheduled, now time.Time) Kind {
 	switch {
 	case s.Kind == sessions.Remind:
 		return Remind
+	case s.Kind == sessions.Expired:
+		return Expired
 	case isMissed(s, now, k.StaleAfter):
 		return Missed
 	}

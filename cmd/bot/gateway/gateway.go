@@ -296,6 +296,7 @@ func (g *gateway) openBot(o Options) error {
 		Erasures: g.store.Erasure, Requests: g.store.Requests, Reporter: g.store.Restarts, Elector: g.store.Replicas, Transport: g.transport,
 		Values: values, Counter: counter, Metrics: g.registry,
 		Schedules: g.store.Schedules, Planner: planner, Audit: g.store.Audit(),
+		Approvals: g.store.Approvals, ApprovalTimeout: g.cfg.Tools.ApprovalTimeout,
 		Tools: append(tools.All(ToolParts(g.store), g.location), tools.Remind(planner)), Replica: g.replica, LeaseTTL: g.cfg.Cluster.LeaseTTL,
 		Name: a.Name, Language: a.Language, Prompt: a.Prompt, Location: g.location,
 		OneStream: o.Transport == nil && g.cfg.DingTalk.Connections == config.ConnectionsOne,

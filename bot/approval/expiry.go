@@ -1,0 +1,93 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot/wording"
+	"ebb/sessions"
+	"ebb/sessions/periodic"
+	"ebb/sessions/retry"
+)
+
+const (
+	// checkInterval is the precision of the end of a wait.
+	checkInterval = 2 * time.Second
+	// page is the number of due calls that are read at a time.
+	page = 100
+	// expireTimeout bounds the wait for a session that is locked, as by an erasure.
+	expireTimeout = 2 * time.Second
+)
+
+// Expiry ends waits for approval. Each replica has it, and only the leader ends any.
+type Expiry struct {
+	Desk      *Desk
+	Replica   sessions.ReplicaID
+	Leads     func(ctx context.Context) (bool, error)
+	Languages wording.Languages
+	// Accepted is called after the message of an expired call was stored.
+	Accepted func(sessions.Accepted)
+}
+
+// Task returns the background work.
+func (x *Expiry) Task() periodic.Task {
+	return periodic.Task{
+		Interval: checkInterval, Timeout: time.Minute, Do: x.Run,
+		Failure: "Failed to end waits for approval", Recovery: "Waits for approval end again",
+		Pauses: retry.Pauses{First: checkInterval, Max: checkInterval},
+	}
+}
+
+// Run ends all due waits. A failure of one session holds up no other.
+func (x *Expiry) Run(ctx context.Context) error {
+	due, err := x.Desk.Store.DueApprovals(ctx, page)
+	if err != nil || len(due) == 0 {
+		return err
+	}
+	if leads, err := x.Leads(ctx); err != nil || !leads {
+		return err
+	}
+	var failed error
+	for _, a := range due {
+		if err := x.expire(ctx, a); err != nil {
+			failed = fmt.Errorf("session %s: %w", a.Key, err)
+		}
+	}
+	return failed
+}
+
+// expire stores a message, whose turn has the words for people and for the model.
+func (x *Expiry) expire(ctx context.Context, a sessions.Approval) error {
+	ctx, stop := context.WithTimeout(ctx, expireTimeout)
+	defer stop()
+	accepted, err := x.Desk.Store.ExpireApproval(ctx, x.Replica, a, func(asked sessions.Message) sessions.Message { return x.message(a, asked) })
+	switch {
+	case errors.Is(err, sessions.ErrConflict), errors.Is(err, sessions.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	zerolog.Ctx(ctx).Info().EmbedObject(a.Key).Int64("approval", a.ID).Msg("Approval expired")
+	if accepted.EventID != 0 {
+		x.Accepted(accepted)
+	}
+	return nil
+}
+
+// message is of the asker, so that the reply mentions them. Its id is the same for each attempt.
+func (x *Expiry) message(a sessions.Approval, asked sessions.Message) sessions.Message {
+	m := sessions.Message{
+		RobotCode: asked.RobotCode, ConversationID: asked.ConversationID, ConversationType: asked.ConversationType, ConversationTitle: asked.ConversationTitle,
+		Organization: asked.Organization, SenderID: asked.SenderID, StaffID: asked.StaffID, External: asked.External, SenderNick: asked.SenderNick,
+		ID: sessions.MessageID(fmt.Sprintf("approval:%d:expired", a.ID)), Kind: "text",
+	}
+	m.Scheduled = &sessions.Scheduled{
+		Kind: sessions.Expired, DueAt: a.ExpiresAt.In(x.Desk.Location), Number: a.ID, Call: a.Tool, Lang: x.Languages.OfText(m.ConversationID, asked.Text),
+	}
+	m.Text = m.Scheduled.Lead() + fmt.Sprintf("#%d %s", a.ID, a.Tool)
+	return m
+}

@@ -1,0 +1,2 @@
+// Package approvals keeps calls of tools that wait for a person's approval.
+package approvals
