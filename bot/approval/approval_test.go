@@ -108,7 +108,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// Of decisions at one time, one counts.
+// One of several decisions at the same time counts.
 func TestDecideOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

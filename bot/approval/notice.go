@@ -30,7 +30,7 @@ func (d *Desk) Notice(calls []sessions.Approval, asker, lang string, now time.Ti
 	return strings.Join(parts, "\n\n")
 }
 
-// Arguments shows the arguments of a call in a block of code. Of longer ones the middle is cut, with their size and hash: both ends may do
+// Arguments shows the arguments of a call in a block of code. The middle of longer ones is cut, with their size and hash: both ends may do
 // harm.
 func Arguments(a sessions.Approval, lang string) string {
 	text := []rune(visible(compacted(a.Arguments)))

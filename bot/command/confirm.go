@@ -222,7 +222,7 @@ func approveOf(e *env) approveCommand {
 	return approveCommand{e.roles(), e.views, e.table, e.opts.Approvals}
 }
 
-func isCallNumber(arg string) bool { return trimMarks(arg) == "" || memoryID(trimMarks(arg)) > 0 }
+func isBare(arg string) bool { return trimMarks(arg) == "" }
 
 // request reads a decision from a message of words or of a button, if its sender may use the command.
 func (a approveCommand) request(e sessions.Event) (approval.Request, bool) {
@@ -231,7 +231,7 @@ func (a approveCommand) request(e sessions.Event) (approval.Request, bool) {
 		return approval.Request{}, false
 	}
 	r := approval.Request{
-		State: sessions.ApprovalApproved, ID: memoryID(trimMarks(c.Arg)), Event: e.ID, Person: e.SenderID, Admin: a.roles.isAdmin(e),
+		State: sessions.ApprovalApproved, ID: memoryID(c.Arg), Event: e.ID, Person: e.SenderID, Admin: a.roles.isAdmin(e),
 	}
 	if c.Name == rejectName {
 		r.State = sessions.ApprovalRejected

@@ -46,14 +46,20 @@ var Commands = Table{
 		Run: on(stopOf, stopCommand.nothing),
 	}}},
 	{ZH: []string{"同意", "批准"}, EN: []string{approveName}, Uses: []Use{{
-		Args: Optional, Match: isCallNumber, Glue: digits, Work: sessions.Answering, Usage: wording.Text{"/同意 [编号]", "/approve [N]"},
+		Match: isBare, Work: sessions.Answering, Usage: wording.Text{"/同意", "/approve"},
+		Does: wording.Text{"同意等待批准的那个操作", "approve the call of a tool that waits"}, Run: on(approveOf, approveCommand.refusal),
+	}, {
+		Args: Number, Glue: digits, Work: sessions.Answering, Usage: wording.Text{"/同意 编号", "/approve N"},
 		Example: wording.Text{"/同意 3", "/approve 3"},
-		Does:    wording.Text{"同意一个等待批准的操作", "approve a call of a tool that waits"}, Run: on(approveOf, approveCommand.refusal),
+		Does:    wording.Text{"同意其中一个", "approve one of several"}, Run: on(approveOf, approveCommand.refusal),
 	}}},
 	{ZH: []string{"拒绝"}, EN: []string{rejectName}, Uses: []Use{{
-		Args: Optional, Match: isCallNumber, Glue: digits, Usage: wording.Text{"/拒绝 [编号]", "/reject [N]"},
+		Match: isBare, Usage: wording.Text{"/拒绝", "/reject"},
+		Does: wording.Text{"拒绝等待批准的那个操作", "reject the call of a tool that waits"}, Run: on(approveOf, approveCommand.refusal),
+	}, {
+		Args: Number, Glue: digits, Usage: wording.Text{"/拒绝 编号", "/reject N"},
 		Example: wording.Text{"/拒绝 3", "/reject 3"},
-		Does:    wording.Text{"拒绝一个等待批准的操作", "reject a call of a tool that waits"}, Run: on(approveOf, approveCommand.refusal),
+		Does:    wording.Text{"拒绝其中一个", "reject one of several"}, Run: on(approveOf, approveCommand.refusal),
 	}}},
 	{ZH: []string{"提醒", "我的提醒"}, EN: []string{"remind", "reminders", "reminder"}, Uses: []Use{{
 		Args: Optional, Match: isList, Glue: "列清全所",
@@ -84,7 +90,7 @@ var Commands = Table{
 		Who: Owner, Usage: wording.Text{"/新对话", "/new"}, Does: wording.Text{"从头开始", "begin a new conversation"}, Run: on(newOf, newCommand.begin),
 	}}},
 	{ZH: []string{"模型", "切换模型", "换模型", "模型列表"}, EN: []string{"model"}, Uses: []Use{{
-		Match: func(arg string) bool { return arg == "" },
+		Match: isBare,
 		Usage: wording.Text{"/模型", "/model"}, Does: wording.Text{"有哪些模型，这里用哪个", "the models, and the one in use here"},
 		Run: on(modelOf, modelCommand.list),
 	}, {
@@ -95,7 +101,7 @@ var Commands = Table{
 		Run:     on(modelOf, modelCommand.choose),
 	}}},
 	{ZH: []string{"范围"}, EN: []string{"scope"}, Uses: []Use{{
-		Match: func(arg string) bool { return arg == "" },
+		Match: isBare,
 		Usage: wording.Text{"/范围", "/scope"}, Does: wording.Text{"这个群共用上下文，还是每人一个", "whether this group shares one context"},
 		Run: on(scopeOf, scopeCommand.show),
 	}, {

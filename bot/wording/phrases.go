@@ -84,7 +84,7 @@ var phrases = map[Phrase]Text{
 	HelpMemory:       {"- 说“记住……”我就会记住，`/记忆` 看我记得什么\n", "- Say \"remember that …\" and I will; `/memory` shows what I know\n"},
 	HelpForget:       {"- `/忘记 上一条` 删掉刚才那条，`/忘记我` 删掉关于你的一切\n", "- `/forget last` deletes your last message, `/forget me` everything about you\n"},
 	HelpNew:          {"- `/新对话` 从头开始\n", "- `/new` begins a new conversation\n"},
-	HelpTopics:       {"- 更多：`/帮助 提醒`、`/帮助 记忆`、`/帮助 对话`、`/帮助 压缩`，`/帮助 全部` 列出所有命令；`/help en` in English", "- More: `/help reminders`, `/help memory`, `/help conversation`, `/help compaction`; `/help all` lists every command; `/help zh` is in Chinese (中文)"},
+	HelpTopics:       {"- 更多：`/帮助 提醒`、`/帮助 记忆`、`/帮助 对话`、`/帮助 工具`、`/帮助 压缩`，`/帮助 全部` 列出所有命令；`/help en` in English", "- More: `/help reminders`, `/help memory`, `/help conversation`, `/help tools`, `/help compaction`; `/help all` lists every command; `/help zh` is in Chinese (中文)"},
 	HelpListed:       {"命令%s：\n\n", "Commands%s:\n\n"},
 	HelpMarked:       {"（带 * 的在群里限管理员）", " (* in groups: administrators)"},
 	HelpOn:           {"`/%s` 的用法%s：\n\n", "Usage of `/%s`%s:\n\n"},
