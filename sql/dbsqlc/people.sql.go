@@ -343,6 +343,44 @@ func (q *Queries) PeopleNames(ctx context.Context, db DBTX, arg *PeopleNamesPara
 	return items, nil
 }
 
+const peopleNamesAnywhere = `-- name: PeopleNamesAnywhere :many
+SELECT n.person, n.nick, max(n.seen_at)::timestamptz AS seen_at FROM (
+    SELECT p.person, p.nick, p.seen_at FROM people p
+    WHERE p.person = ANY($1::text[]) AND p.spoke
+    UNION ALL
+    SELECT e.sender_id, e.sender_nick, e.created_at FROM dingtalk_session_events e
+    WHERE (e.state = 'pending' OR e.state = 'dead') AND e.sender_id = ANY($1::text[]) AND e.sender_id <> ''
+) n
+GROUP BY n.person, n.nick
+`
+
+type PeopleNamesAnywhereRow struct {
+	Person sessions.UserID
+	Nick   string
+	SeenAt time.Time
+}
+
+// PeopleNamesAnywhere is PeopleNames for all sessions. It reads an index alone: a page of people can be in tens of thousands of rows.
+func (q *Queries) PeopleNamesAnywhere(ctx context.Context, db DBTX, people []string) ([]PeopleNamesAnywhereRow, error) {
+	rows, err := db.Query(ctx, peopleNamesAnywhere, people)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []PeopleNamesAnywhereRow
+	for rows.Next() {
+		var i PeopleNamesAnywhereRow
+		if err := rows.Scan(&i.Person, &i.Nick, &i.SeenAt); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const peopleSpoke = `-- name: PeopleSpoke :many
 SELECT p.person FROM people p WHERE p.person = ANY($1::text[]) AND p.spoke
 UNION

@@ -28,7 +28,7 @@ func (s *Store) LastSeen(ctx context.Context, robot sessions.RobotCode, group se
 	if len(p.People) == 0 {
 		return last, nil
 	}
-	rows, err := s.db.Q.PeopleNames(ctx, s.db.Pool, p)
+	rows, err := s.namesOf(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -44,6 +44,18 @@ func (s *Store) LastSeen(ctx context.Context, robot sessions.RobotCode, group se
 		last[r.Person] = one
 	}
 	return last, nil
+}
+
+func (s *Store) namesOf(ctx context.Context, p *dbsqlc.PeopleNamesParams) ([]dbsqlc.PeopleNamesRow, error) {
+	if p.RobotSessions != "" || p.GroupKey != "" {
+		return s.db.Q.PeopleNames(ctx, s.db.Pool, p)
+	}
+	rows, err := s.db.Q.PeopleNamesAnywhere(ctx, s.db.Pool, p.People)
+	list := make([]dbsqlc.PeopleNamesRow, len(rows))
+	for i, r := range rows {
+		list[i] = dbsqlc.PeopleNamesRow(r)
+	}
+	return list, err
 }
 
 // Logs lists the sessions where some people spoke, and others with quotes of them, at a robot or at any if empty. Their rows may be

@@ -47,6 +47,17 @@ WHERE starts_with(n.session_key, @robot_sessions::text)
   AND (@group_key::text = '' OR n.session_key = @group_key::text OR starts_with(n.session_key, @group_key::text || '/'))
 GROUP BY n.person, n.nick;
 
+-- name: PeopleNamesAnywhere :many
+-- PeopleNamesAnywhere is PeopleNames for all sessions. It reads an index alone: a page of people can be in tens of thousands of rows.
+SELECT n.person, n.nick, max(n.seen_at)::timestamptz AS seen_at FROM (
+    SELECT p.person, p.nick, p.seen_at FROM people p
+    WHERE p.person = ANY(@people::text[]) AND p.spoke
+    UNION ALL
+    SELECT e.sender_id, e.sender_nick, e.created_at FROM dingtalk_session_events e
+    WHERE (e.state = 'pending' OR e.state = 'dead') AND e.sender_id = ANY(@people::text[]) AND e.sender_id <> ''
+) n
+GROUP BY n.person, n.nick;
+
 -- name: PeopleNamed :many
 -- PeopleNamed finds people who spoke, by id or by a name that they went by, and people of whom only memories are left, by id.
 -- With a group only its sessions count.
