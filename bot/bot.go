@@ -226,7 +226,7 @@ func New(cfg Config) (*Bot, error) {
 		Tidying: cfg.Tidying, Index: cfg.Index, Leads: b.leads, Requests: cfg.Requests, DigestAt: cfg.DigestAt, SummaryRetries: cfg.SummaryRetries, SummaryBackoff: cfg.SummaryBackoff,
 		CompactNotify: cfg.CompactNotify,
 	})
-	b.handler = command.New(p, b.views, cfg.Stores, cfg.Memory, b.worker, b.configuredScope, command.Options{
+	b.handler = command.New(p, b.views, commandStores(cfg.Stores, cfg.Memory), b.worker, b.configuredScope, command.Options{
 		Rights: cfg.Rights, Erasures: cfg.Erasures, CallBudget: cfg.CallBudget, Schedules: cfg.Schedules, Planner: cfg.Planner, Audit: cfg.Audit,
 		Approvals: b.approvals,
 	})
@@ -241,6 +241,13 @@ func New(cfg Config) (*Bot, error) {
 
 func turnStores(s sessions.Stores, m memory.Stores) turn.Stores {
 	return turn.Stores{Turns: s.Turns, Inbox: s.Inbox, Cards: s.Cards, Outbox: s.Outbox, Limits: s.Limits, Facts: m.Facts, Search: m.Search}
+}
+
+func commandStores(s sessions.Stores, m memory.Stores) command.Stores {
+	return command.Stores{
+		Turns: s.Turns, Inbox: s.Inbox, Sessions: s.Sessions, Compactions: s.Compactions, Scopes: s.Scopes, Ledger: s.Ledger, Limits: s.Limits,
+		Cards: s.Cards, Withheld: s.Withheld, Flushes: m.Flushes, Log: m.Search,
+	}
 }
 
 func upkeepStores(s sessions.Stores, m memory.Stores) upkeep.Stores {

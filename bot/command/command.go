@@ -11,7 +11,6 @@ import (
 	"ebb/bot/upkeep"
 	"ebb/bot/view"
 	"ebb/bot/wording"
-	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sessions/serial"
 )
@@ -21,10 +20,10 @@ type Handler struct{ env env }
 
 // New returns a Handler, usable after [Handler.Connect]. scope is the configured scope of a group.
 func New(
-	p *parts.Shared, views *view.Builder, store sessions.Stores, facts memory.Stores, worker *upkeep.Worker, scope func(sessions.ConversationID) sessions.Scope, o Options,
+	p *parts.Shared, views *view.Builder, store Stores, worker *upkeep.Worker, scope func(sessions.ConversationID) sessions.Scope, o Options,
 ) *Handler {
 	return &Handler{env{
-		shared: p, views: views, stores: store, memory: facts, worker: worker, scope: scope, opts: o, table: Commands,
+		shared: p, views: views, stores: store, worker: worker, scope: scope, opts: o, table: Commands,
 		manage: manage.New(manage.Config{
 			Rights: o.Rights, Erasures: o.Erasures, Sessions: store.Sessions, Compactions: store.Compactions, Scopes: store.Scopes, Upkeep: worker, Schedules: o.Schedules, Audit: o.Audit, FlushDeadline: p.InlineDeadline,
 			Settings: views.Settings, Resolve: views.Resolve,

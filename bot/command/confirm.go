@@ -51,7 +51,7 @@ type confirmations struct {
 }
 
 func confirmationsOf(e *env) confirmations {
-	return confirmations{e.shared, e.views, e.table, e.opts.Erasures, e.memory.Search}
+	return confirmations{e.shared, e.views, e.table, e.opts.Erasures, e.stores.Log}
 }
 
 // rewrite makes the command of a bare yes or no behind a preview or a partial erasure. It reads the log, so that it works on every

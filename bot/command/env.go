@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -17,6 +18,50 @@ import (
 	"ebb/sessions/lease"
 	"ebb/sessions/serial"
 )
+
+// Stores are those that commands use, each with the methods that they call.
+type Stores struct {
+	Turns interface {
+		Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error)
+	}
+	Inbox interface {
+		Pending(ctx context.Context, key sessions.Key, limit int) ([]sessions.Event, error)
+	}
+	Sessions    manage.States
+	Compactions interface {
+		manage.Compactions
+		Compactions(ctx context.Context, key sessions.Key, limit int) ([]sessions.LogEntry, error)
+	}
+	Scopes interface {
+		manage.Scopes
+		ScopeOf(ctx context.Context, group sessions.Key) (sessions.Scope, error)
+	}
+	Ledger ledger
+	Limits counts
+	Cards  interface {
+		GivenUpCards(ctx context.Context) (int, error)
+	}
+	Withheld interface {
+		CountWithheld(ctx context.Context, key sessions.Key, reads sessions.ModelID) (sessions.WithheldCount, error)
+	}
+	Flushes interface {
+		Owed(ctx context.Context, key sessions.Key) (memory.Debt, error)
+	}
+	Log interface {
+		Range(ctx context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.Event, error)
+	}
+}
+
+// ledger has the spending of sessions.
+type ledger interface {
+	Spent(ctx context.Context, key sessions.Key, since time.Time) ([]sessions.Spending, error)
+}
+
+// counts has the use of limits.
+type counts interface {
+	Used(ctx context.Context, a sessions.Askers) (sessions.Used, error)
+	OthersTokens(ctx context.Context, robot sessions.RobotCode, person sessions.UserID) (int, error)
+}
 
 // Options are the parts of a [Handler] that may be missing.
 type Options struct {
@@ -42,8 +87,7 @@ type Stats interface{ Compacted(e sessions.LogEntry) }
 type env struct {
 	shared *parts.Shared
 	views  *view.Builder
-	stores sessions.Stores
-	memory memory.Stores
+	stores Stores
 	worker *upkeep.Worker
 	scope  func(sessions.ConversationID) sessions.Scope // configured scope of a group
 	opts   Options

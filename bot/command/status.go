@@ -42,7 +42,7 @@ type statusCommand struct {
 
 func statusOf(e *env) statusCommand {
 	return statusCommand{
-		shared: e.shared, views: e.views, roles: e.roles(), ledger: e.stores.Ledger, cards: e.stores.Cards, withheld: e.stores.Withheld, flushes: e.memory.Flushes,
+		shared: e.shared, views: e.views, roles: e.roles(), ledger: e.stores.Ledger, cards: e.stores.Cards, withheld: e.stores.Withheld, flushes: e.stores.Flushes,
 		rights: e.opts.Rights, busy: e.worker.Busy, calls: e.opts.CallBudget,
 	}
 }
@@ -216,11 +216,6 @@ var kindWords = map[sessions.SpentKind][2]string{
 	sessions.SpentDigest:        {"每日摘要", "digests"},
 	sessions.SpentConsolidation: {"记忆合并", "memory consolidation"},
 	sessions.SpentProbe:         {"排查", "probes"},
-}
-
-// ledger has the spending of sessions.
-type ledger interface {
-	Spent(ctx context.Context, key sessions.Key, since time.Time) ([]sessions.Spending, error)
 }
 
 // spentSince is empty before the first model call.

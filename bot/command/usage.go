@@ -70,12 +70,6 @@ type personLimits struct {
 	lang     string
 }
 
-// counts has the use of limits.
-type counts interface {
-	Used(ctx context.Context, a sessions.Askers) (sessions.Used, error)
-	OthersTokens(ctx context.Context, robot sessions.RobotCode, person sessions.UserID) (int, error)
-}
-
 func (u usageCommand) limitsOf(t *view.CommandTurn) personLimits {
 	return personLimits{u.shared.Current.For(t.Lease.Key).Limits, u.counts, u.shared.Location, t.View.Session, t.Asked, t.Lang}
 }
