@@ -33,6 +33,16 @@ type Memory interface {
 	Search(ctx context.Context, r memory.Reader, q memory.Query) ([]memory.Hit, error)
 }
 
+// ToolOutcome is the outcome of a tool's run.
+type ToolOutcome string
+
+// The outcomes of tools.
+const (
+	ToolOK      ToolOutcome = "ok"
+	ToolFailed  ToolOutcome = "error"
+	ToolStopped ToolOutcome = "stopped" // a stop of its turn ended it
+)
+
 // Stats counts the calls of tools, and the permanent refusals by what the provider refused.
 type Stats interface {
 	ToolCalled(tool string, outcome ToolOutcome)

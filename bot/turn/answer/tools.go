@@ -20,16 +20,6 @@ import (
 	"ebb/sessions"
 )
 
-// ToolOutcome is the outcome of a tool's run.
-type ToolOutcome string
-
-// The outcomes of tools.
-const (
-	ToolOK      ToolOutcome = "ok"
-	ToolFailed  ToolOutcome = "error"
-	ToolStopped ToolOutcome = "stopped" // a stop of its turn ended it
-)
-
 // NotRun is the result of a tool call that a stopped turn did not make.
 const NotRun = "Not run: the turn was stopped."
 
