@@ -30,22 +30,23 @@ screenshots: ## Draw the pages of the console into docs/console
 LONG := TestProviders|TestGrowth|TestQuality|TestKilledAtEveryStep|TestImportIsWorkedOff|TestSmallerWindowIsWorkedOff|TestReopenedRangeIsWorkedOff|TestHeapOfTurns|TestLongScripts|TestForgetInManySessions|TestBacklogOfLongMessages|TestVectorsAsText|TestSearchAmongLongMessages|TestStoreBehindPooler|TestSafeTakesProportionalTime|TestBodyGrowth
 # The packages with long tests, whose binaries alone are linked for them.
 LONG_PACKAGES = $(shell grep -rlE '^func ($(LONG))' --include='*_test.go' cmd/bot sql bot compaction memory sessions | xargs -n 1 dirname | sed 's|^|./|' | awk '!seen[$$0]++')
-# The longest ones begin first. No more packages run at a time than there are cores: scenarios wait for leases and deadlines in real time.
+# The longest ones begin first.
 FIRST := ./cmd/bot ./cmd/lab/browsertest ./sql/erasure ./bot ./sql ./sql/index
 # The packages with goroutines, and the tests of the others below sql with some. Others run without the race detector only.
-CONCURRENT := ./bot ./bot/admin ./bot/approval ./bot/bottest ./bot/command ./bot/console ./bot/dingtalk/... ./bot/gate ./bot/leader ./bot/media/... ./bot/openai/... ./bot/outbox ./bot/reload ./bot/tools/mcp/... ./bot/turn/... ./bot/upkeep ./bot/view ./sessions/... ./sql/limits ./sql/localpg ./sql/pg ./sql/search ./sql/sqltest ./cmd/bot/gateway ./cmd/bot/setup
-# Simulated days and large backlogs of package bot: their goroutines are those of shorter tests beside them.
-DAYS := TestDigestsCatchUp|TestDaysWithoutDigest|TestDigestRetriesAFailedModel|TestInterruptedDigestIsCountedOnce|TestDigestMindsTheBudget|TestFlushEndsWithTheDaysTokens|TestLongMessagesAreNotMergedBeyondTheWindow|TestManyCompactionsLoseNothing
+CONCURRENT := ./bot ./bot/admin ./bot/approval ./bot/bottest ./bot/command ./bot/console ./bot/dingtalk/... ./bot/gate ./bot/leader ./bot/media/... ./bot/openai/... ./bot/outbox ./bot/reload ./bot/tools/mcp/... ./bot/turn/... ./bot/upkeep ./bot/view ./sessions/guard ./sessions/lease ./sessions/memstore ./sessions/periodic ./sessions/retry ./sessions/serial ./sessions/sessionstest ./sql/limits ./sql/localpg ./sql/pg ./sql/search ./sql/sqltest ./cmd/bot/gateway ./cmd/bot/setup
+# Simulated days and large backlogs of package bot, and a file that unpacks to 600 MB: their goroutines are those of shorter tests beside them.
+DAYS := TestFaultsAreNamed|TestDigestsCatchUp|TestDaysWithoutDigest|TestDigestRetriesAFailedModel|TestInterruptedDigestIsCountedOnce|TestDigestMindsTheBudget|TestFlushEndsWithTheDaysTokens|TestLongMessagesAreNotMergedBeyondTheWindow|TestManyCompactionsLoseNothing
 SHARED := TestPipelinesReadTheirOwnRows|TestRetentionOfTwoReplicas|TestRedeliveredDuringADeletion|TestScheduleFiresOnce|TestActionDuringAnErasure|TestStore|TestOneDigestADay|TestErasureOverALongSummary|TestConnectionsCut|TestForgottenAtTheSameTime|TestForgettingATeamFactWakesFew|TestLateReadersPinNothingForgotten|TestForgetPersonWaitsWithoutAPlace|TestForgetByTwoTurnsAtOnce|TestErasureLocksReadersFirst|TestErasuresLockSessionsInOneOrder|TestWindowsOfATurnAreLockedInOrder|TestErasuresAwaitRepliesThatAreSent|TestErasureBrokenOffBeforeATryEnds|TestFrozenInATransaction|TestFrozenInAPipeline|TestSlowCopyIsNotEnded|TestHeartbeatWaitsBehindNothing|TestMigrateAtOnce|TestMigrateAfterACut|TestSerializable|TestUnconfiguredPoolerIsReported|TestRestartIsReportedOnce|TestMeaningStaysInItsScope|TestSearchWithoutTheEndpoint
 # The packages below sql with such tests, besides those whose tests all run.
 SHARED_PACKAGES = $(filter-out $(CONCURRENT),$(shell grep -rlE '^func ($(SHARED)).t ' --include='*_test.go' sql | xargs -n 1 dirname | sed 's|^|./|' | sort -u))
 
 # The first command is the vet of all packages: that of each test would repeat a part of it. -w leaves out debug information:
-# to link the tests takes a third less, and traces have their lines all the same.
+# to link the tests takes a third less, and traces have their lines all the same. Three packages run at a time, since most
+# wait for half of their time, for a database or a deadline: two keep one and a half cores busy.
 test: ## Run the tests of all packages, without the long ones
 	@.ci/deps.sh tests
 	go vet ./...
-	go test -vet=off -ldflags=-w -shuffle=on -timeout 20m -skip '$(LONG)' $(FIRST) ./...
+	go test -p 3 -vet=off -ldflags=-w -shuffle=on -timeout 20m -skip '$(LONG)' $(FIRST) ./...
 
 # -short makes the property tests draw a fifth of their cases: a race shows in few.
 test-race: ## Run the packages with goroutines under the race detector
