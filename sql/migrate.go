@@ -248,7 +248,7 @@ func (m *migrator) create(ctx context.Context) (steps []Migration, err error) {
 		return nil, err
 	}
 	defer func() { _ = tx.Rollback() }() // without effect after the commit
-	version, err := m.fill(ctx, tx)
+	version, err := m.installSchema(ctx, tx)
 	if err == nil {
 		err = tx.Commit()
 	}
@@ -258,8 +258,8 @@ func (m *migrator) create(ctx context.Context) (steps []Migration, err error) {
 	return []Migration{{Version: version, Name: schemaName, Applied: true, AppliedAt: time.Now()}}, nil
 }
 
-// fill creates the schema and records all steps as applied.
-func (m *migrator) fill(ctx context.Context, tx *sql.Tx) (version int64, err error) {
+// installSchema creates the schema and records all steps as applied.
+func (m *migrator) installSchema(ctx context.Context, tx *sql.Tx) (version int64, err error) {
 	schema, err := schemaFiles.ReadFile(schemaName)
 	if err != nil {
 		return 0, err
@@ -294,7 +294,7 @@ var stopWait = (heartbeatSeconds + 5) * time.Second
 
 // awaitStop returns when no replica runs that a pending migration breaks.
 func (m *migrator) awaitStop(ctx context.Context, url string) error {
-	step, err := m.breaking(ctx)
+	step, err := m.findBreaking(ctx)
 	if err != nil || step == "" {
 		return err
 	}
@@ -316,8 +316,8 @@ func (m *migrator) awaitStop(ctx context.Context, url string) error {
 	})
 }
 
-// breaking returns the name of the first pending migration that breaks replicas of older releases.
-func (m *migrator) breaking(ctx context.Context) (string, error) {
+// findBreaking returns the name of the first pending migration that breaks replicas of older releases.
+func (m *migrator) findBreaking(ctx context.Context) (string, error) {
 	all, err := m.provider.Status(ctx)
 	if err != nil {
 		return "", fmt.Errorf("reading the status of migrations: %w", err)

@@ -30,7 +30,7 @@ type Lead struct {
 
 // Trace finds the destination of a database address. It fails when the server accepts no writes.
 func Trace(ctx context.Context, url string) (Lead, error) {
-	lead, err := trace(ctx, url)
+	lead, err := detectPooler(ctx, url)
 	if err != nil {
 		return Lead{}, fmt.Errorf("asking the database who it is: %w", err)
 	}
@@ -40,9 +40,9 @@ func Trace(ctx context.Context, url string) (Lead, error) {
 // Two answers alone prove nothing: another client may use the process that answered last.
 const asks = 20
 
-// trace distinguishes a server from a pooler by process ids. A connection that meets its announced process has nothing between. Two
+// detectPooler distinguishes a server from a pooler by process ids. A connection that meets its announced process has nothing between. Two
 // connections that meet the same process, or one that meets several, have a pooler in transaction mode.
-func trace(ctx context.Context, url string) (Lead, error) {
+func detectPooler(ctx context.Context, url string) (Lead, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return Lead{}, err

@@ -73,19 +73,19 @@ func (f *Frame) Assemble(v sessions.View, p compaction.Policy, recalled string, 
 	}
 	clock := clockwork{loc: f.Loc, session: v.Session, names: sessions.NewSpeakers(v.Tail, asked)}
 	data(Reference(v, p))
-	msgs = f.said(&clock, msgs, v.Tail)
+	msgs = f.appendEvents(&clock, msgs, v.Tail)
 	data(recalled)
-	return legal(f.said(&clock, msgs, asked))
+	return repairToolCalls(f.appendEvents(&clock, msgs, asked))
 }
 
-// said appends the messages of events.
-func (f *Frame) said(clock *clockwork, msgs []llm.Message, events []sessions.Event) []llm.Message {
+// appendEvents appends the messages of events.
+func (f *Frame) appendEvents(clock *clockwork, msgs []llm.Message, events []sessions.Event) []llm.Message {
 	for _, e := range events {
 		m, ok := f.message(e, clock.session.ConversationType)
 		if !ok {
 			continue
 		}
-		if line := clock.before(e); line != "" {
+		if line := clock.timestampBefore(e); line != "" {
 			msgs = append(msgs, llm.Message{Role: "user", Content: line})
 		}
 		if e.Role == sessions.RoleUser {
@@ -100,7 +100,7 @@ func (f *Frame) said(clock *clockwork, msgs []llm.Message, events []sessions.Eve
 func (f *Frame) message(e sessions.Event, kind sessions.ConversationType) (llm.Message, bool) {
 	switch e.Role {
 	case sessions.RoleUser:
-		return llm.Message{Role: "user", Content: f.spoken(e, kind)}, true
+		return llm.Message{Role: "user", Content: f.renderMember(e, kind)}, true
 	case sessions.RoleAssistant:
 		return llm.Message{Role: "assistant", Content: e.Content, ToolCalls: e.ToolCalls}, true
 	case sessions.RoleTool:
@@ -109,9 +109,9 @@ func (f *Frame) message(e sessions.Event, kind sessions.ConversationType) (llm.M
 	return llm.Message{}, false
 }
 
-// spoken renders a member's text, in a group behind the speaker's name. Nothing in it passes for another speaker, nor
+// renderMember renders a member's text, in a group behind the speaker's name. Nothing in it passes for another speaker, nor
 // for a quote other than the message's own.
-func (f *Frame) spoken(e sessions.Event, kind sessions.ConversationType) string {
+func (f *Frame) renderMember(e sessions.Event, kind sessions.ConversationType) string {
 	lead := ""
 	if e.Message != nil {
 		lead = quoteLead(f.name, *e.Message)
@@ -132,8 +132,8 @@ func (f *Frame) spoken(e sessions.Event, kind sessions.ConversationType) string 
 	return sessions.Speaker(e.SenderNick, e.SenderID) + ": " + text
 }
 
-// fenced marks its fences by a hash: chat text can't contain it, and it changes only with the text.
-func fenced(key sessions.Key, name, text string) string {
+// wrapInFence marks its fences by a hash: chat text can't contain it, and it changes only with the text.
+func wrapInFence(key sessions.Key, name, text string) string {
 	text = strings.TrimSpace(text)
 	sum := sha256.Sum256([]byte(string(key) + "\x00" + text))
 	mark := hex.EncodeToString(sum[:6])
@@ -147,7 +147,7 @@ func Reference(v sessions.View, p compaction.Policy) string {
 		if text = strings.TrimSpace(text); text == "" {
 			return
 		}
-		b.WriteString(fenced(v.Session.Key, name, text) + "\n")
+		b.WriteString(wrapInFence(v.Session.Key, name, text) + "\n")
 	}
 	line := func(marker string) {
 		if marker != "" {
@@ -181,7 +181,7 @@ type clockwork struct {
 	last    time.Time
 }
 
-func (c *clockwork) before(e sessions.Event) string {
+func (c *clockwork) timestampBefore(e sessions.Event) string {
 	at := e.CreatedAt.In(c.loc).Truncate(time.Minute)
 	if e.Role != sessions.RoleUser || at.Equal(c.last) {
 		return ""
@@ -197,9 +197,9 @@ func (c *clockwork) before(e sessions.Event) string {
 	return at.Format("[15:04]")
 }
 
-// legal makes a conversation acceptable to every provider. Results without their call are dropped; a call without its
+// repairToolCalls makes a conversation acceptable to every provider. Results without their call are dropped; a call without its
 // result gets [Interrupted].
-func legal(msgs []llm.Message) []llm.Message {
+func repairToolCalls(msgs []llm.Message) []llm.Message {
 	out := make([]llm.Message, 0, len(msgs))
 	open := map[string]bool{}
 	var order []string

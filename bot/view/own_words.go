@@ -44,7 +44,7 @@ const languageEvents = 50
 // messages. Then the newest events of the tail decide: other people's newest words, and the answer to the last message that says little.
 // Each text is judged once.
 func (b *Builder) LanguageWords(tail []sessions.Event, e sessions.Event) wording.Spoken {
-	own := b.telling(e)
+	own := b.detectLanguage(e)
 	if own.Clear {
 		return own
 	}
@@ -59,7 +59,7 @@ func (b *Builder) LanguageWords(tail []sessions.Event, e sessions.Event) wording
 		}
 		var said wording.Spoken
 		if !t.IsScheduled() {
-			if said = b.telling(t); said.Lang == "" {
+			if said = b.detectLanguage(t); said.Lang == "" {
 				answer = cmp.Or(answer, answered)
 			} else if b.IsCommand(t) { // people type the names of either language
 				said = wording.Spoken{}
@@ -84,9 +84,9 @@ func (b *Builder) LanguageWords(tail []sessions.Event, e sessions.Event) wording
 	return wording.SpokenIn(cmp.Or(answer, wording.WordsOfCommand(b.OwnWords(e))))
 }
 
-// telling returns the language that the words of a message show; empty: it says little. A command shows that of the text that it keeps,
+// detectLanguage returns the language that the words of a message show; empty: it says little. A command shows that of the text that it keeps,
 // or of its own words behind the name.
-func (b *Builder) telling(e sessions.Event) wording.Spoken {
+func (b *Builder) detectLanguage(e sessions.Event) wording.Spoken {
 	own, commands := b.OwnWords(e), b.commands
 	words := wording.WordsOfCommand(own)
 	isCommand := !e.IsScheduled() && commands.IsCommand(own)

@@ -67,9 +67,9 @@ const (
 // Recalled writes hits between fences, the best first, within the token budget.
 func (b *Builder) Recalled(key sessions.Key, hits []memory.Hit, budget int) string {
 	if len(hits) == 0 {
-		return recallHead + fenced(key, "recall", recallNone)
+		return recallHead + wrapInFence(key, "recall", recallNone)
 	}
-	room := budget - b.shared.Counter.Count(recallHead+fenced(key, "recall", "-"))
+	room := budget - b.shared.Counter.Count(recallHead+wrapInFence(key, "recall", "-"))
 	var lines strings.Builder
 	for _, h := range hits {
 		line := show.HitLine(h, b.shared.Location)
@@ -81,5 +81,5 @@ func (b *Builder) Recalled(key sessions.Key, hits []memory.Hit, budget int) stri
 		room -= b.shared.Counter.Count(line)
 		lines.WriteString(line)
 	}
-	return recallHead + fenced(key, "recall", lines.String())
+	return recallHead + wrapInFence(key, "recall", lines.String())
 }

@@ -110,7 +110,7 @@ func (b *Builder) TrimToPolicy(v sessions.View) sessions.View {
 	}
 	for _, at := range compaction.TurnStarts(v.Tail) {
 		if at > 0 && len(v.Tail)-at <= most {
-			return b.without(v, at)
+			return b.omitOldest(v, at)
 		}
 	}
 	return v
@@ -122,9 +122,9 @@ func (b *Builder) language(id sessions.ConversationID) string {
 	return cmp.Or(b.shared.Current.Language(id), b.shared.Languages.Preset)
 }
 
-// without puts a note in place of the first n events of the tail. Log and cursor stay, and the next compaction
+// omitOldest puts a note in place of the first n events of the tail. Log and cursor stay, and the next compaction
 // summarizes the whole range.
-func (b *Builder) without(v sessions.View, n int) sessions.View {
+func (b *Builder) omitOldest(v sessions.View, n int) sessions.View {
 	v.Gap = strings.TrimSpace(v.Gap + "\n" + summarize.GapNote(v.Tail[:n], b.shared.Location, b.language(v.Session.ConversationID), gapIdentifiers))
 	v.Tail = v.Tail[n:]
 	return v
@@ -138,7 +138,7 @@ func (b *Builder) TrimToFit(v sessions.View, fits func(sessions.View) bool) sess
 		if cuts[i] == 0 {
 			return v
 		}
-		short := b.without(v, cuts[i])
+		short := b.omitOldest(v, cuts[i])
 		short.Session.Pinned = ""
 		return short
 	}

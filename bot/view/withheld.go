@@ -60,12 +60,12 @@ func (b *Builder) WithoutSuspects(v sessions.View, asked []sessions.Event) (_ se
 	if s.Summaries {
 		v.Summaries = nil
 	}
-	v.Tail = slices.DeleteFunc(nameless(v.Tail), func(e sessions.Event) bool { return s.Covers(v.Reads, e.Seq) })
+	v.Tail = slices.DeleteFunc(withoutNames(v.Tail), func(e sessions.Event) bool { return s.Covers(v.Reads, e.Seq) })
 	v.Session.Title, v.Gap = "", strings.TrimSpace(v.Gap+"\n"+sessions.WithheldText)
-	return v, nameless(asked), true
+	return v, withoutNames(asked), true
 }
 
-func nameless(events []sessions.Event) []sessions.Event {
+func withoutNames(events []sessions.Event) []sessions.Event {
 	events = slices.Clone(events)
 	for i := range events {
 		events[i].SenderNick = ""

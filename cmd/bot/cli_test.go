@@ -192,7 +192,7 @@ func TestReport(t *testing.T) {
 		{"reported", fmt.Errorf("doctor: %w", errReported), 1, ""},
 	} {
 		var stderr bytes.Buffer
-		if code := report(&stderr, tt.err); code != tt.code || stderr.String() != tt.stderr {
+		if code := reportError(&stderr, tt.err); code != tt.code || stderr.String() != tt.stderr {
 			t.Errorf("%s: exit %d, %q; want exit %d, %q", tt.name, code, stderr.String(), tt.code, tt.stderr)
 		}
 	}
@@ -295,7 +295,7 @@ func TestSignalsCloseTogetherAreOneStop(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		var stderr bytes.Buffer
 		exits := 0
-		go obey(signals, cancel, &stderr, func(int) { exits++ })
+		go handleSignals(signals, cancel, &stderr, func(int) { exits++ })
 		for _, pause := range []time.Duration{0, time.Millisecond, sameStop / 2} {
 			<-time.After(pause)
 			signals <- syscall.SIGTERM

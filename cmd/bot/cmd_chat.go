@@ -115,7 +115,7 @@ func (t *terminal) Run(ctx context.Context, accept chat.Accept) error {
 			return fmt.Errorf("take the line: %w", err)
 		}
 		if answered, err := t.wait(ctx, lines, accept); err != nil || !answered {
-			t.unsent(lines)
+			t.printUnsent(lines)
 			return err
 		}
 	}
@@ -183,8 +183,8 @@ func (t *terminal) wait(ctx context.Context, lines <-chan string, accept chat.Ac
 	}
 }
 
-// unsent prints the lines typed during an answer that never arrived.
-func (t *terminal) unsent(lines <-chan string) {
+// printUnsent prints the lines typed during an answer that never arrived.
+func (t *terminal) printUnsent(lines <-chan string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, line := range t.typed {

@@ -53,7 +53,7 @@ func (c compactionsListCmd) Run(ctx context.Context, app *App) error {
 		head := "ID\t" + at.head("TIME") + "\tSESSION\tTRIGGER\tPOLICY\tMODE\tOUTCOME\tTOKENS\tEVENTS\tFLUSH\tTOOK\tCOST\tERROR"
 		return table(app.Stdout, c.JSON, list, head, func(e rows.Compaction) string {
 			return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d -> %d\t%s\t%s\t%s\t%s\t%s", e.ID, at.cell(e.CreatedAt), e.SessionKey, e.Trigger,
-				e.Policy, e.Mode, outcomeOf(e), e.TokensBefore, e.TokensAfter, eventsOf(e), e.FlushOutcome, durationOf(e), costOf(e, cfg.LLM.Currency), ending(e.Error))
+				e.Policy, e.Mode, outcomeOf(e), e.TokensBefore, e.TokensAfter, eventsOf(e), e.FlushOutcome, durationOf(e), costOf(e, cfg.LLM.Currency), lastCause(e.Error))
 		})
 	})
 }

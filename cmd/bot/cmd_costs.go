@@ -212,9 +212,9 @@ func (v resumedView) write(out io.Writer, at clock, done sessions.ResumedCalls) 
 	return nil
 }
 
-func orDash(text string) string {
+func orDash[T ~string](text T) string {
 	if text == "" {
 		return "-"
 	}
-	return text
+	return string(text)
 }

@@ -25,7 +25,7 @@ func (c debtsCmd) Run(ctx context.Context, app *App) error {
 	}
 	return listRows(ctx, app, c.listFlags, read, viewDebt, func(at clock) (string, func(rows.Debt) string) {
 		return at.head("SINCE") + "\tSESSION\tEVENTS\tFAILURES\tREASON", func(d rows.Debt) string {
-			return fmt.Sprintf("%s\t%s\t%d-%d\t%d\t%s", at.cell(d.CreatedAt), d.SessionKey, d.FromSeq+1, d.ThroughSeq, d.Failures, ending(d.Reason))
+			return fmt.Sprintf("%s\t%s\t%d-%d\t%d\t%s", at.cell(d.CreatedAt), d.SessionKey, d.FromSeq+1, d.ThroughSeq, d.Failures, lastCause(d.Reason))
 		}
 	})
 }

@@ -181,7 +181,7 @@ func eachModel(ctx context.Context, cfg *config.Config, did string, check func(c
 func checkEmbeddings(ctx context.Context, cfg *config.Config) (string, error) {
 	word, err := gateway.CheckEmbeddings(ctx, cfg)
 	const path = "agent.memory.embeddings."
-	return word, advise(err, modelStep(err, path, path+"dimensions", path+"model"))
+	return word, withNextStep(err, modelStep(err, path, path+"dimensions", path+"model"))
 }
 
 func checkDingTalk(ctx context.Context, cfg *config.Config) (string, error) {
@@ -190,7 +190,7 @@ func checkDingTalk(ctx context.Context, cfg *config.Config) (string, error) {
 		return "", err
 	}
 	if err := t.CheckCredentials(ctx); err != nil {
-		return "", advise(err, dingtalkStep(err))
+		return "", withNextStep(err, dingtalkStep(err))
 	}
 	return "credentials are accepted", nil
 }
@@ -202,7 +202,7 @@ func checkStream(ctx context.Context, cfg *config.Config) (string, error) {
 		return "", err
 	}
 	if err := t.CheckStream(ctx); err != nil {
-		return "", advise(err, dingtalkStep(err))
+		return "", withNextStep(err, dingtalkStep(err))
 	}
 	return "the gateway offers a connection", nil
 }
@@ -210,7 +210,7 @@ func checkStream(ctx context.Context, cfg *config.Config) (string, error) {
 func openTransport(d config.DingTalkConfig) (*dingtalk.Transport, error) {
 	if d.ClientID == "" || d.ClientSecret == "" {
 		err := errors.New("not asked, because dingtalk.client_id or dingtalk.client_secret is empty")
-		return nil, advise(err, "make an application with a bot in the DingTalk developer console, and set its Client ID and Client Secret")
+		return nil, withNextStep(err, "make an application with a bot in the DingTalk developer console, and set its Client ID and Client Secret")
 	}
 	return dingtalk.New(dingtalk.Config{ClientID: d.ClientID, ClientSecret: d.ClientSecret.Reveal(), APIBase: d.APIBase, OAPIBase: d.OAPIBase})
 }
@@ -226,16 +226,16 @@ func checkClock(ctx context.Context, cfg *config.Config) (string, error) {
 	before := time.Now()
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return "", advise(fmt.Errorf("ask DingTalk for the time: %w", err), clockStep(err))
+		return "", withNextStep(fmt.Errorf("ask DingTalk for the time: %w", err), clockStep(err))
 	}
 	defer resp.Body.Close()
 	theirs, err := http.ParseTime(resp.Header.Get("Date"))
 	if err != nil {
-		return "", advise(fmt.Errorf("DingTalk's answer has no date: %w", err), clockStep(err))
+		return "", withNextStep(fmt.Errorf("DingTalk's answer has no date: %w", err), clockStep(err))
 	}
 	skew := time.Since(before)/2 + before.Sub(theirs)
 	if skew.Abs() > maxSkew {
-		return "", advise(fmt.Errorf("this machine's clock is %s off", skew.Round(time.Second)), skewStep())
+		return "", withNextStep(fmt.Errorf("this machine's clock is %s off", skew.Round(time.Second)), skewStep())
 	}
 	return "within " + maxSkew.String() + " of DingTalk's", nil
 }
@@ -250,8 +250,8 @@ type adviceError struct {
 // Unwrap returns the failure.
 func (e adviceError) Unwrap() error { return e.error }
 
-// advise adds no step where next is empty.
-func advise(err error, next string) error {
+// withNextStep adds no step where next is empty.
+func withNextStep(err error, next string) error {
 	if err == nil || next == "" {
 		return err
 	}
@@ -292,7 +292,7 @@ func modelStep(err error, path, form, size string) string {
 func databaseFault(err error) error {
 	fault := gateway.DatabaseFault(err)
 	if a, ok := errors.AsType[adviceError](err); ok {
-		return advise(fault, a.next)
+		return withNextStep(fault, a.next)
 	}
 	return fault
 }

@@ -41,7 +41,7 @@ func checkDatabase(ctx context.Context, cfg *config.Config) (string, error) {
 	}
 	how, err := sql.Distribution(ctx, url)
 	if err == nil {
-		err = misplaced(how)
+		err = findUndistributed(how)
 	}
 	if err != nil {
 		return "", err
@@ -57,11 +57,11 @@ func checkLeads(ctx context.Context, d config.DatabaseConfig, direct string) (st
 	server, err := sql.Trace(ctx, direct)
 	switch {
 	case err != nil && d.DirectURL != "":
-		return "", advise(fmt.Errorf("database.direct_url: %w", err), databaseStep("database.direct_url"))
+		return "", withNextStep(fmt.Errorf("database.direct_url: %w", err), databaseStep("database.direct_url"))
 	case err != nil && d.URL == "":
-		return "", advise(err, "read the log of the private PostgreSQL, "+d.Dir+".log")
+		return "", withNextStep(err, "read the log of the private PostgreSQL, "+d.Dir+".log")
 	case err != nil:
-		return "", advise(err, databaseStep("database.url"))
+		return "", withNextStep(err, databaseStep("database.url"))
 	case d.URL == "":
 		return fmt.Sprintf("private PostgreSQL %s in %s answers", server.Version, d.Dir), nil
 	case d.DirectURL == "" && server.Between == sql.TransactionPooler:
@@ -75,7 +75,7 @@ func checkLeads(ctx context.Context, d config.DatabaseConfig, direct string) (st
 	through, err := sql.Trace(ctx, d.URL.Reveal())
 	switch {
 	case err != nil:
-		return "", advise(fmt.Errorf("database.url: %w", err), databaseStep("database.url"))
+		return "", withNextStep(fmt.Errorf("database.url: %w", err), databaseStep("database.url"))
 	case through.Identity != server.Identity:
 		return "", errors.New("database.url and database.direct_url lead to different databases")
 	case through.Between == sql.TransactionPooler && d.Pooler != config.PoolerTransaction:

@@ -65,7 +65,7 @@ func (c memoryListCmd) Run(ctx context.Context, app *App) error {
 		head := "ID\tSCOPE\tOF\tKIND\t" + at.head("SAID") + "\tBY\tABOUT\tSTATE\tFACT"
 		err = table(app.Stdout, c.JSON, views(all, rows.OfMemory), head, func(m rows.Memory) string {
 			return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s",
-				m.ID, m.Scope, m.ScopeID, m.Kind, at.cell(memorySaid(m)), person(m.SaidBy, m.SaidByNick), person(m.SubjectID, m.SubjectNick), memoryState(m, time.Now()), excerpt(m.Content))
+				m.ID, m.Scope, m.ScopeID, m.Kind, at.cell(memorySaid(m)), formatPerson(m.SaidBy, m.SaidByNick), formatPerson(m.SubjectID, m.SubjectNick), memoryState(m, time.Now()), excerpt(m.Content))
 		})
 		if err == nil && total > len(all) && !c.JSON {
 			_, err = fmt.Fprintln(app.Stderr, wording.Count("bot: %d of %d memor{y|ies}; --limit shows more", len(all), total))
@@ -74,15 +74,8 @@ func (c memoryListCmd) Run(ctx context.Context, app *App) error {
 	})
 }
 
-func dash(id sessions.UserID) string {
-	if id == "" {
-		return "-"
-	}
-	return string(id)
-}
-
-func person(id sessions.UserID, nick string) string {
-	return dash(sessions.UserID(memory.PersonOf(id, nick)))
+func formatPerson(id sessions.UserID, nick string) string {
+	return orDash(sessions.UserID(memory.PersonOf(id, nick)))
 }
 
 type memoryShowCmd struct {
@@ -155,15 +148,15 @@ func (v memoryShown) write(out io.Writer, at clock) error {
 		{"scope", fmt.Sprintf("%s %s", v.Scope, v.ScopeID)},
 		{"kind", string(v.Kind)},
 		{"value of", v.FactKey},
-		{"about", person(v.SubjectID, v.SubjectNick)},
-		{"said by", person(v.SaidBy, v.SaidByNick)},
+		{"about", formatPerson(v.SubjectID, v.SubjectNick)},
+		{"said by", formatPerson(v.SaidBy, v.SaidByNick)},
 		{"said at", at.full(v.SaidAt)},
 		{"said in", string(v.SourceSession)},
 		{"events", events},
 		{"flush", flush},
 		{"said again", wording.Count("%d time{|s}, last %s", v.Seen-1, at.full(v.LastSeenAt))},
 		{"expires", at.full(v.ExpiresAt)},
-		{"promoted by", dash(v.PromotedBy)},
+		{"promoted by", orDash(v.PromotedBy)},
 		{"stored", at.full(v.CreatedAt)},
 	}); err != nil || len(v.History) < 2 {
 		return err
@@ -172,7 +165,7 @@ func (v memoryShown) write(out io.Writer, at clock) error {
 		return err
 	}
 	return table(out, false, v.History, "ID\t"+at.head("STORED")+"\t"+at.head("SUPERSEDED")+"\tBY\tFACT", func(m rows.Memory) string {
-		return fmt.Sprintf("%d\t%s\t%s\t%s\t%s", m.ID, at.cell(m.CreatedAt), at.cell(m.SupersededAt), person(m.SaidBy, m.SaidByNick), excerpt(m.Content))
+		return fmt.Sprintf("%d\t%s\t%s\t%s\t%s", m.ID, at.cell(m.CreatedAt), at.cell(m.SupersededAt), formatPerson(m.SaidBy, m.SaidByNick), excerpt(m.Content))
 	})
 }
 

@@ -107,14 +107,14 @@ func distribution(s *citus.State) string {
 	}
 	text := wording.Count("tables   %d distributed in %d shard{|s} each, %d with a copy on each node, %d on the coordinator",
 		s.Count(citus.Distributed), s.Shards, s.Count(citus.Reference), s.Count(citus.Local))
-	if err := misplaced(s); err != nil {
+	if err := findUndistributed(s); err != nil {
 		text += "; " + err.Error()
 	}
 	return text
 }
 
-// misplaced names the tables that are not distributed though others are.
-func misplaced(s *citus.State) error {
+// findUndistributed names the tables that are not distributed though others are.
+func findUndistributed(s *citus.State) error {
 	if !s.Distributed() || len(s.Missing) == 0 {
 		return nil
 	}

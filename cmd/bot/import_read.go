@@ -184,11 +184,11 @@ func (r *keptReader) message(at place, text []byte) error {
 	var m keptLine
 	if err := json.Unmarshal(text, &m); err != nil {
 		field, problem := jsonProblem(err)
-		return r.wrong(at, field, "%s", problem)
+		return r.refuseField(at, field, "%s", problem)
 	}
 	when, ok := parseTime(m.Timestamp, r.zone)
 	if !ok {
-		return r.wrong(at, "timestamp", "got %q, want a time such as 2026-03-05T10:00:00+08:00", m.Timestamp)
+		return r.refuseField(at, "timestamp", "got %q, want a time such as 2026-03-05T10:00:00+08:00", m.Timestamp)
 	}
 	e := sessions.Event{Role: sessions.Role(m.Role), ToolCallID: m.ToolCallID}
 	if m.Content != nil {
@@ -196,13 +196,13 @@ func (r *keptReader) message(at place, text []byte) error {
 	}
 	switch {
 	case m.Role != "user" && m.Role != "assistant" && m.Role != "tool":
-		return r.wrong(at, "role", "got %q, want user, assistant or tool", m.Role)
+		return r.refuseField(at, "role", "got %q, want user, assistant or tool", m.Role)
 	case m.Content == nil && len(m.ToolCalls) == 0:
-		return r.wrong(at, "content", "is missing, want what was said")
+		return r.refuseField(at, "content", "is missing, want what was said")
 	case m.Role == "assistant" && strings.TrimSpace(e.Content) == "" && len(m.ToolCalls) == 0:
-		return r.wrong(at, "content", "is empty, want what was said")
+		return r.refuseField(at, "content", "is empty, want what was said")
 	case m.Role != "assistant" && len(m.ToolCalls) > 0:
-		return r.wrong(at, "tool_calls", "only an assistant's message may have them")
+		return r.refuseField(at, "tool_calls", "only an assistant's message may have them")
 	}
 	if err := r.tools(at, m, &e); err != nil {
 		return err
@@ -221,14 +221,14 @@ func (r *keptReader) tools(at place, m keptLine, e *sessions.Event) error {
 				return nil
 			}
 		}
-		return r.wrong(at, "tool_call_id", "got %q, want the id of a call that the assistant's message before it made", m.ToolCallID)
+		return r.refuseField(at, "tool_call_id", "got %q, want the id of a call that the assistant's message before it made", m.ToolCallID)
 	}
 	if len(r.open) > 0 {
-		return r.wrong(at, "role", "got %q before the result of the tool call %q", m.Role, r.open[0])
+		return r.refuseField(at, "role", "got %q before the result of the tool call %q", m.Role, r.open[0])
 	}
 	for i, c := range m.ToolCalls {
 		if c.ID == "" || c.Function.Name == "" {
-			return r.wrong(at, fmt.Sprintf("tool_calls[%d]", i), "got a call without id or name")
+			return r.refuseField(at, fmt.Sprintf("tool_calls[%d]", i), "got a call without id or name")
 		}
 		r.open = append(r.open, c.ID)
 		e.ToolCalls = append(e.ToolCalls, sessions.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
@@ -243,7 +243,7 @@ func (r *keptReader) finish() error {
 	}
 	last := all[len(all)-1].place
 	if len(r.open) > 0 {
-		return r.wrong(last, "tool_calls", "the call %q has no result", r.open[0])
+		return r.refuseField(last, "tool_calls", "the call %q has no result", r.open[0])
 	}
 	for _, m := range all {
 		if m.event.Role == sessions.RoleUser {
@@ -253,8 +253,8 @@ func (r *keptReader) finish() error {
 	return r.fail(last.line, "messages: none is a user's")
 }
 
-// wrong refuses a field, or the whole message for an empty one.
-func (r *keptReader) wrong(at place, field, format string, args ...any) error {
+// refuseField refuses a field, or the whole message for an empty one.
+func (r *keptReader) refuseField(at place, field, format string, args ...any) error {
 	name := at.path
 	if field != "" {
 		name = strings.TrimPrefix(name+"."+field, ".")

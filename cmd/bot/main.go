@@ -76,7 +76,7 @@ func awaitSignals(cancel context.CancelCauseFunc, app *App, exit func(int), read
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	close(ready)
-	obey(signals, cancel, app.Stderr, exit)
+	handleSignals(signals, cancel, app.Stderr, exit)
 }
 
 // sameStop is the time after the first signal in which others count as the same stop: a supervisor may signal a
@@ -84,7 +84,7 @@ func awaitSignals(cancel context.CancelCauseFunc, app *App, exit func(int), read
 const sameStop = time.Second
 
 // The first signal ends the context, one later than sameStop the process.
-func obey(signals <-chan os.Signal, cancel context.CancelCauseFunc, stderr io.Writer, exit func(int)) {
+func handleSignals(signals <-chan os.Signal, cancel context.CancelCauseFunc, stderr io.Writer, exit func(int)) {
 	cancel(fmt.Errorf("signal: %v", <-signals))
 	began := time.Now()
 	for s := range signals {
@@ -111,7 +111,7 @@ func execute(ctx context.Context, args []string, app *App) int {
 		kong.Bind(app),
 	)
 	if err != nil {
-		return report(app.Stderr, fmt.Errorf("building the command line: %w", err))
+		return reportError(app.Stderr, fmt.Errorf("building the command line: %w", err))
 	}
 	args = canonical(args)
 	cmd, err := parser.Parse(args)
@@ -119,9 +119,9 @@ func execute(ctx context.Context, args []string, app *App) int {
 	case exited != nil:
 		return *exited
 	case err != nil:
-		return report(app.Stderr, usageError{fmt.Errorf("%w; bot --help lists the commands", err)})
+		return reportError(app.Stderr, usageError{fmt.Errorf("%w; bot --help lists the commands", err)})
 	}
-	return report(app.Stderr, cmd.Run())
+	return reportError(app.Stderr, cmd.Run())
 }
 
 func canonical(args []string) []string {
@@ -134,7 +134,7 @@ func canonical(args []string) []string {
 	return args
 }
 
-func report(stderr io.Writer, err error) int {
+func reportError(stderr io.Writer, err error) int {
 	var config *config.Error
 	var usage usageError
 	switch {

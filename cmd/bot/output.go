@@ -89,7 +89,7 @@ func writeRows(out io.Writer, rows [][2]string) error {
 func write(out io.Writer, f func(io.Writer)) error {
 	var text strings.Builder
 	f(&text)
-	_, err := io.WriteString(out, aligned(text.String()))
+	_, err := io.WriteString(out, alignColumns(text.String()))
 	return err
 }
 
@@ -99,8 +99,8 @@ const columnGap = 2
 // columnsOf measures in any locale: a Chinese character takes two columns.
 var columnsOf = &runewidth.Condition{StrictEmojiNeutral: true}
 
-// aligned pads all cells but the last one of a line.
-func aligned(text string) string {
+// alignColumns pads all cells but the last one of a line.
+func alignColumns(text string) string {
 	lines := strings.SplitAfter(text, "\n")
 	var widths []int
 	for _, line := range lines {
@@ -143,7 +143,7 @@ func (c clock) full(t time.Time) string {
 }
 
 // The cause stands at the end of an error.
-func ending(s string) string {
+func lastCause(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if rs := []rune(s); len(rs) > 120 {
 		s = "…" + string(rs[len(rs)-120:])

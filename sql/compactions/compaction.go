@@ -46,13 +46,13 @@ func (s *Store) Compact(
 ) (sessions.Compacted, error) {
 	var done sessions.Compacted
 	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
-		if err := within(row, c.Gen, c.From, c.Through); err != nil {
+		if err := checkRange(row, c.Gen, c.From, c.Through); err != nil {
 			return err
 		}
-		if err := s.unchanged(ctx, tx, l.Key, c); err != nil {
+		if err := s.checkUnchanged(ctx, tx, l.Key, c); err != nil {
 			return err
 		}
-		if err := s.unforgotten(ctx, tx, c.Pinned); err != nil {
+		if err := s.lockPinned(ctx, tx, c.Pinned); err != nil {
 			return err
 		}
 		done, err = s.compact(ctx, tx, row, c)
@@ -64,15 +64,15 @@ func (s *Store) Compact(
 	return done, nil
 }
 
-func within(row *dbsqlc.Session, gen int, from, through int64) error {
+func checkRange(row *dbsqlc.Session, gen int, from, through int64) error {
 	if row.Gen != gen || row.CompactedSeq != from || through < from || through > row.LastSeq {
 		return sessions.ErrConflict
 	}
 	return nil
 }
 
-// unchanged fails unless the source events are as they were summarized.
-func (s *Store) unchanged(ctx context.Context, tx pgx.Tx, key sessions.Key, c sessions.Compaction) error {
+// checkUnchanged fails unless the source events are as they were summarized.
+func (s *Store) checkUnchanged(ctx context.Context, tx pgx.Tx, key sessions.Key, c sessions.Compaction) error {
 	if c.Source == "" {
 		return nil
 	}
@@ -92,9 +92,9 @@ func (s *Store) unchanged(ctx context.Context, tx pgx.Tx, key sessions.Key, c se
 	return nil
 }
 
-// unforgotten locks the pinned rows of memory until the transaction ends, so that a later erasure sees the pin. It
+// lockPinned locks the pinned rows of memory until the transaction ends, so that a later erasure sees the pin. It
 // fails when an erasure came first or is in progress. It never waits for an erasure, which may wait for the session's row.
-func (s *Store) unforgotten(ctx context.Context, tx pgx.Tx, p *sessions.Pinned) error {
+func (s *Store) lockPinned(ctx context.Context, tx pgx.Tx, p *sessions.Pinned) error {
 	rows := convert.PinnedRows(p)
 	if len(rows) == 0 {
 		return nil
@@ -125,7 +125,7 @@ func (s *Store) compact(
 	}); err != nil {
 		return done, err
 	}
-	if before.Shown, err = s.show(ctx, tx, key, c); err != nil {
+	if before.Shown, err = s.replaceBodies(ctx, tx, key, c); err != nil {
 		return done, err
 	}
 	left, err := s.db.Q.ViewTokens(ctx, tx, &dbsqlc.ViewTokensParams{SessionKey: key, AfterSeq: c.Through})
@@ -152,7 +152,7 @@ func (s *Store) compact(
 		return done, err
 	}
 	if c.Notice != nil {
-		out, err := s.notice(ctx, tx, row, *c.Notice)
+		out, err := s.insertNotice(ctx, tx, row, *c.Notice)
 		if err != nil {
 			return done, err
 		}
@@ -170,8 +170,8 @@ func (s *Store) compact(
 	})
 }
 
-// notice is sent once its owner claims the row.
-func (s *Store) notice(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, r sessions.Reply) (sessions.Outgoing, error) {
+// insertNotice stores a reply that is sent once its owner claims the row.
+func (s *Store) insertNotice(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, r sessions.Reply) (sessions.Outgoing, error) {
 	out := sessions.Outgoing{Key: row.SessionKey, Reply: r}
 	target, err := pg.CleanJSON(r.Target)
 	if err != nil {

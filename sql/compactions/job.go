@@ -25,10 +25,10 @@ func NewJobs(db *pg.DB) *Jobs { return &Jobs{db} }
 func (s *Jobs) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (sessions.Source, error) {
 	var src sessions.Source
 	err := s.db.WithLease(ctx, l, func(tx pgx.Tx, row *dbsqlc.Session) (err error) {
-		if err := within(row, j.Gen, j.From, j.Through); err != nil {
+		if err := checkRange(row, j.Gen, j.From, j.Through); err != nil {
 			return err
 		}
-		if src, err = s.source(ctx, tx, l.Key, j); err != nil {
+		if src, err = s.readSource(ctx, tx, l.Key, j); err != nil {
 			return err
 		}
 		p := &dbsqlc.JobOpenParams{
@@ -52,9 +52,9 @@ func (s *Jobs) OpenJob(ctx context.Context, l sessions.Lease, j sessions.Job) (s
 	return src, nil
 }
 
-// source reads a job's events as they were said. Their hash covers the log's own bodies, independent of later changes
+// readSource reads a job's events as they were said. Their hash covers the log's own bodies, independent of later changes
 // to others.
-func (s *Jobs) source(ctx context.Context, tx pgx.Tx, key sessions.Key, j sessions.Job) (sessions.Source, error) {
+func (s *Jobs) readSource(ctx context.Context, tx pgx.Tx, key sessions.Key, j sessions.Job) (sessions.Source, error) {
 	var src sessions.Source
 	rows, err := s.db.Q.EventsSource(ctx, tx, &dbsqlc.EventsSourceParams{SessionKey: key, AfterSeq: j.From, ThroughSeq: j.Through})
 	if err != nil {

@@ -40,7 +40,7 @@ func (s *Store) summarise(
 		before.Summaries = append(before.Summaries, r.ID)
 		active = append(active, &viewSummary{start: r.StartSeq, end: r.EndSeq, id: r.ID, first: r.StartMsgID, last: r.EndMsgID, count: r.MsgCount})
 	}
-	fresh, err := tile(active, c.Summaries, row.BaseSeq, c.Through)
+	fresh, err := findReplaced(active, c.Summaries, row.BaseSeq, c.Through)
 	if err != nil {
 		return nil, err
 	}
@@ -60,9 +60,9 @@ func (s *Store) summarise(
 	})
 }
 
-// tile finds the summaries that each new one replaces: the active ones within its range, and new ones before it. The
+// findReplaced finds the summaries that each new one replaces: the active ones within its range, and new ones before it. The
 // summaries in the view must then cover base to through without a gap.
-func tile(active []*viewSummary, summaries []sessions.NewSummary, base, through int64) ([]*viewSummary, error) {
+func findReplaced(active []*viewSummary, summaries []sessions.NewSummary, base, through int64) ([]*viewSummary, error) {
 	active = slices.Clone(active)
 	fresh := make([]*viewSummary, 0, len(summaries))
 	for _, n := range summaries {

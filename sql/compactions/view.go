@@ -14,8 +14,8 @@ import (
 	"ebb/sql/pg"
 )
 
-// show keeps moved bodies, and returns the former texts.
-func (s *Store) show(
+// replaceBodies keeps moved bodies, and returns the former texts.
+func (s *Store) replaceBodies(
 	ctx context.Context, tx pgx.Tx, key sessions.Key, c sessions.Compaction,
 ) ([]ShownBefore, error) {
 	if len(c.Shown) == 0 {
@@ -68,7 +68,7 @@ func (s *Store) showAs(ctx context.Context, tx pgx.Tx, key sessions.Key, list []
 func (s *Store) Blob(ctx context.Context, key sessions.Key, blob string) (string, error) {
 	body, err := s.db.Q.BlobFind(ctx, s.db.Pool, &dbsqlc.BlobFindParams{SessionKey: key, BlobID: pg.Clean(blob)})
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && sessions.BlobOf(body) != blob {
-		body, err = s.logged(ctx, key, blob)
+		body, err = s.loggedBody(ctx, key, blob)
 	}
 	if err != nil {
 		return "", fmt.Errorf("reading a result that was moved out of a view: %w", pg.AsNotFound(err))
@@ -77,7 +77,7 @@ func (s *Store) Blob(ctx context.Context, key sessions.Key, blob string) (string
 }
 
 // A body with another hash is not the one that was moved out.
-func (s *Store) logged(ctx context.Context, key sessions.Key, blob string) (string, error) {
+func (s *Store) loggedBody(ctx context.Context, key sessions.Key, blob string) (string, error) {
 	address := pg.Clean(blob)
 	bodies, err := s.db.Q.BlobsLogged(ctx, s.db.Pool, &dbsqlc.BlobsLoggedParams{SessionKey: key, BlobID: &address})
 	if err != nil {

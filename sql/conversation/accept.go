@@ -213,7 +213,7 @@ func (a *acceptance) store(ctx context.Context) (int64, *dbsqlc.InboxSessionRow,
 	case err != nil:
 		return 0, nil, err
 	}
-	row, err := found(session)
+	row, err := readSession(session)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -222,7 +222,7 @@ func (a *acceptance) store(ctx context.Context) (int64, *dbsqlc.InboxSessionRow,
 	return event, row, err
 }
 
-func found(session *dbsqlc.InboxSessionBatchResults) (*dbsqlc.InboxSessionRow, error) {
+func readSession(session *dbsqlc.InboxSessionBatchResults) (*dbsqlc.InboxSessionRow, error) {
 	row, err := pg.One(session.QueryRow)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
@@ -267,7 +267,7 @@ func (a *acceptance) complete(
 		}
 		next, clashes, err := a.add(ctx, event, m)
 		if m.session && pg.IsCode(err, pg.DivisionByZero) { // an outsider deleted the session's row
-			if _, err := revive(ctx, a.db, nil); err != nil {
+			if _, err := reviveSessions(ctx, a.db, nil); err != nil {
 				return nil, false, err
 			}
 			m.session = false
@@ -326,6 +326,6 @@ func (a *acceptance) add(ctx context.Context, event int64, m missing) (row *dbsq
 	if err != nil {
 		return nil, false, err
 	}
-	row, err = found(session)
+	row, err = readSession(session)
 	return row, len(pairs) > 0 && counts[0] > 1, err
 }

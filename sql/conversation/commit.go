@@ -45,7 +45,7 @@ func (s *Turns) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 			c, err = w.send(ctx, s.db)
 		}
 	case errors.Is(err, pgx.ErrNoRows): // another owner, or an outsider deleted the session's row
-		if _, err = revive(ctx, s.db, []sessions.Lease{l}); err == nil {
+		if _, err = reviveSessions(ctx, s.db, []sessions.Lease{l}); err == nil {
 			c, err = w.send(ctx, s.db)
 		}
 	}

@@ -29,10 +29,10 @@ func NewInbox(db *pg.DB, identities *identity.Store) *Inbox { return &Inbox{db, 
 
 // Revive implements sessions.Inbox. Each session has a transaction of its own.
 func (s *Inbox) Revive(ctx context.Context, under []sessions.Lease) ([]sessions.Key, error) {
-	return revive(ctx, s.db, under)
+	return reviveSessions(ctx, s.db, under)
 }
 
-func revive(ctx context.Context, db *pg.DB, under []sessions.Lease) ([]sessions.Key, error) {
+func reviveSessions(ctx context.Context, db *pg.DB, under []sessions.Lease) ([]sessions.Key, error) {
 	turns, err := reviveEach(ctx, db, under)
 	if err != nil {
 		return nil, fmt.Errorf("reviving deleted sessions: %w", err)

@@ -175,7 +175,7 @@ func (s *Outbox) PutDown(ctx context.Context, owner sessions.ReplicaID) error {
 func (s *Outbox) settleAll(ctx context.Context, all []*sessions.Settled) []error {
 	p, results := s.db.Pool.Pipeline(), make([]func(func(int, int64, error)), len(all))
 	for i, t := range all {
-		results[i] = settle(ctx, s.db.Q, p, s.db.Clock.Now(), t)
+		results[i] = queueSettled(ctx, s.db.Q, p, s.db.Clock.Now(), t)
 	}
 	undone, errs := p.Send(ctx), make([]error, len(all))
 	_, refused := errors.AsType[*pgconn.PgError](undone)
@@ -193,8 +193,8 @@ func (s *Outbox) settleAll(ctx context.Context, all []*sessions.Settled) []error
 	return errs
 }
 
-// settle queues the result of one try. A reply without a card has one statement.
-func settle(ctx context.Context, q *dbsqlc.Queries, p *pg.Pipeline, now time.Time, t *sessions.Settled) func(func(int, int64, error)) {
+// queueSettled queues the result of one try. A reply without a card has one statement.
+func queueSettled(ctx context.Context, q *dbsqlc.Queries, p *pg.Pipeline, now time.Time, t *sessions.Settled) func(func(int, int64, error)) {
 	refusals := 0
 	if t.Refused {
 		refusals = 1

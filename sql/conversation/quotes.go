@@ -23,16 +23,16 @@ const replyLife = 25 * time.Hour
 
 // Quoted implements sessions.Turner.
 func (s *Turns) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) (sessions.Event, error) {
-	e, err := s.quoted(ctx, key, q)
+	e, err := s.findQuoted(ctx, key, q)
 	if err != nil {
 		return e, fmt.Errorf("looking for a quoted message: %w", pg.AsNotFound(err))
 	}
 	return e, nil
 }
 
-// quoted finds the original of a quote: a card by its number, a message by its id. DingTalk gives no id of an answer, so that is
+// findQuoted finds the original of a quote: a card by its number, a message by its id. DingTalk gives no id of an answer, so that is
 // found by its time. Two answers at one time are none.
-func (s *Turns) quoted(ctx context.Context, key sessions.Key, q sessions.Quote) (sessions.Event, error) {
+func (s *Turns) findQuoted(ctx context.Context, key sessions.Key, q sessions.Quote) (sessions.Event, error) {
 	if q.Card != "" {
 		if e, err := quotedCard(ctx, s, key, q.Card); !errors.Is(err, pgx.ErrNoRows) {
 			return e, err

@@ -80,8 +80,8 @@ func (t *tails) put(l sessions.Lease, version int, known *tail, events []session
 	}
 }
 
-// within returns the tail if read events continue it in a version of the view, or one without events.
-func (t *tail) within(version int, read []dbsqlc.TurnTailRow) *tail {
+// continueWith returns the tail if read events continue it in a version of the view, or one without events.
+func (t *tail) continueWith(version int, read []dbsqlc.TurnTailRow) *tail {
 	if version == t.version && (len(read) == 0 || pg.OrZero(read[0].Seq) > t.last()) {
 		return t
 	}

@@ -116,20 +116,20 @@ func (s *Turns) view(ctx context.Context, l sessions.Lease, limit int, alone *se
 	if err != nil {
 		return v, err
 	}
-	known = known.within(v.Session.ViewVersion, rows)
+	known = known.continueWith(v.Session.ViewVersion, rows)
 	if err := errors.Join(addSummaries(&v, summaries), addTail(&v, known.events, rows)); err != nil {
 		return v, err
 	}
 	s.tails.put(l, v.Session.ViewVersion, known, v.Tail)
 	// The newest events expired, or a takeover came between two statements: then those behind the known ones were not read.
 	if seen := max(lastPlace(v.Tail), v.Session.CompactedSeq); seen < v.Session.LastSeq {
-		return v, s.holds(ctx, l)
+		return v, s.checkLease(ctx, l)
 	}
 	return v, nil
 }
 
-// holds returns sessions.ErrLeaseLost if the lease is not the current one.
-func (s *Turns) holds(ctx context.Context, l sessions.Lease) error {
+// checkLease returns sessions.ErrLeaseLost if the lease is not the current one.
+func (s *Turns) checkLease(ctx context.Context, l sessions.Lease) error {
 	p := s.db.Pool.Pipeline()
 	held := s.db.Q.TurnHold(ctx, p, []*dbsqlc.TurnHoldParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}})
 	if err := p.Send(ctx); err != nil {
@@ -222,7 +222,7 @@ func (s *Turns) RecordRun(ctx context.Context, l sessions.Lease, r sessions.Tool
 	}
 	n, err := s.db.Q.ToolRunRecord(ctx, s.db.Pool, p)
 	if n == 0 && err == nil { // as in commit
-		if _, err = revive(ctx, s.db, []sessions.Lease{l}); err == nil {
+		if _, err = reviveSessions(ctx, s.db, []sessions.Lease{l}); err == nil {
 			n, err = s.db.Q.ToolRunRecord(ctx, s.db.Pool, p)
 		}
 	}

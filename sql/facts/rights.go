@@ -56,7 +56,7 @@ func (s *Rights) known(ctx context.Context, a memory.Asker, id int64, skip, limi
 	if err != nil {
 		return nil, 0, err
 	}
-	memories, total, err := find(ctx, s.db, &dbsqlc.MemoriesFindParams{
+	memories, total, err := findMemories(ctx, s.db, &dbsqlc.MemoriesFindParams{
 		ID: id, Asking: true, Asker: ids, Private: r.Private, TeamID: string(r.Robot),
 		GroupID: memory.GroupID(r.Robot, r.Conversation), SessionKey: string(r.Key), Admin: a.Admin, RobotSessions: pg.SessionPrefix(r.Robot),
 		Skip: pg.Clamp(skip), MaxRows: pg.Clamp(limit),
@@ -69,7 +69,7 @@ func (s *Rights) known(ctx context.Context, a memory.Asker, id int64, skip, limi
 	return list, total, err
 }
 
-func find(ctx context.Context, db *pg.DB, p *dbsqlc.MemoriesFindParams) ([]memory.Memory, int, error) {
+func findMemories(ctx context.Context, db *pg.DB, p *dbsqlc.MemoriesFindParams) ([]memory.Memory, int, error) {
 	p.People, p.Asker = append([]string{}, p.People...), append([]string{}, p.Asker...)
 	rows, err := db.Q.MemoriesFind(ctx, db.Pool, p)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Store) Memories(ctx context.Context, f MemoryFilter, limit int) ([]memo
 	if err != nil {
 		return nil, 0, fmt.Errorf("listing memories: %w", err)
 	}
-	list, total, err := find(ctx, s.db, &dbsqlc.MemoriesFindParams{
+	list, total, err := findMemories(ctx, s.db, &dbsqlc.MemoriesFindParams{
 		InScope: string(f.Scope), InSession: string(f.Session), People: ids, Every: f.Every,
 		MaxRows: pg.Clamp(limit),
 	})
@@ -127,7 +127,7 @@ func (s *Store) MemoryByID(ctx context.Context, id int64) (m memory.Memory, chai
 			break
 		}
 		var one []memory.Memory
-		one, _, err = find(ctx, s.db, &dbsqlc.MemoriesFindParams{ID: v, Every: true, MaxRows: 1})
+		one, _, err = findMemories(ctx, s.db, &dbsqlc.MemoriesFindParams{ID: v, Every: true, MaxRows: 1})
 		chain = append(chain, one...)
 	}
 	if err == nil {
@@ -190,7 +190,7 @@ func (s *Rights) promote(ctx context.Context, tx pgx.Tx, robot sessions.RobotCod
 	}
 	k := keeper{db: s.db, tx: tx, source: m.SourceSession, robot: robot, turn: pg.OrZero(m.Turn)}
 	d := memory.Draft{
-		Scope: k.team().scope, ScopeID: k.team().id, Kind: m.Kind, Content: m.Content, Key: m.FactKey, SubjectID: m.SubjectID,
+		Scope: k.teamPlace().scope, ScopeID: k.teamPlace().id, Kind: m.Kind, Content: m.Content, Key: m.FactKey, SubjectID: m.SubjectID,
 		SaidBy: m.SaidBy, SaidAt: pg.OrZero(m.SaidAt), SourceGroup: m.SourceGroup, StartSeq: m.StartSeq, EndSeq: m.EndSeq,
 		ExpiresAt: pg.OrZero(m.ExpiresAt),
 	}
@@ -199,11 +199,11 @@ func (s *Rights) promote(ctx context.Context, tx pgx.Tx, robot sessions.RobotCod
 	}
 	now := d
 	now.SaidAt = time.Time{} // the promoter says so now
-	v := k.ledgers[k.team()].Decide(now)
+	v := k.ledgers[k.teamPlace()].Decide(now)
 	promoted, stored := v.Same, false
 	if promoted == 0 {
 		gone, err := s.db.Q.MemoriesPromotedBefore(ctx, tx, &dbsqlc.MemoriesPromotedBeforeParams{
-			GroupID: m.ScopeID, TeamID: k.team().id, ID: id,
+			GroupID: m.ScopeID, TeamID: k.teamPlace().id, ID: id,
 		})
 		if err != nil {
 			return 0, err
@@ -262,7 +262,7 @@ func (s *Rights) FactsOf(
 	if err != nil {
 		return nil, fmt.Errorf("listing the memories of a person: %w", err)
 	}
-	list, _, err := find(ctx, s.db, &dbsqlc.MemoriesFindParams{
+	list, _, err := findMemories(ctx, s.db, &dbsqlc.MemoriesFindParams{
 		People: ids, AfterID: after, Every: true, OldestFirst: true, RobotSessions: pg.RobotSessions(robot), MaxRows: pg.Clamp(limit),
 	})
 	if err != nil {

@@ -57,7 +57,7 @@ func (k *keeper) keep(ctx context.Context, drafts []memory.Draft) (memory.Receip
 		return memory.Receipt{}, err
 	}
 	for _, d := range drafts {
-		if err := k.one(ctx, d); err != nil {
+		if err := k.saveDraft(ctx, d); err != nil {
 			return memory.Receipt{}, err
 		}
 	}
@@ -78,8 +78,8 @@ func (k *keeper) read(ctx context.Context, drafts []memory.Draft) error {
 	}
 	for _, d := range drafts {
 		open(place{d.Scope, d.ScopeID})
-		if k.shared(d) {
-			open(k.team())
+		if k.isShared(d) {
+			open(k.teamPlace())
 			p.SourceGroups = append(p.SourceGroups, d.SourceGroup)
 		}
 		p.Hashes = append(p.Hashes, Hash(d, k.robot))
@@ -108,22 +108,22 @@ func (k *keeper) read(ctx context.Context, drafts []memory.Draft) error {
 }
 
 // A group does not learn its fact again after a promotion to the team.
-func (k *keeper) shared(d memory.Draft) bool {
+func (k *keeper) isShared(d memory.Draft) bool {
 	return k.robot != "" && (d.Scope == memory.ScopeGroup || d.Scope == memory.ScopeSession)
 }
 
-func (k *keeper) team() place { return place{memory.ScopeTeam, string(k.robot)} }
+func (k *keeper) teamPlace() place { return place{memory.ScopeTeam, string(k.robot)} }
 
-// one stores a draft, or notes that it is known. A group's draft is compared with the team's facts too, since a promoted fact may be
+// saveDraft stores a draft, or notes that it is known. A group's draft is compared with the team's facts too, since a promoted fact may be
 // repeated or corrected in its group.
-func (k *keeper) one(ctx context.Context, d memory.Draft) error {
+func (k *keeper) saveDraft(ctx context.Context, d memory.Draft) error {
 	l, team := k.ledgers[place{d.Scope, d.ScopeID}], new(reconcile.Ledger)
 	inTeam := d
-	if k.shared(d) {
-		inTeam.Scope, inTeam.ScopeID = k.team().scope, k.team().id
-		team = k.ledgers[k.team()]
+	if k.isShared(d) {
+		inTeam.Scope, inTeam.ScopeID = k.teamPlace().scope, k.teamPlace().id
+		team = k.ledgers[k.teamPlace()]
 	}
-	corrects := d.Scope == memory.ScopeGroup && k.shared(d) // the group's own row that the team's came from
+	corrects := d.Scope == memory.ScopeGroup && k.isShared(d) // the group's own row that the team's came from
 	if k.strict && !l.Names(d) && (!corrects || !team.Names(inTeam)) {
 		k.receipt.Unknown = append(k.receipt.Unknown, d.Replaces)
 		return nil

@@ -47,8 +47,8 @@ func newDay(db *pg.DB) *day {
 	}}
 }
 
-// use returns the tokens of this day (UTC) in all conversations.
-func (d *day) use(ctx context.Context) (sessions.Use, error) {
+// usedTokens returns the tokens of this day (UTC) in all conversations.
+func (d *day) usedTokens(ctx context.Context) (sessions.Use, error) {
 	d.mu.Lock()
 	last, more := d.last, d.counted()-d.before
 	kept := last.rows > freshRows && d.now().Before(last.ends)

@@ -23,7 +23,7 @@ func TestSumOfALongDay(t *testing.T) {
 		use := func(want int) {
 			t.Helper()
 			began := time.Now()
-			u, err := d.use(t.Context())
+			u, err := d.usedTokens(t.Context())
 			if err != nil || u.Count != want || !u.Until.Equal(midnight) || time.Since(began) > 0 {
 				t.Errorf("the day has %+v after %v (%v), want %d tokens at once", u, time.Since(began), err, want)
 			}
@@ -46,7 +46,7 @@ func TestSumOfALongDay(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		tokens, midnight = 0, midnight.Add(24*time.Hour)
-		if u, err := d.use(t.Context()); err != nil || u.Count != 0 || !u.Until.Equal(midnight) {
+		if u, err := d.usedTokens(t.Context()); err != nil || u.Count != 0 || !u.Until.Equal(midnight) {
 			t.Errorf("the next day has %+v (%v), want no tokens", u, err)
 		}
 	})

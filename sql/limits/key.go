@@ -51,8 +51,8 @@ func Hash(key []byte, parts ...string) []byte {
 	return h.Sum(nil)
 }
 
-// part is a person's name in the window of a group.
-func (k dayKey) part(robot sessions.RobotCode, person sessions.UserID) string {
+// shareSubject is a person's name in the window of a group.
+func (k dayKey) shareSubject(robot sessions.RobotCode, person sessions.UserID) string {
 	const size = 8 // bytes: a group has few people
 	return hex.EncodeToString(k.subject("part", robot, string(person))[:size])
 }

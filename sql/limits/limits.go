@@ -36,8 +36,8 @@ type window struct {
 	reached sessions.Reached // without a time
 }
 
-// stops reports whether the window stops a person.
-func (w window) stops(person sessions.UserID) bool {
+// stopsPerson reports whether the window stops a person.
+func (w window) stopsPerson(person sessions.UserID) bool {
 	return w.reached.Person == "" || w.reached.Person == person
 }
 
@@ -86,7 +86,7 @@ func (k dayKey) windows(limits sessions.Limits, a sessions.Askers) []window {
 // Admit implements sessions.Limiter. It reads first which limits are reached: a turn that they stop counts nowhere.
 func (s *Store) Admit(ctx context.Context, limits sessions.Limits, a sessions.Askers) ([]sessions.Reached, error) {
 	if limits.Tokens > 0 {
-		day, err := s.day.use(ctx)
+		day, err := s.day.usedTokens(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -103,7 +103,7 @@ func (s *Store) Admit(ctx context.Context, limits sessions.Limits, a sessions.As
 	}
 	for tries := 1; ; tries++ {
 		all := k.windows(limits, a)
-		reached, err := s.reached(ctx, k, all, limits, a)
+		reached, err := s.reachedLimits(ctx, k, all, limits, a)
 		if err == nil {
 			err = s.count(ctx, all, reached, a)
 		}
@@ -125,8 +125,8 @@ const maxAdmissions = 10
 
 var errContended = fmt.Errorf("other turns filled a window before each of %d tries", maxAdmissions)
 
-// used reads the running windows by their subjects. A window that began on the day before keeps that day's subject until its end.
-func (s *Store) used(ctx context.Context, all []window) (map[string]dbsqlc.LimitsUsedRow, error) {
+// readUsage reads the running windows by their subjects. A window that began on the day before keeps that day's subject until its end.
+func (s *Store) readUsage(ctx context.Context, all []window) (map[string]dbsqlc.LimitsUsedRow, error) {
 	subjects := make([][]byte, 0, len(all))
 	for _, w := range all {
 		subjects = append(subjects, w.subject)
@@ -153,10 +153,10 @@ func (s *Store) used(ctx context.Context, all []window) (map[string]dbsqlc.Limit
 	return running, nil
 }
 
-// reached compares the counters with their limits. The share of a person depends on others, so it is computed only where it can
+// reachedLimits compares the counters with their limits. The share of a person depends on others, so it is computed only where it can
 // matter.
-func (s *Store) reached(ctx context.Context, k dayKey, all []window, limits sessions.Limits, a sessions.Askers) ([]sessions.Reached, error) {
-	rows, err := s.used(ctx, all)
+func (s *Store) reachedLimits(ctx context.Context, k dayKey, all []window, limits sessions.Limits, a sessions.Askers) ([]sessions.Reached, error) {
+	rows, err := s.readUsage(ctx, all)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (s *Store) reached(ctx context.Context, k dayKey, all []window, limits sess
 			}
 			reached = append(reached, over...)
 		case w.reached.Limit == sessions.PersonTokens && limits.Tokens > 0 && int(row.Used) >= sessions.Allowance(limits.Tokens, limits.Tokens):
-			others, err := s.others.largest(ctx, w.reached.Person, k.day)
+			others, err := s.others.largestUse(ctx, w.reached.Person, k.day)
 			if err != nil {
 				return nil, err
 			}
@@ -191,7 +191,7 @@ func (s *Store) reached(ctx context.Context, k dayKey, all []window, limits sess
 func (s *Store) count(ctx context.Context, all []window, reached []sessions.Reached, a sessions.Askers) error {
 	var events []int64
 	admitted := slices.DeleteFunc(slices.Clone(a.People), func(person sessions.UserID) bool {
-		return slices.ContainsFunc(reached, func(r sessions.Reached) bool { return window{reached: r}.stops(person) })
+		return slices.ContainsFunc(reached, func(r sessions.Reached) bool { return window{reached: r}.stopsPerson(person) })
 	})
 	for _, asked := range a.Asked {
 		if slices.Contains(admitted, asked.By) {
@@ -201,7 +201,7 @@ func (s *Store) count(ctx context.Context, all []window, reached []sessions.Reac
 	slices.SortFunc(all, func(x, y window) int { return bytes.Compare(x.subject, y.subject) })
 	p, recent := s.db.Pool.Pipeline(), s.db.Clock.Now().Add(-sessions.RecentTurns)
 	for _, w := range all {
-		if !w.turns || !slices.ContainsFunc(admitted, w.stops) {
+		if !w.turns || !slices.ContainsFunc(admitted, w.stopsPerson) {
 			continue
 		}
 		s.db.Q.LimitsRenew(ctx, p, []*dbsqlc.LimitsRenewParams{{Subject: w.subject, Lasts: w.lasts.Seconds(), EndsAt: w.endsAt, Recent: recent}})
@@ -210,7 +210,7 @@ func (s *Store) count(ctx context.Context, all []window, reached []sessions.Reac
 			continue
 		}
 		for _, person := range admitted {
-			s.db.Q.LimitsPart(ctx, p, []*dbsqlc.LimitsPartParams{{Subject: w.subject, Person: w.key.part(a.Robot, person)}})
+			s.db.Q.LimitsPart(ctx, p, []*dbsqlc.LimitsPartParams{{Subject: w.subject, Person: w.key.shareSubject(a.Robot, person)}})
 		}
 	}
 	if len(events) > 0 {
@@ -296,7 +296,7 @@ func (s *Store) Used(ctx context.Context, a sessions.Askers) (sessions.Used, err
 	}
 	all := k.windows(sessions.Limits{PersonTurns: 1, GroupTurns: 1, PersonTokens: 1, UnidentifiedTurns: 1, ScheduledTurns: 1}, a)
 	all = append(all, k.windows(sessions.Limits{Compactions: 1}, sessions.Askers{Robot: a.Robot, Key: a.Key, Work: sessions.Compacting})...)
-	rows, err := s.used(ctx, all)
+	rows, err := s.readUsage(ctx, all)
 	if err != nil {
 		return u, fmt.Errorf("reading the use of limits: %w", err)
 	}
@@ -312,17 +312,17 @@ func (s *Store) Used(ctx context.Context, a sessions.Askers) (sessions.Used, err
 		*into[w.reached.Limit] = sessions.Use{Count: int(row.Used), Until: row.EndsAt}
 		if w.reached.Limit == sessions.GroupTurns && len(a.People) > 0 {
 			u.GroupPart.Until = row.EndsAt
-			u.GroupPart.Count, u.GroupOthers, err = partsOf(row, w.key.part(a.Robot, a.People[0]))
+			u.GroupPart.Count, u.GroupOthers, err = partsOf(row, w.key.shareSubject(a.Robot, a.People[0]))
 			if err != nil {
 				return u, err
 			}
 		}
 	}
-	u.Tokens, err = s.day.use(ctx)
+	u.Tokens, err = s.day.usedTokens(ctx)
 	return u, err
 }
 
 // OthersTokens implements sessions.Limiter.
 func (s *Store) OthersTokens(ctx context.Context, _ sessions.RobotCode, person sessions.UserID) (int, error) {
-	return s.others.largest(ctx, person, s.db.Clock.Now().UTC().Truncate(24*time.Hour))
+	return s.others.largestUse(ctx, person, s.db.Clock.Now().UTC().Truncate(24*time.Hour))
 }

@@ -19,7 +19,7 @@ import (
 func beyondGroup(row dbsqlc.LimitsUsedRow, a sessions.Askers, w window) ([]sessions.Reached, error) {
 	var over []sessions.Reached
 	for _, person := range a.People {
-		own, others, err := partsOf(row, w.key.part(a.Robot, person))
+		own, others, err := partsOf(row, w.key.shareSubject(a.Robot, person))
 		if err != nil {
 			return nil, err
 		}
@@ -72,8 +72,8 @@ const maxOthers = 16
 
 func newOthers(db *pg.DB) *others { return &others{db: db} }
 
-// largest reports the most tokens of other people on one of the recent days.
-func (o *others) largest(ctx context.Context, person sessions.UserID, day time.Time) (int, error) {
+// largestUse reports the most tokens of other people on one of the recent days.
+func (o *others) largestUse(ctx context.Context, person sessions.UserID, day time.Time) (int, error) {
 	o.mu.Lock()
 	o.sums = slices.DeleteFunc(o.sums, func(s othersSum) bool { return time.Since(s.read) > othersAge })
 	i := slices.IndexFunc(o.sums, func(s othersSum) bool { return s.person == person })

@@ -100,7 +100,7 @@ func (p *Server) start(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	failed := make(chan error, 1)
-	go p.keep(context.WithoutCancel(ctx), failed)
+	go p.supervise(context.WithoutCancel(ctx), failed)
 	if err := p.waitReady(ctx, failed); err != nil {
 		return errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
 	}
@@ -274,7 +274,7 @@ func (p *Server) placeSocket() error {
 		return err
 	}
 	p.sockets = dir
-	return p.user.own(dir)
+	return p.user.chown(dir)
 }
 
 const pollInterval = 20 * time.Millisecond
@@ -323,7 +323,7 @@ func (p *Server) NewDatabase(ctx context.Context, name, template string) (string
 	if template == "" {
 		template = "template1"
 	}
-	err := p.order(ctx, "CREATE DATABASE "+quoted(name)+" TEMPLATE "+quoted(template))
+	err := p.execute(ctx, "CREATE DATABASE "+quoted(name)+" TEMPLATE "+quoted(template))
 	if err != nil {
 		return "", fmt.Errorf("create database %s: %w", name, err)
 	}
@@ -332,7 +332,7 @@ func (p *Server) NewDatabase(ctx context.Context, name, template string) (string
 
 // DropDatabase closes the database's connections first.
 func (p *Server) DropDatabase(ctx context.Context, name string) error {
-	if err := p.order(ctx, "DROP DATABASE "+quoted(name)+" WITH (FORCE)"); err != nil {
+	if err := p.execute(ctx, "DROP DATABASE "+quoted(name)+" WITH (FORCE)"); err != nil {
 		return fmt.Errorf("drop database %s: %w", name, err)
 	}
 	return nil
@@ -340,7 +340,7 @@ func (p *Server) DropDatabase(ctx context.Context, name string) error {
 
 func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }
 
-func (p *Server) order(ctx context.Context, statement string) error {
+func (p *Server) execute(ctx context.Context, statement string) error {
 	conn, err := pgx.Connect(ctx, p.url(maintenance))
 	if err != nil {
 		return err

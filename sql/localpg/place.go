@@ -60,10 +60,10 @@ func (a *account) mkdir(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	return a.own(dir)
+	return a.chown(dir)
 }
 
-func (a *account) own(dir string) error {
+func (a *account) chown(dir string) error {
 	if !a.switched {
 		return nil
 	}

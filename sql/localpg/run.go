@@ -19,10 +19,10 @@ import (
 	"ebb/sessions/periodic"
 )
 
-// keep restarts the server until Stop: Ebb needs it. The first end also goes to failed, for the wait at the start.
+// supervise restarts the server until Stop: Ebb needs it. The first end also goes to failed, for the wait at the start.
 //
 // The goroutine keeps its thread: where the system can end a child with its parent, it means the parent's thread.
-func (p *Server) keep(ctx context.Context, failed chan<- error) {
+func (p *Server) supervise(ctx context.Context, failed chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer close(p.stopped)
@@ -121,23 +121,23 @@ func lockData(path string) (*os.File, error) {
 
 // A killed process may have left its server on the data.
 func endLeftover(ctx context.Context, dir string) error {
-	pid := leftover(ctx, dir)
+	pid := leftoverPID(ctx, dir)
 	if pid == 0 {
 		return nil
 	}
 	zerolog.Ctx(ctx).Warn().Int("pid", pid).Str("data", dir).Msg("Stopping a PostgreSQL that outlived its process")
 	_ = syscall.Kill(pid, syscall.SIGINT) // ends open sessions, then shuts down cleanly
 	defer time.AfterFunc(20*time.Second, func() { _ = syscall.Kill(pid, syscall.SIGQUIT) }).Stop()
-	err := periodic.Poll(ctx, pollInterval, func() (bool, error) { return leftover(ctx, dir) != pid, ctx.Err() })
+	err := periodic.Poll(ctx, pollInterval, func() (bool, error) { return leftoverPID(ctx, dir) != pid, ctx.Err() })
 	if err != nil {
 		return fmt.Errorf("waiting for the server of a killed process to end: %w", err)
 	}
 	return nil
 }
 
-// leftover is a process id, or 0. The id in the server's file may be stale and reused. So only a process that works in
+// leftoverPID is a process id, or 0. The id in the server's file may be stale and reused. So only a process that works in
 // the data folder, as PostgreSQL does, counts.
-func leftover(ctx context.Context, dir string) int {
+func leftoverPID(ctx context.Context, dir string) int {
 	content, err := os.ReadFile(filepath.Join(dir, "postmaster.pid"))
 	if err != nil {
 		return 0

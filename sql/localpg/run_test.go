@@ -31,7 +31,7 @@ func TestStartEndsALeftover(t *testing.T) {
 		t.Fatal(err)
 	}
 	first.lock = nil
-	pid := leftover(t.Context(), data)
+	pid := leftoverPID(t.Context(), data)
 	if pid == 0 {
 		t.Fatal("the running server is not seen as a leftover")
 	}
@@ -44,7 +44,7 @@ func TestStartEndsALeftover(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("the first server still runs beside the second")
 	}
-	if now := leftover(t.Context(), data); now == pid || now == 0 {
+	if now := leftoverPID(t.Context(), data); now == pid || now == 0 {
 		t.Errorf("the server on the data is %d, was %d; want a new one", now, pid)
 	}
 	if err := second.Stop(t.Context()); err != nil {
@@ -67,10 +67,10 @@ func TestServerStartsAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	killed := leftover(t.Context(), p.dir)
+	killed := leftoverPID(t.Context(), p.dir)
 	p.signal(syscall.SIGKILL)
 	deadline := time.After(time.Minute)
-	for pid := killed; pid == killed || pid == 0; pid = leftover(t.Context(), p.dir) {
+	for pid := killed; pid == killed || pid == 0; pid = leftoverPID(t.Context(), p.dir) {
 		select {
 		case <-deadline:
 			t.Fatal("the killed server was not started again")
@@ -104,7 +104,7 @@ func TestLeftoverIgnoresStrangers(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "postmaster.pid"), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if pid := leftover(t.Context(), dir); pid != 0 {
+		if pid := leftoverPID(t.Context(), dir); pid != 0 {
 			t.Errorf("a pid file that is %s was believed: %d", name, pid)
 		}
 	}

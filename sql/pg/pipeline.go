@@ -106,7 +106,7 @@ func (p *Pipeline) QueryRow(context.Context, string, ...any) pgx.Row {
 // then, too.
 func (p *Pipeline) Send(ctx context.Context) error {
 	if p.pool != nil {
-		one, end := p.pool.bounded(ctx)
+		one, end := p.pool.withTimeout(ctx)
 		defer end()
 		ctx = one
 	}
@@ -148,9 +148,9 @@ func (p *Pipeline) sendBlock(ctx context.Context, b *pgx.Batch) error {
 	results := conn.SendBatch(ctx, b)
 	if _, err = results.Exec(); err != nil {
 		_ = results.Close()
-		return unwrapped(err)
+		return unwrapStep(err)
 	}
-	err = p.readAll(results, func() error { _, err := results.Exec(); return unwrapped(err) })
+	err = p.readAll(results, func() error { _, err := results.Exec(); return unwrapStep(err) })
 	if conn.Conn().PgConn().TxStatus() != 'I' && !conn.Conn().IsClosed() {
 		_, _ = conn.Exec(context.WithoutCancel(ctx), "ROLLBACK") // a connection that does not answer is closed at its release
 	}
@@ -172,11 +172,11 @@ func (p *Pipeline) readAll(results pgx.BatchResults, end func() error) error {
 			return err
 		}
 	}
-	return unwrapped(results.Close()) // the error of the commit
+	return unwrapStep(results.Close()) // the error of the commit
 }
 
-// unwrapped is the server's or the network's error without the name of the driver's step, which says nothing to a reader of the log.
-func unwrapped(err error) error {
+// unwrapStep is the server's or the network's error without the name of the driver's step, which says nothing to a reader of the log.
+func unwrapStep(err error) error {
 	if step, ok := errors.AsType[pgx.ErrPreprocessingBatch](err); ok {
 		return step.Unwrap()
 	}
@@ -187,7 +187,7 @@ func unwrapped(err error) error {
 func (p *Pipeline) read(q *queued, results pgx.BatchResults) error {
 	rows, err := results.Query()
 	if err != nil {
-		return unwrapped(err)
+		return unwrapStep(err)
 	}
 	defer rows.Close()
 	q.first = len(p.ends)
@@ -208,7 +208,7 @@ func (p *Pipeline) read(q *queued, results pgx.BatchResults) error {
 	}
 	rows.Close()
 	q.tag = rows.CommandTag()
-	return unwrapped(rows.Err())
+	return unwrapStep(rows.Err())
 }
 
 // columns has the columns of each statement, without their places in tables. The statements are constants, so it stays small.

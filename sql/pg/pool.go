@@ -65,9 +65,9 @@ func connect(ctx context.Context, o Options) (*Pool, *pgx.ConnConfig, error) {
 		writable(c)
 		detectDeadConns(c)
 	}
-	config.ShouldPing = broken
+	config.ShouldPing = shouldPing
 	p := &Pool{Heartbeats: &Pool{}}
-	config.ConnConfig.OnPgError = p.heard
+	config.ConnConfig.OnPgError = p.staysUsable
 	heartbeats := config.Copy()
 	heartbeats.MaxConns, heartbeats.MinConns, heartbeats.MinIdleConns = heartbeatConns, 0, 0
 	if p.Heartbeats.Pool, err = pgxpool.NewWithConfig(ctx, heartbeats); err != nil {
@@ -97,8 +97,8 @@ func (p *Pool) renew() {
 	p.pages.Reset()
 }
 
-// bounded returns a context for one statement. The driver asks the server to cancel a statement whose context ends.
-func (p *Pool) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+// withTimeout returns a context for one statement. The driver asks the server to cancel a statement whose context ends.
+func (p *Pool) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if p.most <= 0 {
 		return ctx, func() {}
 	}
@@ -120,12 +120,12 @@ func writable(c *pgx.ConnConfig) {
 
 // A ping would also report a connection that the other side ended, but a slow answer would delay the statements after
 // it.
-func broken(_ context.Context, p pgxpool.ShouldPingParams) bool {
+func shouldPing(_ context.Context, p pgxpool.ShouldPingParams) bool {
 	return p.IdleDuration > time.Second && p.Conn.PgConn().CheckConn() != nil //nolint:staticcheck // what it does not see, statements do
 }
 
-// heard reports whether the connection stays usable.
-func (p *Pool) heard(_ *pgconn.PgConn, e *pgconn.PgError) bool {
+// staysUsable reports whether the connection stays usable.
+func (p *Pool) staysUsable(_ *pgconn.PgConn, e *pgconn.PgError) bool {
 	if e.Code == readOnly {
 		// The server was demoted, or its cluster manager made it read-only. New connections may lead to another server.
 		p.renew()
@@ -172,7 +172,7 @@ const (
 
 // Exec implements dbsqlc.DBTX.
 func (p *Pool) Exec(ctx context.Context, statement string, args ...any) (pgconn.CommandTag, error) {
-	ctx, end := p.bounded(ctx)
+	ctx, end := p.withTimeout(ctx)
 	defer end()
 	for tries := 1; ; tries++ {
 		tag, err := p.Pool.Exec(ctx, statement, args...)
@@ -185,7 +185,7 @@ func (p *Pool) Exec(ctx context.Context, statement string, args ...any) (pgconn.
 // QueryRow implements dbsqlc.DBTX.
 func (p *Pool) QueryRow(ctx context.Context, statement string, args ...any) pgx.Row {
 	return scan(func(dest []any) error {
-		ctx, end := p.bounded(ctx)
+		ctx, end := p.withTimeout(ctx)
 		defer end()
 		for tries := 1; ; tries++ {
 			err := p.Pool.QueryRow(ctx, statement, args...).Scan(dest...)
@@ -203,7 +203,7 @@ func (s scan) Scan(dest ...any) error { return s(dest) }
 
 // Query implements dbsqlc.DBTX.
 func (p *Pool) Query(ctx context.Context, statement string, args ...any) (pgx.Rows, error) {
-	ctx, end := p.bounded(ctx)
+	ctx, end := p.withTimeout(ctx)
 	again := func() (pgx.Rows, error) { return p.Pool.Query(ctx, statement, args...) }
 	rows, err := again()
 	return &retryingRows{Rows: rows, ctx: ctx, end: end, again: again, tries: 1}, err

@@ -91,5 +91,5 @@ func (x *searching) facts(ctx context.Context) ([]int64, error) {
 		x.common[h] += counts[i]
 		g.worth[i] = x.query.TermWeight(h, counts[i], len(g.texts))
 	}
-	return g.best(), nil
+	return g.rankByWeight(), nil
 }

@@ -44,9 +44,9 @@ func (g *gathering) add(id int64, size int, terms ...int) {
 	}
 }
 
-// best orders by falling weight, then the newest first. As in the scores, a term in a long text weighs less. Otherwise
+// rankByWeight orders by falling weight, then the newest first. As in the scores, a term in a long text weighs less. Otherwise
 // long texts would hide an answer of a few words.
-func (g *gathering) best() []int64 {
+func (g *gathering) rankByWeight() []int64 {
 	all, sizes := make([]*gathered, 0, len(g.texts)), 0
 	for _, t := range g.texts {
 		all = append(all, t)

@@ -31,16 +31,16 @@ const (
 // History implements memory.Searcher. An event matches when it holds at least half of the query's terms. The newest part
 // of a long log is compared word by word. Older events must have all the words.
 func (s *Store) History(ctx context.Context, key sessions.Key, q memory.LogQuery) (memory.LogMatches, error) {
-	finds, err := s.history(ctx, key, q)
+	finds, err := s.searchHistory(ctx, key, q)
 	if err != nil {
 		return memory.LogMatches{}, fmt.Errorf("reading the history: %w", err)
 	}
 	return finds, nil
 }
 
-// history first reads the newest window, bounded in rows and bytes, which costs the same in a log of any length. Only if that has too few
+// searchHistory first reads the newest window, bounded in rows and bytes, which costs the same in a log of any length. Only if that has too few
 // finds it asks the index for older ones.
-func (s *Store) history(ctx context.Context, key sessions.Key, q memory.LogQuery) (memory.LogMatches, error) {
+func (s *Store) searchHistory(ctx context.Context, key sessions.Key, q memory.LogQuery) (memory.LogMatches, error) {
 	terms := termsOf(q.Words)
 	p := dbsqlc.EventsHistoryParams{
 		SessionKey: key, FromSeq: max(1, q.From), ThroughSeq: cmp.Or(q.Through, math.MaxInt64), Since: q.Since, Until: q.Until,
@@ -61,7 +61,7 @@ func (s *Store) history(ctx context.Context, key sessions.Key, q memory.LogQuery
 	first := p.FromSeq
 	p.FromSeq = window
 	var out memory.LogMatches
-	if out.Events, err = s.finds(ctx, p); err != nil || window == first {
+	if out.Events, err = s.listMatches(ctx, p); err != nil || window == first {
 		return out, err
 	}
 	if more, err := s.db.Q.EventsWindow(ctx, s.db.Pool, &dbsqlc.EventsWindowParams{
@@ -106,10 +106,10 @@ func (s *Store) olderFinds(ctx context.Context, p dbsqlc.EventsHistoryParams, wo
 	if len(p.Seqs) == 0 {
 		return nil, nil
 	}
-	return s.finds(ctx, p)
+	return s.listMatches(ctx, p)
 }
 
-func (s *Store) finds(ctx context.Context, p dbsqlc.EventsHistoryParams) ([]memory.LogMatch, error) {
+func (s *Store) listMatches(ctx context.Context, p dbsqlc.EventsHistoryParams) ([]memory.LogMatch, error) {
 	rows, err := s.db.Q.EventsHistory(ctx, s.db.Pool, &p)
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (s *Store) finds(ctx context.Context, p dbsqlc.EventsHistoryParams) ([]memo
 	finds := make([]memory.LogMatch, 0, len(rows))
 	for _, r := range rows {
 		finds = append(finds, memory.LogMatch{Cut: r.Chars > p.MaxChars, Event: sessions.Event{
-			ID: r.ID, Seq: pg.OrZero(r.Seq), Key: p.SessionKey, Role: r.Role, Content: piece(r.Content, r.Place),
+			ID: r.ID, Seq: pg.OrZero(r.Seq), Key: p.SessionKey, Role: r.Role, Content: excerptAround(r.Content, r.Place),
 			SenderID: r.SenderID, SenderNick: r.SenderNick, ToolName: r.ToolName, State: sessions.Done, CreatedAt: r.CreatedAt,
 		}})
 	}
@@ -159,7 +159,7 @@ func patternsOf(terms []string) []string {
 	return patterns
 }
 
-func piece(text string, place int) string {
+func excerptAround(text string, place int) string {
 	if place > 1 {
 		return "…" + text
 	}

@@ -57,7 +57,7 @@ func (x *searching) hits(ctx context.Context, finds []rank.Match) ([]memory.Hit,
 			}
 			h.Path, h.Seq, h.At = facts.EventPath(f.Doc.Seq), f.Doc.Seq, e.CreatedAt
 			h.Content = x.query.Piece(e.Content, x.chars)
-			h.Who = speaker(e.Role, e.SenderNick, e.SenderID)
+			h.Who = speakerName(e.Role, e.SenderNick, e.SenderID)
 		}
 		hits = append(hits, h)
 	}
@@ -97,7 +97,7 @@ func (x *searching) drawnFrom(event rank.Match, finds []rank.Match) (rank.Match,
 }
 
 // The bot has no name among people.
-func speaker(role sessions.Role, nick string, id sessions.UserID) string {
+func speakerName(role sessions.Role, nick string, id sessions.UserID) string {
 	if role == sessions.RoleUser {
 		return sessions.Speaker(nick, id)
 	}

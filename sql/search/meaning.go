@@ -226,7 +226,7 @@ func (s *Store) nearEvents(ctx context.Context, key sessions.Key, v []float32, f
 		}
 		hits = append(hits, memory.Hit{
 			Path: facts.EventPath(n.Seq), Seq: n.Seq, Content: e.Content, At: e.CreatedAt, Score: n.Score,
-			Who: speaker(e.Role, e.SenderNick, e.SenderID), Why: []string{whyMeaning},
+			Who: speakerName(e.Role, e.SenderNick, e.SenderID), Why: []string{whyMeaning},
 			Outdated: slices.Contains(outdated, n.Seq),
 		})
 	}

@@ -123,14 +123,14 @@ func (x *searching) rank(ctx context.Context) ([]rank.Match, error) {
 // which may have taken the same events in meanwhile.
 func (x *searching) events(ctx context.Context) error {
 	before := len(x.found)
-	if err := x.unindexed(ctx); err != nil {
+	if err := x.addUnindexed(ctx); err != nil {
 		return err
 	}
 	if err := x.terms(ctx, x.query.EventKeys(0)); err != nil {
 		return err
 	}
 	if x.query.HasNoTerms() {
-		if err := x.said(ctx); err != nil {
+		if err := x.addByTimeOrSpeaker(ctx); err != nil {
 			return err
 		}
 	}
@@ -140,9 +140,9 @@ func (x *searching) events(ctx context.Context) error {
 	return nil
 }
 
-// unindexed reads what turns stored since the last indexing, within bounds: an event must be found in the turn after it. A backlog
+// addUnindexed reads what turns stored since the last indexing, within bounds: an event must be found in the turn after it. A backlog
 // over the bounds is noted for the indexer.
-func (x *searching) unindexed(ctx context.Context) error {
+func (x *searching) addUnindexed(ctx context.Context) error {
 	if x.scope.IndexedSeq >= x.last && len(x.scope.Again) == 0 {
 		return nil
 	}
@@ -184,9 +184,9 @@ func (s *Store) keysOf(content string) []int64 {
 	return keys
 }
 
-// said adds events by time or speaker alone, for questions such as "what did Li Na write on Monday", which share no word with their
+// addByTimeOrSpeaker adds events by time or speaker alone, for questions such as "what did Li Na write on Monday", which share no word with their
 // answer.
-func (x *searching) said(ctx context.Context) error {
+func (x *searching) addByTimeOrSpeaker(ctx context.Context) error {
 	from, to, dated := x.query.Span()
 	if !dated {
 		if len(x.query.People()) == 0 {
@@ -200,7 +200,7 @@ func (x *searching) said(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	known := x.known()
+	known := x.knownEvents()
 	for _, row := range rows {
 		if _, newest := x.newest[row.Seq]; !known[row.Seq] && !newest {
 			x.add(dbsqlc.EventsBesideRow(row), index.Terms(row.Terms))

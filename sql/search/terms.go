@@ -50,13 +50,13 @@ func (x *searching) terms(ctx context.Context, keys []int64) error {
 		if rare == 0 {
 			size = math.MaxInt // no other term
 		}
-		x.recently(f, g, common, size)
+		x.addRecent(f, g, common, size)
 	}
-	return x.read(ctx, g.best())
+	return x.read(ctx, g.rankByWeight())
 }
 
-// recently adds the last events with common terms.
-func (x *searching) recently(f *index.Found, g *gathering, common []int, size int) {
+// addRecent adds the last events with common terms.
+func (x *searching) addRecent(f *index.Found, g *gathering, common []int, size int) {
 	terms := make(map[int64][]int)
 	for _, i := range common {
 		for _, place := range slices.Backward(f.Places[i]) {
@@ -99,7 +99,7 @@ func (x *searching) read(ctx context.Context, seqs []int64) error {
 	return nil
 }
 
-func (x *searching) known() map[int64]bool {
+func (x *searching) knownEvents() map[int64]bool {
 	known := make(map[int64]bool, len(x.found))
 	for _, c := range x.found {
 		known[c.Seq] = true

@@ -92,7 +92,7 @@ func (c *Comparer) Nearest(ctx context.Context, at Place, model string, v []floa
 		return nil, err
 	}
 	if !server {
-		return c.scan(ctx, at, model, v, limit)
+		return c.nearestQuantized(ctx, at, model, v, limit)
 	}
 	rows, err := c.db.Pool.Query(ctx, vectorNear, at.Scopes, model, v, len(v), at.Events, at.Hashes, limit)
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *Comparer) Nearest(ctx context.Context, at Place, model string, v []floa
 }
 
 // The quantized vectors choose those that are compared exactly.
-func (c *Comparer) scan(ctx context.Context, at Place, model string, v []float32, limit int) ([]Near, error) {
+func (c *Comparer) nearestQuantized(ctx context.Context, at Place, model string, v []float32, limit int) ([]Near, error) {
 	rows, err := c.db.Pool.Query(ctx, vectorScan, at.Scopes, model, len(v), at.Events, at.Hashes, maxScanned)
 	if err != nil {
 		return nil, err
@@ -135,10 +135,10 @@ func (c *Comparer) scan(ctx context.Context, at Place, model string, v []float32
 	if err := rows.Err(); err != nil {
 		return nil, err
 	}
-	return c.exact(ctx, at, model, v, firstNear(found, most), limit)
+	return c.compareExactly(ctx, at, model, v, firstNear(found, most), limit)
 }
 
-func (c *Comparer) exact(ctx context.Context, at Place, model string, v []float32, about []Near, limit int) ([]Near, error) {
+func (c *Comparer) compareExactly(ctx context.Context, at Place, model string, v []float32, about []Near, limit int) ([]Near, error) {
 	if len(about) == 0 {
 		return nil, nil
 	}

@@ -83,8 +83,8 @@ func (g *gateway) showCode(code string) {
 	g.log.Info().Str("console", "http://"+g.address+"/login?code="+code).Msg("Console has no token, and asks for a one-time code")
 }
 
-// reachable returns an address of the admin server for a browser on this machine.
-func reachable(address string) string {
+// reachableAddress returns an address of the admin server for a browser on this machine.
+func reachableAddress(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if ip, parsed := netip.ParseAddr(host); err == nil && parsed == nil && ip.IsUnspecified() {
 		return net.JoinHostPort("127.0.0.1", port)

@@ -30,13 +30,13 @@ func (g *gateway) fillVectors(ctx context.Context) (stop func()) {
 	}
 	e := g.cfg.Agent.Memory.Embeddings
 	f := &embed.Filler{
-		Store: g.store.Vectors, Embedder: g.embedder, Batch: e.Batch, PerMinute: e.RequestsPerMinute, Leads: g.leads,
+		Store: g.store.Vectors, Embedder: g.embedder, Batch: e.Batch, PerMinute: e.RequestsPerMinute, Leads: g.isLeader,
 	}
 	return inBackground(ctx, f.Run)
 }
 
-// leads reports whether this replica does the work for which one is enough.
-func (g *gateway) leads(ctx context.Context) (bool, error) {
+// isLeader reports whether this replica does the work for which one is enough.
+func (g *gateway) isLeader(ctx context.Context) (bool, error) {
 	return g.store.Replicas.IsLeader(ctx, g.replica)
 }
 

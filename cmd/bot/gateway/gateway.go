@@ -101,7 +101,7 @@ func Serve(ctx context.Context, cfg *config.Config, o Options) error {
 		if err != nil {
 			return err
 		}
-		address = reachable(s.Addr())
+		address = reachableAddress(s.Addr())
 		go s.Serve(alive)
 		log.Info().Str("admin", s.Addr()).Msg("Admin server listens")
 	}
@@ -269,7 +269,7 @@ func (g *gateway) openBot(o Options) error {
 		g.login, g.transport, o.Display, background = g.openLogin(t), t, t.Display(), t.Background()
 	}
 	cleaner := retention.New(retention.Config{
-		Store: g.store.Retention, Leads: g.leads, Metrics: g.registry,
+		Store: g.store.Retention, Leads: g.isLeader, Metrics: g.registry,
 		Periods: func() sessions.Retention { return g.inForce.Load().Retention.Periods() },
 	})
 	background = append(background, cleaner.Task())

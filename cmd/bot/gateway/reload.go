@@ -66,7 +66,7 @@ func (r *reloader) run(ctx context.Context) {
 	}
 	if err != nil {
 		r.total.WithLabelValues(reloadRefused).Inc()
-		for _, fault := range faults(err) {
+		for _, fault := range listFaults(err) {
 			log.Error().Err(fault).Msg("Configuration refused, the old one stays in force")
 		}
 		return
@@ -102,8 +102,8 @@ func (r *reloader) apply(next *config.Config) error {
 	return nil
 }
 
-// faults lists a configuration's faults, each with its file, line and field.
-func faults(err error) []error {
+// listFaults lists a configuration's faults, each with its file, line and field.
+func listFaults(err error) []error {
 	bad, ok := errors.AsType[*config.Error](err)
 	if !ok {
 		return []error{err}

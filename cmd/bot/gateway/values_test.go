@@ -70,7 +70,7 @@ func TestValuesOfTheFile(t *testing.T) {
 func TestFaultsOfAFile(t *testing.T) {
 	t.Parallel()
 	_, err := loaded(t, `, "agent": {"max_tool_rounds": -1}, "admin": {"listen": "nowhere"}, "surprise": 1`)
-	found := faults(err)
+	found := listFaults(err)
 	if len(found) != 3 {
 		t.Fatalf("%d faults of %v", len(found), err)
 	}
@@ -81,8 +81,8 @@ func TestFaultsOfAFile(t *testing.T) {
 			t.Errorf("fault %d is not named with its place: %v", i, found)
 		}
 	}
-	if other := errors.New("the disk is full"); !slices.Equal(faults(other), []error{other}) {
-		t.Errorf("another error is %v", faults(other))
+	if other := errors.New("the disk is full"); !slices.Equal(listFaults(other), []error{other}) {
+		t.Errorf("another error is %v", listFaults(other))
 	}
 }
 
