@@ -369,7 +369,7 @@ func TestOverflowForEver(t *testing.T) {
 	t.Parallel()
 	s := &shelf{events: logOf(100, 50)}
 	m := &windowModel{name: "*", window: -1}
-	if _, err := flusher(s, m, 1000).Flush(t.Context(), due(s)); !errors.As(err, &errOverflow) || s.cursor != 0 {
+	if _, err := flusher(s, m, 1000).Flush(t.Context(), due(s)); !errors.Is(err, errOverflow) || s.cursor != 0 {
 		t.Errorf("error %v, cursor %d", err, s.cursor)
 	}
 	if len(m.larger) != 1+maxHalved {
