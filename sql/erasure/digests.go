@@ -13,6 +13,7 @@ import (
 
 	"ebb/memory"
 	"ebb/memory/text"
+	"ebb/sessions"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/index"
 	"ebb/sql/vectors"
@@ -20,6 +21,23 @@ import (
 
 // A digest of this age can be summarized again, with a day left for the work.
 const freshDigest = (memory.DigestDays - 1) * 24 * time.Hour
+
+// digestReaders lists the readers of a session's digests that cover one of some events, see [Store.readersOf]: an erasure of the events
+// may delete these digests.
+func (s *Store) digestReaders(ctx context.Context, key sessions.Key, seqs []int64) ([]sessions.Key, error) {
+	if len(seqs) == 0 {
+		return nil, nil
+	}
+	digests, err := s.db.Q.DigestsTelling(ctx, s.db.Pool, &dbsqlc.DigestsTellingParams{SessionKey: key, Ids: []int64{}, Seqs: seqs})
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]int64, len(digests))
+	for i, d := range digests {
+		ids[i] = d.ID
+	}
+	return s.readersOf(ctx, ids)
+}
 
 // trimDigests deletes recent digests, whose days are summarized again from the remaining log, and trims older ones.
 func (s *Store) trimDigests(

@@ -175,24 +175,9 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 	if err != nil {
 		return err
 	}
-	scopes, err := s.db.Q.MemoryScopes(ctx, tx, ids)
-	if err != nil {
-		return err
-	}
-	of := newScopeIDs()
-	for _, sc := range scopes {
-		of.add(sc.Scope, sc.ScopeID, sc.SourceSession)
-		if sc.Scope == memory.ScopeUser && sc.SourceGroup != "" {
-			of.groups = append(of.groups, sc.SourceGroup)
-		}
-	}
-	p := &dbsqlc.SessionsReadScopeParams{Asking: string(asking), Teams: of.teams, Groups: of.groups, SessionKeys: of.sessions}
-	if p.Users, err = s.identities.AllIDs(ctx, tx, of.users); err != nil {
-		return err
-	}
 	// Readers come first: their pins are committed by then, and are found. A session that takes its lease later pins no
 	// deleted row; see [sessions.Pinned].
-	reading, err := s.db.Q.SessionsReadScope(ctx, tx, p)
+	reading, err := s.leasedReaders(ctx, tx, ids, asking)
 	if err == nil {
 		err = s.db.LockSessions(ctx, tx, reading)
 	}
@@ -239,9 +224,5 @@ func (s *Store) ForgetSession(ctx context.Context, key sessions.Key) (memory.For
 
 func (s *Store) taughtBy(ctx context.Context, db dbsqlc.DBTX, key sessions.Key) ([]int64, error) {
 	drawn, err := s.db.Q.MemoriesDrawn(ctx, db, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: []string{}})
-	ids := make([]int64, len(drawn))
-	for i, m := range drawn {
-		ids[i] = m.ID
-	}
-	return ids, err
+	return idsOf(drawn), err
 }

@@ -151,13 +151,8 @@ func (f *factPlan) rowIDs() []int64 {
 	return ids
 }
 
-// The locked source sessions save no row until the transaction ends.
+// rereadSources is for locked source sessions, which save no row until the transaction ends.
 func (u *factErasure) rereadSources(ctx context.Context, tx pgx.Tx) error {
-	for _, key := range u.plan.sourceSessions() {
-		if _, err := u.store.db.Q.SessionLock(ctx, tx, key); err != nil && !errors.Is(err, pgx.ErrNoRows) {
-			return err
-		}
-	}
 	clear(u.plan.turns)
 	for i, m := range u.plan.rows {
 		placed, err := u.plan.withPlace(ctx, tx, m)
@@ -186,22 +181,21 @@ func (f *factPlan) sourceSessions() []sessions.Key {
 	return slices.Sorted(maps.Keys(said))
 }
 
-// eraseHeld locks the session and others, in the order of their keys. It also runs the function in its transaction. An empty key wipes
-// nothing.
+// eraseHeld locks the session, the readers of its digests, and others, in the order of their keys. It also runs the function in its
+// transaction. An empty key wipes nothing.
 func (u *factErasure) eraseHeld(ctx context.Context, key sessions.Key, others []sessions.Key, also func(pgx.Tx) error) error {
 	return retryOn(errStale, func(final bool) error {
-		var p *preparedSession
-		if key != "" {
-			var err error
-			if p, err = u.prepareSession(ctx, key, final); err != nil {
-				return err
-			}
+		p, err := u.prepareSession(ctx, key, final)
+		if err != nil {
+			return err
+		}
+		locked := others
+		if p != nil {
+			locked = slices.Concat(others, p.readers, []sessions.Key{key})
 		}
 		return u.atOnce(ctx, func(tx pgx.Tx) error {
-			if len(others) > 0 {
-				if err := u.store.db.LockSessions(ctx, tx, append([]sessions.Key{key}, others...)); err != nil {
-					return err
-				}
+			if err := u.store.db.LockSessions(ctx, tx, locked); err != nil {
+				return err
 			}
 			if p != nil {
 				if err := u.eraseInSession(ctx, tx, p); err != nil {
@@ -416,13 +410,17 @@ func (f *factPlan) sessionsToErase(ctx context.Context) ([]sessions.Key, error) 
 
 // preparedSession is what an erasure found in a session before it locks that.
 type preparedSession struct {
-	log   *logReading
-	gone  goneContent
-	draft *summaryDraft
+	log     *logReading
+	gone    goneContent
+	draft   *summaryDraft
+	readers []sessions.Key // of digests that cover the events
 }
 
-// prepareSession runs before the session is locked. It returns nil for a deleted session.
+// prepareSession runs before the session is locked. It returns nil for a deleted session, and for an empty key.
 func (u *factErasure) prepareSession(ctx context.Context, key sessions.Key, final bool) (*preparedSession, error) {
+	if key == "" {
+		return nil, nil
+	}
 	here := false
 	theirs := func(e *dbsqlc.LogWalkRow) bool {
 		return slices.ContainsFunc(u.plan.rows, func(m dbsqlc.MemorySourceRow) bool {
@@ -453,6 +451,9 @@ func (u *factErasure) prepareSession(ctx context.Context, key sessions.Key, fina
 	}
 	seqs, _, _ := placesOf(p.log.found)
 	var err error
+	if p.readers, err = u.store.digestReaders(ctx, key, seqs); err != nil {
+		return nil, err
+	}
 	p.draft, err = u.store.draftSummaries(ctx, key, seqs, p.gone, final)
 	if errors.Is(err, sessions.ErrNotFound) && key != u.plan.from.Lease.Key {
 		return nil, nil

@@ -110,10 +110,15 @@ func (m *messageErasure) prepareDraft(ctx context.Context, final bool) error {
 	if err != nil {
 		return err
 	}
+	seqs, _, _ := placesOf(m.log.found)
+	digests, err := m.store.digestReaders(ctx, key, seqs)
+	if err != nil {
+		return err
+	}
 	if m.readers, err = m.store.readersOf(ctx, ids); err != nil {
 		return err
 	}
-	seqs, _, _ := placesOf(m.log.found)
+	m.readers = append(m.readers, digests...)
 	m.draft, err = m.store.draftSummaries(ctx, key, seqs, gone, final)
 	return err
 }

@@ -59,14 +59,14 @@ func (g *personErasure) eraseEverywhere(ctx context.Context) error {
 	if err := g.deleteSchedules(ctx, g.store.db.Pool); err != nil {
 		return err
 	}
-	asking, spoke := g.plan.forget.From.Lease.Key, false
+	asking, spoke, whole := g.plan.forget.From.Lease.Key, false, false
 	var left []int64
 	for _, m := range g.plan.facts {
 		left = append(left, m.ID)
 	}
 	for _, r := range g.plan.sessions {
 		if r.SessionKey == asking {
-			spoke = r.Spoke
+			spoke, whole = r.Spoke, g.plan.isTheirs(r.SessionKey, r.RobotCode, r.ConversationID, r.ConversationType, g.plan.forget.Self)
 			continue
 		}
 		if err := g.eraseOther(ctx, r); err != nil && !errors.Is(err, sessions.ErrNotFound) { // not found: it was deleted meanwhile
@@ -87,9 +87,11 @@ func (g *personErasure) eraseEverywhere(ctx context.Context) error {
 			return err
 		}
 		if asking != "" {
-			if locked, err = g.withReaders(ctx, asking, sv, append(locked, asking)); err != nil {
+			readers, err := g.readersIn(ctx, asking, sv, whole)
+			if err != nil {
 				return err
 			}
+			locked = slices.Concat(locked, readers, []sessions.Key{asking})
 		}
 		return g.store.db.InTx(ctx, func(tx pgx.Tx) error {
 			*g.done = before
@@ -120,7 +122,7 @@ func (g *personErasure) eraseOther(ctx context.Context, r dbsqlc.PersonSessionsR
 				return err
 			}
 		}
-		readers, err := g.withReaders(ctx, r.SessionKey, sv, nil)
+		readers, err := g.readersIn(ctx, r.SessionKey, sv, alone)
 		if err != nil {
 			return err
 		}
@@ -137,18 +139,31 @@ func (g *personErasure) eraseOther(ctx context.Context, r dbsqlc.PersonSessionsR
 	})
 }
 
-// withReaders adds to keys the sessions that read the memories which go with a session.
-func (g *personErasure) withReaders(ctx context.Context, key sessions.Key, sv *sessionSurvey, keys []sessions.Key) ([]sessions.Key, error) {
+// readersIn lists the sessions that read the memories which go with a session. All go with a session that goes as a whole.
+func (g *personErasure) readersIn(ctx context.Context, key sessions.Key, sv *sessionSurvey, whole bool) ([]sessions.Key, error) {
 	drawn, err := g.store.db.Q.MemoriesDrawn(ctx, g.store.db.Pool, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: g.plan.who.ids})
 	if err != nil {
 		return nil, err
 	}
-	ids, digests := g.plan.takenFrom(drawn, sv)
-	for _, d := range digests {
-		ids = append(ids, d.ID)
+	if whole {
+		return g.store.readersOf(ctx, idsOf(drawn))
 	}
-	readers, err := g.store.readersOf(ctx, ids)
-	return append(keys, readers...), err
+	ids, digests := g.plan.takenFrom(drawn, sv)
+	readers, err := g.store.readersOf(ctx, append(ids, idsOf(digests)...))
+	if err != nil || sv == nil {
+		return readers, err
+	}
+	seqs, _, _ := placesOf(sv.erasablePlaces())
+	others, err := g.store.digestReaders(ctx, key, seqs)
+	return append(readers, others...), err
+}
+
+func idsOf(drawn []dbsqlc.MemoriesDrawnRow) []int64 {
+	ids := make([]int64, len(drawn))
+	for i, m := range drawn {
+		ids[i] = m.ID
+	}
+	return ids
 }
 
 func (g *personErasure) prepareSession(ctx context.Context, key sessions.Key, final bool) (*sessionSurvey, error) {
@@ -167,11 +182,7 @@ func (g *personErasure) deletePrivate(ctx context.Context, tx pgx.Tx, key sessio
 	if err != nil {
 		return err
 	}
-	ids := make([]int64, len(drawn))
-	for i, m := range drawn {
-		ids[i] = m.ID
-	}
-	if err := g.forgetThere(ctx, tx, ids, key); err != nil {
+	if err := g.forgetThere(ctx, tx, idsOf(drawn), key); err != nil {
 		return err
 	}
 	answers, err := g.store.answersAfter(ctx, tx, key, asked, repeats)
@@ -238,11 +249,7 @@ func (g *personErasure) eraseFacts(ctx context.Context, tx pgx.Tx, key sessions.
 	if err := g.forgetThere(ctx, tx, facts, g.plan.forget.From.Lease.Key); err != nil || len(digests) == 0 {
 		return err
 	}
-	ids := make([]int64, len(digests))
-	for i, d := range digests {
-		ids[i] = d.ID
-	}
-	memories, vectors, err := g.store.trimDigests(ctx, tx, &dbsqlc.DigestsTellingParams{Ids: ids}, sv.traits.repeats)
+	memories, vectors, err := g.store.trimDigests(ctx, tx, &dbsqlc.DigestsTellingParams{Ids: idsOf(digests)}, sv.traits.repeats)
 	g.done.Memories += memories
 	g.done.Embeddings += vectors
 	return err

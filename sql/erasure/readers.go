@@ -54,7 +54,32 @@ func (s *Store) readersOf(ctx context.Context, ids []int64) ([]sessions.Key, err
 	if err != nil {
 		return nil, err
 	}
-	return s.db.Q.ReadersToLock(ctx, s.db.Pool, &dbsqlc.ReadersToLockParams{SessionKeys: readers, Leased: true, Replies: true, Facts: asShown(contents)})
+	changed, err := s.db.Q.ReadersToLock(ctx, s.db.Pool, &dbsqlc.ReadersToLockParams{SessionKeys: readers, Leased: true, Replies: true, Facts: asShown(contents)})
+	if err != nil {
+		return nil, err
+	}
+	leased, err := s.leasedReaders(ctx, s.db.Pool, ids, "")
+	return append(changed, leased...), err
+}
+
+// leasedReaders lists the sessions with a lease that may have read memories, except asking.
+func (s *Store) leasedReaders(ctx context.Context, db dbsqlc.DBTX, ids []int64, asking sessions.Key) ([]sessions.Key, error) {
+	scopes, err := s.db.Q.MemoryScopes(ctx, db, ids)
+	if err != nil {
+		return nil, err
+	}
+	of := newScopeIDs()
+	for _, sc := range scopes {
+		of.add(sc.Scope, sc.ScopeID, sc.SourceSession)
+		if sc.Scope == memory.ScopeUser && sc.SourceGroup != "" {
+			of.groups = append(of.groups, sc.SourceGroup)
+		}
+	}
+	p := &dbsqlc.SessionsReadScopeParams{Asking: string(asking), Teams: of.teams, Groups: of.groups, SessionKeys: of.sessions}
+	if p.Users, err = s.identities.AllIDs(ctx, db, of.users); err != nil {
+		return nil, err
+	}
+	return s.db.Q.SessionsReadScope(ctx, db, p)
 }
 
 // asShown are memories as views pin them, and as views of older releases did.
