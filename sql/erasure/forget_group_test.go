@@ -66,3 +66,19 @@ func TestForgetWithinAGroup(t *testing.T) {
 		t.Error("a refused erasure changed something")
 	}
 }
+
+// A group's erasure of a person leaves a fact that the team has, and its preview counts what goes.
+func TestPreviewWithinAGroupLeavesOutTheTeams(t *testing.T) {
+	t.Parallel()
+	s, _, c := storetest.OpenChat(t)
+	c.Exchange(storetest.ZhangID, "网关的暗号是 "+storetest.Secret, "好") // 3 and 4
+	c.Exchange(storetest.ZhangID, "发布在周五下午", "好")                  // 5 and 6
+	saved := flush(c, 6, storetest.SaidBy(c, "网关的暗号是 "+storetest.Secret, storetest.ZhangID, 3), storetest.SaidBy(c, "发布在周五下午", storetest.ZhangID, 5)).Saved
+	storetest.Must[memory.Memory](t)(s.Rights.Promote(t.Context(), saved[1], storetest.LiID))
+	forget := memory.Forget{Robot: storetest.Robot, Person: storetest.ZhangID, Group: c.Reader.Key}
+	shown := storetest.Must[memory.Preview](t)(s.Erasure.PreviewForget(t.Context(), forget))
+	done := storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetPerson(t.Context(), forget))
+	if shown.Facts != done.Memories || done.Memories != 1 {
+		t.Errorf("the preview shows %d facts, and %d go, want 1", shown.Facts, done.Memories)
+	}
+}

@@ -388,32 +388,11 @@ func (g *personErasure) eraseMemory(ctx context.Context, tx pgx.Tx) error {
 	return g.store.db.Q.MemoriesUnpromote(ctx, tx, &dbsqlc.MemoriesUnpromoteParams{People: g.plan.who.ids, RobotSessions: g.plan.robotSessions()})
 }
 
-// forgetThere is forgetFacts. A restricted erasure leaves out facts with a copy that others read.
+// forgetThere is forgetFacts for the facts that the erasure takes.
 func (g *personErasure) forgetThere(ctx context.Context, tx pgx.Tx, ids []int64, asking sessions.Key) error {
-	if g.plan.forget.Group != "" {
-		var err error
-		if ids, err = g.withoutShared(ctx, tx, ids); err != nil {
-			return err
-		}
+	ids, err := g.plan.withoutShared(ctx, g.store, tx, ids)
+	if err != nil {
+		return err
 	}
 	return g.store.forgetFacts(ctx, tx, ids, asking, g.done)
-}
-
-func (g *personErasure) withoutShared(ctx context.Context, tx pgx.Tx, ids []int64) (unshared []int64, err error) {
-	for _, id := range ids {
-		rows, err := g.store.withDerived(ctx, tx, []int64{id})
-		if err != nil {
-			return nil, err
-		}
-		scopes, err := g.store.db.Q.MemoryScopes(ctx, tx, rows)
-		if err != nil {
-			return nil, err
-		}
-		if !slices.ContainsFunc(scopes, func(sc dbsqlc.MemoryScopesRow) bool {
-			return sc.Scope == memory.ScopeTeam || !g.plan.covers(sc.SourceSession)
-		}) {
-			unshared = append(unshared, id)
-		}
-	}
-	return unshared, nil
 }

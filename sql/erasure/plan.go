@@ -176,3 +176,26 @@ func (p *personPlan) takenFrom(drawn []dbsqlc.MemoriesDrawnRow, sv *sessionSurve
 	}
 	return facts, digests
 }
+
+// withoutShared leaves out of a restricted erasure the facts with a copy that others read.
+func (p *personPlan) withoutShared(ctx context.Context, s *Store, db dbsqlc.DBTX, ids []int64) (unshared []int64, err error) {
+	if p.forget.Group == "" {
+		return ids, nil
+	}
+	for _, id := range ids {
+		rows, err := s.withDerived(ctx, db, []int64{id})
+		if err != nil {
+			return nil, err
+		}
+		scopes, err := s.db.Q.MemoryScopes(ctx, db, rows)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(scopes, func(sc dbsqlc.MemoryScopesRow) bool {
+			return sc.Scope == memory.ScopeTeam || !p.covers(sc.SourceSession)
+		}) {
+			unshared = append(unshared, id)
+		}
+	}
+	return unshared, nil
+}

@@ -38,11 +38,16 @@ func (p *personPlan) show(ctx context.Context, s *Store) (shown memory.Preview, 
 			return shown, err
 		}
 	}
-	for _, theirs := range facts {
+	var ids []int64
+	for id, theirs := range facts {
 		if theirs {
-			shown.Facts++
+			ids = append(ids, id)
 		}
 	}
+	if ids, err = p.withoutShared(ctx, s, s.db.Pool, ids); err != nil {
+		return shown, err
+	}
+	shown.Facts = len(ids)
 	if p.forget.Group != "" {
 		return shown, nil
 	}
