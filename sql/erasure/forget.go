@@ -85,33 +85,32 @@ func (t *turnEdge) beginsTurn(turn *int64, said bool) bool {
 	return turn == nil || before.turn == nil || *turn != *before.turn
 }
 
-// An answer that also answers earlier messages or repeats unsaid content does not count.
-func (s *Store) answersAfter(
-	ctx context.Context, db dbsqlc.DBTX, key sessions.Key, asked int64, repeats func(string) bool,
-) (answered []int64, err error) {
-	if asked == 0 {
-		return nil, nil
-	}
-	later, err := s.db.Q.MessagesAfter(ctx, db, &dbsqlc.MessagesAfterParams{SessionKey: key, Asked: asked})
-	if err != nil || len(later) == 0 {
-		return nil, err
-	}
-	turns := answerTracker{}
-	err = s.walkLog(ctx, db, key, 0, func(e *dbsqlc.LogWalkRow) {
-		said := e.Role == sessions.RoleUser
-		if goes := turns.isErased(e, said && !slices.Contains(later, e.ID)); !said && turns.asked && !goes && !repeats(e.Content) && !repeats(e.Calls) {
-			answered = append(answered, e.ID)
-		}
-	})
-	return answered, err
-}
-
+// messagesUpTo counts what goes with a session up to the asking message, and lists the answers that stay: those to later messages. An
+// answer that also answers earlier messages or repeats unsaid content goes.
 func (s *Store) messagesUpTo(
-	ctx context.Context, db dbsqlc.DBTX, key sessions.Key, asked int64, answers []int64,
-) (dbsqlc.SessionMessagesRow, error) {
-	return s.db.Q.SessionMessages(ctx, db, &dbsqlc.SessionMessagesParams{
-		SessionKey: key, Asked: asked, Answers: append([]int64{}, answers...), Erased: sessions.ErasedText,
+	ctx context.Context, db dbsqlc.DBTX, key sessions.Key, asked int64, repeats func(string) bool,
+) (gone dbsqlc.SessionMessagesRow, stay []int64, err error) {
+	var later []int64
+	if asked != 0 {
+		if later, err = s.db.Q.MessagesAfter(ctx, db, &dbsqlc.MessagesAfterParams{SessionKey: key, Asked: asked}); err != nil {
+			return gone, nil, err
+		}
+	}
+	if len(later) > 0 {
+		turns := answerTracker{}
+		if err := s.walkLog(ctx, db, key, 0, func(e *dbsqlc.LogWalkRow) {
+			said := e.Role == sessions.RoleUser
+			if goes := turns.isErased(e, said && !slices.Contains(later, e.ID)); !said && turns.asked && !goes && !repeats(e.Content) && !repeats(e.Calls) {
+				stay = append(stay, e.ID)
+			}
+		}); err != nil {
+			return gone, nil, err
+		}
+	}
+	gone, err = s.db.Q.SessionMessages(ctx, db, &dbsqlc.SessionMessagesParams{
+		SessionKey: key, Asked: asked, Answers: append([]int64{}, stay...), Erased: sessions.ErasedText,
 	})
+	return gone, stay, err
 }
 
 // erasedEvent is an event whose text goes.
@@ -197,20 +196,21 @@ func (s *Store) forgetFacts(ctx context.Context, tx pgx.Tx, ids []int64, asking 
 // sessions.ErrNotFound for an unknown session.
 func (s *Store) ForgetSession(ctx context.Context, key sessions.Key) (memory.Forgotten, error) {
 	var done memory.Forgotten
-	taught, err := s.taughtBy(ctx, s.db.Pool, key)
+	all := &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: []string{}}
+	taught, err := s.db.Q.MemoriesDrawn(ctx, s.db.Pool, all)
 	var readers []sessions.Key
 	if err == nil {
-		readers, err = s.readersOf(ctx, taught)
+		readers, err = s.readersOf(ctx, idsOf(taught))
 	}
 	if err == nil {
 		err = s.db.WithSession(ctx, key, func(tx pgx.Tx, _ *dbsqlc.Session) error {
 			done = memory.Forgotten{}
-			ids, err := s.taughtBy(ctx, tx, key)
+			taught, err := s.db.Q.MemoriesDrawn(ctx, tx, all)
 			if err != nil {
 				return err
 			}
 			done.Sessions = 1
-			return s.forgetFacts(ctx, tx, ids, "", &done)
+			return s.forgetFacts(ctx, tx, idsOf(taught), "", &done)
 		}, readers...)
 	}
 	if err == nil {
@@ -220,9 +220,4 @@ func (s *Store) ForgetSession(ctx context.Context, key sessions.Key) (memory.For
 		return memory.Forgotten{}, fmt.Errorf("forgetting what a session taught: %w", err)
 	}
 	return done, nil
-}
-
-func (s *Store) taughtBy(ctx context.Context, db dbsqlc.DBTX, key sessions.Key) ([]int64, error) {
-	drawn, err := s.db.Q.MemoriesDrawn(ctx, db, &dbsqlc.MemoriesDrawnParams{SessionKey: key, People: []string{}})
-	return idsOf(drawn), err
 }

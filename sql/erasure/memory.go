@@ -413,7 +413,7 @@ type preparedSession struct {
 	log     *logReading
 	gone    goneContent
 	draft   *summaryDraft
-	readers []sessions.Key // of digests that cover the events
+	readers []sessions.Key // sessions that read the digests of the events
 }
 
 // prepareSession runs before the session is locked. It returns nil for a deleted session, and for an empty key.

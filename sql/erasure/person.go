@@ -185,11 +185,7 @@ func (g *personErasure) deletePrivate(ctx context.Context, tx pgx.Tx, key sessio
 	if err := g.forgetThere(ctx, tx, idsOf(drawn), key); err != nil {
 		return err
 	}
-	answers, err := g.store.answersAfter(ctx, tx, key, asked, repeats)
-	if err != nil {
-		return err
-	}
-	messages, err := g.store.messagesUpTo(ctx, tx, key, asked, answers)
+	messages, answers, err := g.store.messagesUpTo(ctx, tx, key, asked, repeats)
 	if err != nil {
 		return err
 	}

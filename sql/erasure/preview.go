@@ -94,11 +94,7 @@ func (p *personPlan) showSession(
 		if r.SessionKey == p.forget.From.Lease.Key {
 			asked = p.forget.From.Event
 		}
-		answers, err := s.answersAfter(ctx, s.db.Pool, r.SessionKey, asked, repeatsNothing)
-		if err != nil {
-			return err
-		}
-		n, err := s.messagesUpTo(ctx, s.db.Pool, r.SessionKey, asked, answers)
+		n, _, err := s.messagesUpTo(ctx, s.db.Pool, r.SessionKey, asked, repeatsNothing)
 		shown.Messages += int(n.Messages)
 		shown.Answers += int(n.Answers)
 		return err
