@@ -67,6 +67,21 @@ func TestForeseenHashIsNoCollision(t *testing.T) {
 	}
 }
 
+// Two tools whose names differ in refused characters alone keep their names, whichever the server lists first.
+func TestNamesDoNotSwap(t *testing.T) {
+	t.Parallel()
+	for _, order := range [][]string{{"a.b", "a_b", "a/b"}, {"a/b", "a_b", "a.b"}, {"a_b", "a.b", "a/b"}} {
+		taken := map[string]bool{}
+		for _, name := range order {
+			full := nameOf("odd", name, taken)
+			if alone := nameOf("odd", name, map[string]bool{}); full != alone {
+				t.Errorf("%s is %s in the order %v, and %s alone", name, full, order, alone)
+			}
+			taken[full] = true
+		}
+	}
+}
+
 // The * of a pattern stands for any character of a name: a tool with a slash needs its approval, too.
 func TestPatternsMatchSlashes(t *testing.T) {
 	t.Parallel()

@@ -43,7 +43,8 @@ func (c *connection) tool(t *mcp.Tool, taken map[string]bool) tool {
 	return tool{of: c, name: t.Name, spec: spec, asks: matches(c.server.Confirm, t.Name)}
 }
 
-// nameOf makes a name that providers accept, and that no other tool of the server has.
+// nameOf makes a name that providers accept, and that no other tool of the server has. One that had to be changed always has a hash of the
+// server's own name: else the order of the list would decide which of two tools has the name, and an approved call could reach the other.
 func nameOf(server, name string, taken map[string]bool) string {
 	full := strings.Map(func(r rune) rune {
 		if r < utf8.RuneSelf && (r == '-' || r == '_' || '0' <= r && r <= '9' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z') {
@@ -52,7 +53,7 @@ func nameOf(server, name string, taken map[string]bool) string {
 		return '_'
 	}, server+chat.ServerSeparator+name)
 	short := full
-	for try := 0; len(short) > maxName || taken[short]; try++ { // a server can also list the name with the hash
+	for try := 0; len(short) > maxName || taken[short] || short == full && full != server+chat.ServerSeparator+name; try++ { // a server can also list the name with the hash
 		sum := sha256.Sum256([]byte(server + "\x00" + name + strings.Repeat("\x00", try)))
 		tail := "_" + hex.EncodeToString(sum[:4])
 		short = full[:min(len(full), maxName-len(tail))] + tail
