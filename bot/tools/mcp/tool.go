@@ -43,8 +43,8 @@ func (c *connection) tool(t *mcp.Tool, taken map[string]bool) tool {
 	return tool{of: c, name: t.Name, spec: spec, asks: matches(c.server.Confirm, t.Name)}
 }
 
-// nameOf makes a name that providers accept, and that no other tool of the server has. One that had to be changed always has a hash of the
-// server's own name: else the order of the list would decide which of two tools has the name, and an approved call could reach the other.
+// nameOf makes a name that providers accept, and that no other tool of the server has. A changed name always has a hash of the
+// server's own name. Without it the order of the list would decide which of two tools has the name. An approved call could reach the other.
 func nameOf(server, name string, taken map[string]bool) string {
 	full := strings.Map(func(r rune) rune {
 		if r < utf8.RuneSelf && (r == '-' || r == '_' || '0' <= r && r <= '9' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z') {
