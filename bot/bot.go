@@ -22,6 +22,7 @@ import (
 	"ebb/bot/reload"
 	"ebb/bot/schedule"
 	"ebb/bot/turn"
+	"ebb/bot/turn/answer"
 	"ebb/bot/turn/slot"
 	"ebb/bot/upkeep"
 	"ebb/bot/view"
@@ -53,6 +54,7 @@ type Config struct {
 	Elector   sessions.Elector            // nil: no replica leads
 	Transport chat.Transport
 	Tools     []chat.Tool
+	Media     answer.Media // reads attachments; nil: they are named
 	Outside   chat.Toolbox // tools of other programs; nil: none
 	Counter   *tokens.Counter
 	Metrics   prometheus.Registerer // nil: a registry of its own
@@ -232,7 +234,7 @@ func New(cfg Config) (*Bot, error) {
 	})
 	b.runner = turn.New(turn.Config{
 		Shared: p, Views: b.views, Stores: turnStores(cfg.Stores, cfg.Memory), Model: b.gate, Upkeep: b.worker, Commands: b.handler,
-		Transport: cfg.Transport, Display: cfg.Display, Approvals: b.approvals,
+		Transport: cfg.Transport, Display: cfg.Display, Approvals: b.approvals, Media: cfg.Media,
 		MaxMerged: cfg.mergeLimit(), MaxToolRounds: cfg.MaxToolRounds, MaxTurns: gate.TurnsPerCall * cfg.MaxConcurrent,
 		StaleAfter: cfg.StaleAfter, Gather: cfg.Gather, TurnTimeout: cfg.TurnTimeout, BusyNote: cfg.BusyNote,
 	})

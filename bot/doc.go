@@ -50,8 +50,8 @@
 // cmd/bot/gateway composes all of it from what bot/config reads. The equipment (demo, benchmarks, fault injection, search
 // evaluation) is cmd/lab, a program of its own.
 //
-// Package tools/mcp offers the tools of other programs to the conversations that the configuration names. Package media/document reads files
-// as pages of text; no message of a person reaches it yet.
+// Package tools/mcp offers the tools of other programs to the conversations that the configuration names. Package media reads the pictures and
+// files of messages in the turn that answers them, with media/document, which parses them in a child process.
 //
 // # Guarantees
 //

@@ -39,3 +39,16 @@ func BlobAt(path string) (blob string, ok bool) {
 
 // Unavailable replaces a body that is no longer readable.
 func Unavailable(blob string) string { return "[Content unavailable: " + BlobPath(blob) + "]" }
+
+const fileDir = "files/"
+
+// FilePath is the path of a document that a message has.
+func FilePath(event int64, place int) string {
+	return fmt.Sprintf("%s%d-%d.txt", fileDir, event, place)
+}
+
+// FileAt is the message of a path, and the place in the list of its attachments.
+func FileAt(path string) (event int64, place int, ok bool) {
+	n, err := fmt.Sscanf(path, fileDir+"%d-%d.txt", &event, &place)
+	return event, place, err == nil && n == 2 && path == FilePath(event, place)
+}

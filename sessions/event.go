@@ -57,6 +57,7 @@ type Event struct {
 	CreatedAt time.Time
 	Message   *Message // a user event's, for the reply
 	Withheld  Withheld // models that refuse it; nil: none
+	Media     []Media  // its attachments, in a turn that shows them
 }
 
 // IsScheduled reports whether a schedule made the message.

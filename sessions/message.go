@@ -104,6 +104,8 @@ type Quote struct {
 	FromBot  bool      `json:"from_bot,omitempty"`
 	SentAt   time.Time `json:"sent_at,omitzero"` // by DingTalk's clock
 	Card     string    `json:"card,omitempty"`   // key of the quoted message, which a card has in place of words
+	// Event is the quoted message in the log, whose files are the quote's too; 0: none, or it has no files.
+	Event int64 `json:"event,omitempty"`
 	// Mentioned is like that of [Message].
 	Mentioned []UserID `json:"mentioned,omitempty"`
 
@@ -151,6 +153,62 @@ type Attachment struct {
 	Kind string `json:"kind"`
 	Code string `json:"code,omitempty"`
 	Name string `json:"name,omitempty"`
+	// Other is a second code of the same picture, for a platform that refuses the first; empty: none.
+	Other string `json:"other,omitempty"`
+	// Quoted: it belongs to the quoted message. These stand behind the message's own.
+	Quoted bool `json:"quoted,omitempty"`
+}
+
+// MediaKind is the kind of a file, by its bytes.
+type MediaKind string
+
+// The kinds. Any other kind is a document, which is read as pages of text.
+const (
+	MediaUnknown MediaKind = ""
+	MediaPicture MediaKind = "picture"
+)
+
+// MediaFault is the reason why an attachment has no content. Further ones are those of a document that can't be read.
+type MediaFault string
+
+// The faults of a download.
+const (
+	MediaExpired     MediaFault = "expired"     // the platform does not know the code any more, or the file is another robot's
+	MediaUnavailable MediaFault = "unavailable" // the platform did not give the file out; a later turn tries again
+	MediaTooLarge    MediaFault = "too_large"   // over agent.media.max_file
+	MediaNoCalls     MediaFault = "no_calls"    // the month has no calls left for it
+	MediaRefused     MediaFault = "refused"     // the address is none that may be read
+	MediaUnsupported MediaFault = "unsupported" // a kind that is not read
+)
+
+// Media is an attachment of a message as it was fetched.
+type Media struct {
+	Event  int64 // the message that has it
+	Place  int   // in the list of its attachments, from 0
+	Kind   MediaKind
+	Name   string
+	Fault  MediaFault // empty: there is a content
+	ID     string     // hash of the file; empty with a fault
+	Bytes  int64      // size of the file
+	Pages  int        // number in a document
+	Tokens int        // size of a request that shows the whole
+
+	Picture *Picture // the content of a picture; nil: not read, or not kept any more
+	Text    string   // the whole content of a small document; empty: not read, or too large
+	Quoted  bool     // it belongs to the quoted message
+}
+
+// Picture is an encoded picture, scaled for models.
+type Picture struct {
+	Type string // image/png or image/jpeg
+	Body []byte
+}
+
+// MediaPage is a page of a document. Empty pages are left out, and count in the numbers.
+type MediaPage struct {
+	Number int // from 1
+	Title  string
+	Text   string
 }
 
 // Target is the destination of a reply, stored in the outbox row so that any process can send.

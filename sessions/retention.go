@@ -13,6 +13,7 @@ type Retention struct {
 	CompactionLog time.Duration // since the attempt
 	Replies       time.Duration // since they were sent, or given up; also of ended schedules, and of decided approvals
 	Audit         time.Duration // since the action
+	Pictures      time.Duration // since they were sent last
 }
 
 // ErrUndoExpired says that the data before a compaction were deleted after their retention period.
@@ -37,5 +38,6 @@ type Expiry interface {
 	ExpireSchedules(ctx context.Context, period time.Duration) (int, error)
 	// ExpireApprovals deletes decided and expired approvals but for the newest of a session; waiting ones stay.
 	ExpireApprovals(ctx context.Context, period time.Duration) (int, error)
+	ExpirePictures(ctx context.Context, period time.Duration) (int, error)
 	ExpireActions(ctx context.Context, period time.Duration) (int, error)
 }

@@ -79,7 +79,7 @@ type Turner interface {
 	Commit(ctx context.Context, l Lease, t Turn) (Committed, error)
 
 	// Quoted finds a quoted message: a person's by the quote's ID, the bot's by the send time, between commit and
-	// settling. The event has only Role, Content, SenderID, SenderNick, Message and Withheld. ErrNotFound without a match, or
+	// settling. The event has only ID, Role, Content, SenderID, SenderNick, Message and Withheld. ErrNotFound without a match, or
 	// with several of the bot's.
 	Quoted(ctx context.Context, key Key, q Quote) (Event, error)
 

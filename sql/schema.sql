@@ -204,6 +204,49 @@ CREATE TABLE event_postings (
 ALTER TABLE event_terms ALTER COLUMN terms SET STORAGE EXTERNAL;
 ALTER TABLE event_postings ALTER COLUMN postings SET STORAGE EXTERNAL;
 
+-- Attachments of messages as they were fetched, by the message and the place in its list. A row has a fault or a content. kind is that of
+-- the bytes: picture, text, pdf, docx, xlsx, pptx; empty: not known. tokens: of a request that shows the whole of it.
+CREATE TABLE attachments (
+    session_key text NOT NULL,
+    event_id    bigint NOT NULL,
+    place       integer NOT NULL,           -- from 0
+    kind        text NOT NULL DEFAULT '',
+    name        text NOT NULL DEFAULT '',
+    fault       text NOT NULL DEFAULT '',   -- the reason why there is no content
+    media_id    text NOT NULL DEFAULT '',   -- hash of the bytes: one that is sent twice is stored once
+    bytes       bigint NOT NULL DEFAULT 0,
+    pages       integer NOT NULL DEFAULT 0,
+    tokens      integer NOT NULL DEFAULT 0,
+    created_at  timestamptz NOT NULL DEFAULT now(),
+
+    PRIMARY KEY (session_key, event_id, place)
+);
+
+-- Pictures, scaled for models. Retention deletes them before their messages.
+CREATE TABLE pictures (
+    session_key text NOT NULL,
+    media_id    text NOT NULL CHECK (media_id <> ''),
+    type        text NOT NULL, -- image/png or image/jpeg
+    body        bytea NOT NULL,
+    created_at  timestamptz NOT NULL DEFAULT now(), -- when it was sent last
+
+    PRIMARY KEY (session_key, media_id)
+);
+
+CREATE INDEX pictures_by_time ON pictures (created_at);
+
+-- The texts of documents.
+CREATE TABLE document_pages (
+    session_key text NOT NULL,
+    media_id    text NOT NULL CHECK (media_id <> ''),
+    page        integer NOT NULL, -- from 1; an empty one has no row
+    title       text NOT NULL DEFAULT '', -- name of a sheet
+    body        text NOT NULL,
+
+    PRIMARY KEY (session_key, media_id, page)
+);
+ALTER TABLE pictures ALTER COLUMN body SET STORAGE EXTERNAL; -- compressed already
+
 -- Tool calls of turns that have not committed: written before a call runs, deleted by the turn's commit.
 CREATE TABLE tool_runs (
     session_key text NOT NULL,

@@ -20,6 +20,7 @@ import (
 	"ebb/sql/identity"
 	"ebb/sql/index"
 	"ebb/sql/limits"
+	"ebb/sql/media"
 	"ebb/sql/pg"
 	"ebb/sql/retention"
 	"ebb/sql/schedules"
@@ -89,6 +90,7 @@ type Store struct {
 	Retention   *retention.Store
 	Schedules   *schedules.Store
 	Approvals   *approvals.Store
+	Media       *media.Store
 	Facts       *facts.Store
 	Flushes     *facts.Flushes
 	Digests     *facts.Digests
@@ -129,7 +131,7 @@ func compose(db *pg.DB, logs *index.Logs, o Options) *Store {
 		Withheld: conversation.NewWithheld(db), Cards: conversation.NewCards(db), Scopes: conversation.NewScopes(db),
 		Compactions: compactions.New(db), Jobs: compactions.NewJobs(db), Requests: compactions.NewRequests(db),
 		Ledger: spend.New(db), Calls: calls.New(db), Limits: limits.New(db), Retention: retention.New(db, people, logs),
-		Schedules: schedules.New(db, inbox), Approvals: approvals.New(db, inbox),
+		Schedules: schedules.New(db, inbox), Approvals: approvals.New(db, inbox), Media: media.New(db),
 		Facts: kept, Flushes: facts.NewFlushes(db), Digests: facts.NewDigests(db), FactUpkeep: facts.NewUpkeep(db),
 		Rights:  facts.NewRights(db, people, kept),
 		Vectors: vectors.New(db), Index: index.New(db, logs),

@@ -306,6 +306,7 @@ func (a *AgentConfig) check(k checker) {
 	k.positive("agent.stale_after", a.StaleAfter)
 	k.positive("agent.turn_timeout", a.TurnTimeout)
 	a.Limits.check(k)
+	a.Media.check(k)
 	k.between("agent.max_tool_rounds", a.MaxToolRounds, 1, 100)
 	_, err := time.LoadLocation(a.Timezone)
 	k.want(err == nil && a.Timezone != "" && a.Timezone != "Local", "agent.timezone", strconv.Quote(a.Timezone),

@@ -102,6 +102,8 @@ type ModelConfig struct {
 	Temperature *float64 `json:"temperature"`
 	// Params are fields of the provider, merged into each request of this model.
 	Params Params `json:"params"`
+	// Vision says whether the model sees pictures; null: learned from the first refusal.
+	Vision *bool `json:"vision"`
 	// PriceIn is for a million input tokens, in llm.currency. 0: costs are not counted.
 	PriceIn float64 `json:"price_in"`
 	// PriceCached is for those from the provider's cache. 0: PriceIn.
@@ -143,6 +145,7 @@ type AgentConfig struct {
 	Limits     LimitsConfig     `json:"limits"`
 	Compaction CompactionConfig `json:"compaction"`
 	Memory     MemoryConfig     `json:"memory"`
+	Media      MediaConfig      `json:"media"`
 }
 
 // ClusterConfig has the settings of replicas on one database.
@@ -255,7 +258,7 @@ func defaults(src *source) *Config {
 			MergePending: true, MaxMerged: 20, Gather: 100 * time.Millisecond,
 			BusyNote: 30 * time.Second, StaleAfter: 30 * time.Minute, TurnTimeout: 5 * time.Minute, MaxToolRounds: 8,
 			Timezone: "Asia/Shanghai", Admins: []string{},
-			Compaction: defaultCompaction(), Memory: defaultMemory(),
+			Compaction: defaultCompaction(), Memory: defaultMemory(), Media: defaultMedia(),
 		},
 		Access:    defaultAccess(),
 		Groups:    map[string]GroupConfig{},

@@ -1,6 +1,9 @@
 package config
 
 import (
+	"regexp"
+	"strconv"
+	"strings"
 	"time"
 
 	"ebb/sessions"
@@ -37,6 +40,43 @@ func (r RetentionConfig) check(k checker) {
 }
 
 // Periods returns the periods of the storage.
-func (r RetentionConfig) Periods() sessions.Retention {
-	return sessions.Retention{Events: r.Events, Memories: r.Memories, CompactionLog: r.CompactionLog, Replies: r.Replies, Audit: r.Audit}
+func (c *Config) Periods() sessions.Retention {
+	r := c.Retention
+	return sessions.Retention{
+		Events: r.Events, Memories: r.Memories, CompactionLog: r.CompactionLog, Replies: r.Replies, Audit: r.Audit, Pictures: c.Agent.Media.KeepPictures,
+	}
+}
+
+// MediaConfig is about the files and pictures that people send.
+type MediaConfig struct {
+	// MaxFile bounds a file, as in 50MB.
+	MaxFile string `json:"max_file"`
+	// KeepPictures is the time for which a picture is kept, since it was sent last. 0: as long as its message.
+	KeepPictures time.Duration `json:"keep_pictures"`
+}
+
+func defaultMedia() MediaConfig { return MediaConfig{MaxFile: "50MB", KeepPictures: 30 * day} }
+
+// mostFile bounds max_file: a parser has half a gigabyte.
+const mostFile = 200 << 20
+
+var sizeForm = regexp.MustCompile(`^(\d{1,9})\s*(KB|MB|B|)$`)
+
+// MaxBytes is MaxFile in bytes, where a MB is 1,048,576; 0: it is no size.
+func (m MediaConfig) MaxBytes() int64 {
+	form := sizeForm.FindStringSubmatch(strings.ToUpper(strings.TrimSpace(m.MaxFile)))
+	if form == nil {
+		return 0
+	}
+	n, err := strconv.ParseInt(form[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n * map[string]int64{"KB": 1 << 10, "MB": 1 << 20, "B": 1, "": 1}[form[2]]
+}
+
+func (m MediaConfig) check(k checker) {
+	n := m.MaxBytes()
+	k.want(n >= 1024 && n <= mostFile, "agent.media.max_file", m.MaxFile, `a size from "1KB" to "200MB"`)
+	k.want(m.KeepPictures >= 0, "agent.media.keep_pictures", durationText(m.KeepPictures), `0 (as long as the message), or a period such as "30d"`)
 }

@@ -39,11 +39,12 @@ type storedData struct {
 func (p Privacy) stored() []storedData {
 	r := p.Retention
 	return []storedData{
-		{"events", "dingtalk_session_events, event_terms, event_segments, event_postings, people, tool_runs, blobs", r.Events},
+		{"events", "dingtalk_session_events, event_terms, event_segments, event_postings, people, tool_runs, blobs, attachments, document_pages", r.Events},
 		{"summaries", "session_summaries", r.Events},
 		{"memories", "memories, embeddings", r.Memories},
 		{"compactions", "compaction_log, compaction_jobs, compaction_requests", r.CompactionLog},
 		{"replies", "outbox", r.Replies},
+		{"pictures", "pictures", r.Pictures},
 		{"schedules", "schedules", r.Replies},
 		{"sessions", "dingtalk_sessions, group_scopes", 0},
 		{"receipts", "memory_flushes, memory_digests", 0},

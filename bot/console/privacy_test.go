@@ -18,7 +18,7 @@ import (
 func TestPrivacyPage(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	retention := sessions.Retention{Events: 30 * 24 * time.Hour}
+	retention := sessions.Retention{Events: 30 * 24 * time.Hour, Pictures: 30 * 24 * time.Hour}
 	b := w.enter(w.serve(func(cfg *console.Config) {
 		cfg.Privacy = func() console.Privacy {
 			return console.Privacy{Retention: retention, TaskTTL: time.Hour, Providers: []string{"models.example"}}
@@ -35,7 +35,7 @@ func TestPrivacyPage(t *testing.T) {
 			}
 		}
 	}
-	retention = sessions.Retention{Events: 24 * time.Hour, Memories: time.Hour, CompactionLog: time.Hour, Replies: time.Hour}
+	retention = sessions.Retention{Events: 24 * time.Hour, Memories: time.Hour, CompactionLog: time.Hour, Replies: time.Hour, Pictures: time.Hour}
 	if _, page := b.get("/privacy?lang=en"); !strings.Contains(page, "1 day") || strings.Contains(page, "No period is set") {
 		t.Error("the page has not the periods that are in force now")
 	}

@@ -82,6 +82,9 @@ func fillMessage(m *sessions.Message, o object) {
 	}
 	m.Mentioned = at.people
 	quote, attached := quoteOf(o, body, bot)
+	for i := range attached {
+		attached[i].Quoted = true
+	}
 	m.Quote, m.Attachments = quote, append(m.Attachments, attached...)
 }
 

@@ -96,6 +96,7 @@ func TestDecodeReadsTheEnvelope(t *testing.T) {
 func TestDecodeReadsTheText(t *testing.T) {
 	t.Parallel()
 	picture := []sessions.Attachment{{Kind: "picture", Code: "dc1"}}
+	both := []sessions.Attachment{{Kind: "picture", Code: "dc1", Other: "p"}}
 	for _, c := range []struct {
 		name  string
 		over  dict
@@ -108,7 +109,7 @@ func TestDecodeReadsTheText(t *testing.T) {
 		{"words that look like JSON", dict{"text": dict{"content": `{"content":"x"}`}}, `{"content":"x"}`, nil},
 		{"rich text", dict{"msgtype": "richText", "content": dict{"richText": []any{
 			dict{"text": "look "}, dict{"type": "picture", "downloadCode": "dc1", "pictureDownloadCode": "p"}, dict{"text": " thanks"},
-		}}}, "look \n[图片]\n thanks", picture},
+		}}}, "look \n[图片]\n thanks", both},
 		{"rich text, mention repeated", dict{"msgtype": "richText", "content": dict{"richText": []any{
 			dict{"text": "@助手 "}, dict{"text": "hi"},
 		}}}, "hi", nil},

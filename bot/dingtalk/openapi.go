@@ -1,18 +1,23 @@
 package dingtalk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"ebb/bot/chat"
 	"ebb/bot/dingtalk/calls"
+	"ebb/bot/dingtalk/files"
 	"ebb/bot/dingtalk/reaction"
 	"ebb/sessions"
+	"ebb/sessions/retry"
 )
 
 type apiBody struct {
@@ -263,4 +268,78 @@ func listsPerson(o object, list string, id sessions.UserID) bool {
 		}
 	}
 	return false
+}
+
+type downloadBody struct {
+	Code  string             `json:"downloadCode"`
+	Robot sessions.RobotCode `json:"robotCode"`
+}
+
+// Download implements [chat.Files]. A picture has two codes; DingTalk has been seen to refuse one of them.
+func (t *Transport) Download(ctx context.Context, robot sessions.RobotCode, a sessions.Attachment, to *os.File, limit int64) error {
+	fault := &chat.FileError{Fault: sessions.MediaExpired, Err: errors.New("the message has no code of it")}
+	for _, code := range []string{a.Code, a.Other} {
+		if code == "" {
+			continue
+		}
+		if fault = t.download(ctx, cmp.Or(robot, t.config.robotCode()), code, to, limit); fault == nil {
+			return nil
+		}
+		if fault.Fault != sessions.MediaExpired {
+			break
+		}
+	}
+	return fault
+}
+
+// download exchanges a code for an address, and reads that. A refused address is exchanged again: it lives for minutes.
+func (t *Transport) download(ctx context.Context, robot sessions.RobotCode, code string, to *os.File, limit int64) *chat.FileError {
+	for try := 0; ; try++ {
+		address, fault := t.addressOf(ctx, robot, code)
+		if fault == nil {
+			fault = fetchFault(t.files.Fetch(ctx, address, to, limit))
+		}
+		again := fault != nil && fault.Fault == sessions.MediaUnavailable && ctx.Err() == nil
+		if !again || try == 1 || !retry.Sleep(ctx, retry.Pauses{First: time.Second, Jitter: 0.25}.After(0)) {
+			return fault
+		}
+	}
+}
+
+func fetchFault(err error) *chat.FileError {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, files.ErrTooLarge):
+		return &chat.FileError{Fault: sessions.MediaTooLarge, Err: err}
+	case errors.Is(err, files.ErrAddress):
+		return &chat.FileError{Fault: sessions.MediaRefused, Err: err}
+	}
+	return &chat.FileError{Fault: sessions.MediaUnavailable, Err: err}
+}
+
+const doingDownload = "asking for a file's address"
+
+func (t *Transport) addressOf(ctx context.Context, robot sessions.RobotCode, code string) (string, *chat.FileError) {
+	a, failed := t.callAPI(ctx, apiCall{
+		api: calls.Download, need: calls.Finish, method: http.MethodPost, path: "/v1.0/robot/messageFiles/download", doing: doingDownload,
+		body: downloadBody{code, robot},
+	})
+	if failed != nil {
+		fault := sessions.MediaUnavailable
+		if calls.IsRefused(failed) {
+			fault = sessions.MediaNoCalls
+		}
+		return "", &chat.FileError{Fault: fault, Err: failed}
+	}
+	said := a.body.str("code")
+	switch address := a.body.str("downloadUrl"); {
+	case a.status == http.StatusOK && address != "":
+		return address, nil
+	case a.status >= 400 && a.status < 500 && (strings.Contains(said, "downloadCode") || strings.Contains(said, "robotCode.auth")):
+		return "", &chat.FileError{Fault: sessions.MediaExpired, Err: fmt.Errorf("%s: %s", doingDownload, codeOf(a))}
+	case classify(a) == exhausted:
+		return "", &chat.FileError{Fault: sessions.MediaNoCalls, Err: fmt.Errorf("%s: %s", doingDownload, codeOf(a))}
+	}
+	return "", &chat.FileError{Fault: sessions.MediaUnavailable, Err: fmt.Errorf("%s: status %d: %s", doingDownload, a.status, codeOf(a))}
 }

@@ -17,6 +17,7 @@ import (
 	"ebb/bot/chat"
 	"ebb/bot/dingtalk/calls"
 	"ebb/bot/dingtalk/card"
+	"ebb/bot/dingtalk/files"
 	"ebb/bot/dingtalk/markdown"
 	"ebb/bot/dingtalk/reaction"
 	"ebb/sessions"
@@ -29,6 +30,7 @@ var (
 	_ reaction.API   = (*Transport)(nil)
 	_ chat.Receiver  = (*Transport)(nil)
 	_ chat.Clickable = (*Transport)(nil)
+	_ chat.Files     = (*Transport)(nil)
 )
 
 // Config is the DingTalk application and its settings.
@@ -89,6 +91,7 @@ type Transport struct {
 	limits *limits
 	calls  *calls.Governor
 	tokens *tokens
+	files  *files.Fetcher
 	cards  *card.Cards // nil without cards
 	marks  *reaction.Reactions
 
@@ -141,6 +144,7 @@ func New(c Config) (*Transport, error) {
 		limits: newLimits(c.RepliesPerMinute),
 		calls:  cmp.Or(c.Calls, calls.New(calls.Options{})),
 		clicks: make(chan struct{}, maxClicks),
+		files:  files.New(c.APIBase),
 	}
 	t.tokens = newTokens(t.fetchToken)
 	if s := c.Cards; s != nil {

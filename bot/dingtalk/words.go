@@ -20,7 +20,7 @@ func reactionName(lang string) string {
 func render(kind string, body object, at mentions) (string, []sessions.Attachment) {
 	var files []sessions.Attachment
 	if code := body.str("downloadCode", "pictureDownloadCode"); code != "" && !strings.EqualFold(kind, "richText") {
-		files = append(files, sessions.Attachment{Kind: kind, Code: code, Name: clipRunes(oneLine(body.str("fileName")), 255)})
+		files = append(files, attachmentOf(kind, code, body))
 	}
 	switch strings.ToLower(kind) {
 	case "text":
@@ -51,6 +51,14 @@ func render(kind string, body object, at mentions) (string, []sessions.Attachmen
 		return words, files
 	}
 	return bracketed("消息", kind), files
+}
+
+func attachmentOf(kind, code string, o object) sessions.Attachment {
+	a := sessions.Attachment{Kind: kind, Code: code, Name: clipRunes(oneLine(o.str("fileName")), 255)}
+	if other := o.str("pictureDownloadCode"); other != code {
+		a.Other = other
+	}
+	return a
 }
 
 // renderRich joins the parts of a rich text. Mentions before a command are dropped, or "@Ebb @Li /help" would be no command.
@@ -115,7 +123,8 @@ func renderPart(p any, at mentions, outer bool) (string, *sessions.Attachment) {
 			kind = "picture"
 		}
 		text, _ := render(kind, o, at)
-		return text, &sessions.Attachment{Kind: kind, Code: code, Name: clipRunes(oneLine(o.str("fileName")), 255)}
+		file := attachmentOf(kind, code, o)
+		return text, &file
 	}
 	if kind == "at" {
 		if id := o.str("atUserId"); id != "" && id == at.bot {

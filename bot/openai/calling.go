@@ -107,7 +107,9 @@ func (s *slot) askModel() (llm.Response, *llm.CallError) {
 	if err != nil {
 		return llm.Response{Text: a.text, Usage: a.usage, Cost: s.m.cost(a.usage)}, err
 	}
-	return s.m.responseOf(a), nil
+	resp := s.m.responseOf(a)
+	resp.Blind = f.has(noPictures) && slices.ContainsFunc(s.call.req.Messages, func(m llm.Message) bool { return len(m.Pictures) > 0 })
+	return resp, nil
 }
 
 // A fault of the request shows that the model is up.

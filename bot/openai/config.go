@@ -54,6 +54,8 @@ type ModelConfig struct {
 	Temperature *float32
 	// Params are fields of the provider. They are merged into each chat request; Ebb's own fields win.
 	Params map[string]any
+	// Vision says whether the model sees pictures; nil: learned from the first refusal.
+	Vision *bool
 	// Retries is the number of retries before the next model.
 	Retries int
 	// PriceIn, PriceCached and PriceOut are for a million tokens, in any currency. PriceCached defaults to PriceIn.
@@ -165,8 +167,17 @@ func (c *Client) newModel(mc ModelConfig) (*model, error) {
 	m := &model{ModelConfig: mc, breaker: newBreaker(mc.FirstToken), api: goopenai.NewClientWithConfig(conf), encoded: newEncodedTools()}
 	m.completionTokens = wantsCompletionTokens(mc.Model)
 	m.learned.Store(&forms{})
+	switch {
+	case m.seesSurely():
+		m.answered.Store(uint64(noPictures))
+	case mc.Vision != nil:
+		m.learned.Store(&forms{set: noPictures})
+	}
 	return m, nil
 }
+
+// seesSurely reports whether the configuration says so. Then no refusal teaches the opposite.
+func (m *model) seesSurely() bool { return m.Vision != nil && *m.Vision }
 
 // Close closes idle connections; running calls continue.
 func (c *Client) Close() {

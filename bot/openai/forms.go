@@ -32,6 +32,7 @@ const (
 	otherLimit
 	noLimit
 	longAnswer // a short limit of an answer is refused
+	noPictures
 )
 
 // forms are the learned properties of a model. The zero value is the ordinary request.
@@ -54,6 +55,7 @@ type lesson struct {
 
 // lessons are tried in this order: the first that applies is the next change.
 var lessons = []lesson{
+	{noPictures, ruleFile.Regexp("formPictures")},
 	{wantsThoughts, ruleFile.Regexp("formThoughts")},
 	{noStreamOptions, ruleFile.Regexp("formStreamOptions")},
 	{noStream, ruleFile.Regexp("formStream")},
@@ -77,7 +79,7 @@ var lessons = []lesson{
 
 // suspects are changed together when a request is refused for no known reason, once, as far as no request with them
 // was ever answered. The change of any of them costs little.
-const suspects = emptyText | mergedRoles | shortIDs | longAnswer
+const suspects = emptyText | mergedRoles | shortIDs | longAnswer | noPictures
 
 // words describe the properties to operators.
 var words = []struct {
@@ -98,6 +100,7 @@ var words = []struct {
 	{plainSchemas, "takes plain schemas of tools only"},
 	{otherLimit, "has another field for the limit of an answer"},
 	{noLimit, "takes no limit of an answer"},
+	{noPictures, "sees no pictures"},
 }
 
 // describeForms lists the properties, without the words of any provider.
@@ -158,7 +161,7 @@ func (m *model) nextForms(f forms, cl call, err *llm.CallError, said *providerEr
 		return to, true
 	}
 	for _, l := range lessons {
-		if cl.shows&l.property != 0 && !f.has(l.property) && l.refuses().MatchString(text) {
+		if cl.shows&l.property != 0 && !f.has(l.property) && l.refuses().MatchString(text) && (l.property != noPictures || !m.seesSurely()) {
 			f.set |= l.property
 			return f, true
 		}

@@ -85,6 +85,10 @@ func TestFormsAreLearned(t *testing.T) {
 				for i := range 4 {
 					r := talk()
 					r.MaxOutput = 20000
+					blind := strings.HasPrefix(names, "no_pictures")
+					if blind {
+						show(&r)
+					}
 					if i%2 == 1 {
 						r.Force = "memory_save"
 					}
@@ -99,6 +103,9 @@ func TestFormsAreLearned(t *testing.T) {
 					}
 					if r.Force == "" && (resp.Text != "好" || streamed && h.text.String() != "好") || r.Force != "" && !called(resp, "memory_save") {
 						t.Errorf("call %d: %+v, the reader saw %q", i, resp, h.text.String())
+					}
+					if resp.Blind != (blind && r.Force == "") {
+						t.Errorf("call %d: blind is %t", i, resp.Blind)
 					}
 					if n := len(s.Requests()) - before; i >= 2 && n != 1 || n > maxChanges {
 						t.Errorf("call %d took %d requests", i, n)
@@ -121,6 +128,52 @@ func TestFormsAreLearned(t *testing.T) {
 					t.Errorf("learned %q in %d requests", c.Learned("a"), len(s.Requests()))
 				}
 			})
+		}
+	}
+}
+
+// show puts a picture into the first message of a person.
+func show(r *llm.Request) {
+	r.Messages = slices.Clone(r.Messages)
+	at := slices.IndexFunc(r.Messages, func(m llm.Message) bool { return m.Role == "user" })
+	r.Messages[at].Pictures = []llm.Picture{{At: 0, Type: "image/png", Body: []byte("png")}, {At: len(r.Messages[at].Content), Type: "image/png", Body: []byte("png")}}
+}
+
+// The configuration may say that a model sees, or sees nothing. Then no refusal is needed to know it, and none teaches the opposite.
+func TestVisionIsConfigured(t *testing.T) {
+	t.Parallel()
+	for _, sees := range []bool{true, false} {
+		s := serverOf(t, answers, "no_pictures")
+		c, err := New(Config{Models: []ModelConfig{{Name: "a", BaseURL: s.URL, APIKey: testKey, Model: "scripted", Vision: &sees}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		r := talk()
+		show(&r)
+		resp, err := c.Generate(t.Context(), r)
+		if sees && err == nil || !sees && (err != nil || !resp.Blind || len(s.Requests()) != 1) {
+			t.Errorf("vision %t: blind %t after %d requests, %v", sees, resp.Blind, len(s.Requests()), err)
+		}
+	}
+}
+
+// Pictures stand between the words of their message, also where messages are merged into one.
+func TestPicturesKeepTheirPlaces(t *testing.T) {
+	t.Parallel()
+	for _, behaviours := range [][]string{nil, {"alternating_roles"}, {"no_system_role", "alternating_roles"}, {"content_parts"}} {
+		s := serverOf(t, answers, behaviours...)
+		c := clientOf(t, 0, s)
+		_, err := c.Generate(t.Context(), llm.Request{Messages: []llm.Message{
+			{Role: "system", Content: "S"}, {Role: "user", Content: "前面"},
+			{Role: "user", Content: "看[图片]和[图片]吧", Pictures: []llm.Picture{{At: 11, Type: "image/png", Body: []byte("1")}, {At: 22, Type: "image/png", Body: []byte("2")}}},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := s.Requests()[len(s.Requests())-1].Last()
+		if len(last.Pictures) != 2 || !strings.HasSuffix(last.Pictures[0].After, "看[图片]") || last.Pictures[1].After != "和[图片]" || !strings.HasSuffix(last.Content, "吧") {
+			t.Errorf("%v: %+v in %q", behaviours, last.Pictures, last.Content)
 		}
 	}
 }

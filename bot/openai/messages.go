@@ -3,6 +3,7 @@ package openai
 import (
 	"cmp"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -21,6 +22,8 @@ type message struct {
 	Reasoning string              `json:"reasoning_content,omitempty"`
 	Calls     []goopenai.ToolCall `json:"tool_calls,omitempty"`
 	CallID    string              `json:"tool_call_id,omitempty"`
+
+	pictures []llm.Picture
 }
 
 const (
@@ -51,6 +54,9 @@ func (f forms) writeMessages(in []llm.Message) (out []message, shows property) {
 			continue
 		}
 		one := message{Role: m.Role, Content: m.Content}
+		if !f.has(noPictures) {
+			one.pictures = m.Pictures
+		}
 		switch m.Role {
 		case roleAssistant:
 			for _, c := range m.ToolCalls {
@@ -101,8 +107,9 @@ func (f forms) mergeRoles(in []message) []message {
 			out = append(out, message{Role: roleUser, Content: strings.Join(system, "\n\n")})
 			system = nil
 		case len(system) > 0:
-			m.Content = strings.Join(append(system, m.Content.(string)), "\n\n")
-			system = nil
+			text := strings.Join(append(system, m.Content.(string)), "\n\n")
+			m.pictures = movePictures(m.pictures, len(text)-len(m.Content.(string)))
+			m.Content, system = text, nil
 		case f.has(mergedRoles) && m.Role == roleAssistant && (last < 0 || out[last].Role == roleSystem):
 			out = append(out, message{Role: roleUser, Content: earlier})
 		case f.has(mergedRoles) && m.Role == roleUser && last >= 0 && out[last].Role == roleTool:
@@ -125,9 +132,20 @@ func (f forms) mergeRoles(in []message) []message {
 
 func joined(a, b message) message {
 	texts := slices.DeleteFunc([]string{a.Content.(string), b.Content.(string)}, func(s string) bool { return s == "" })
-	a.Content = strings.Join(texts, "\n\n")
+	text := strings.Join(texts, "\n\n")
+	a.pictures = slices.Concat(a.pictures, movePictures(b.pictures, len(text)-len(b.Content.(string))))
+	a.Content = text
 	a.Calls, a.Reasoning = append(a.Calls, b.Calls...), cmp.Or(b.Reasoning, a.Reasoning)
 	return a
+}
+
+// movePictures returns the pictures of a text that stands by bytes further behind.
+func movePictures(pictures []llm.Picture, by int) []llm.Picture {
+	moved := slices.Clone(pictures)
+	for i := range moved {
+		moved[i].At += by
+	}
+	return moved
 }
 
 // finishMessage writes the content in the accepted form.
@@ -146,6 +164,9 @@ func (f forms) finishMessage(m *message) (shows property) {
 	switch {
 	case shows&emptyText != 0:
 		m.Content = nil
+	case len(m.pictures) > 0:
+		m.Content = partsOf(text, m.pictures)
+		shows |= noPictures
 	case f.has(textParts):
 		m.Content = []map[string]string{{"type": "text", "text": text}}
 	default:
@@ -165,6 +186,37 @@ func (f forms) finishMessage(m *message) (shows property) {
 		}
 	}
 	return shows
+}
+
+// part is a part of a message's content.
+type part struct {
+	Type string    `json:"type"`
+	Text string    `json:"text,omitempty"`
+	URL  *imageURL `json:"image_url,omitempty"`
+}
+
+type imageURL struct {
+	URL string `json:"url"`
+}
+
+// partsOf puts pictures at their places between the words. No part is empty, and the first is of words: some providers want one.
+func partsOf(text string, pictures []llm.Picture) []part {
+	var parts []part
+	at := 0
+	words := func(to int) {
+		if s := text[at:to]; strings.TrimSpace(s) != "" || len(parts) == 0 {
+			parts = append(parts, part{Type: "text", Text: cmp.Or(s, noWords)})
+		}
+		at = to
+	}
+	for _, p := range pictures {
+		words(max(at, min(p.At, len(text))))
+		parts = append(parts, part{Type: "image_url", URL: &imageURL{"data:" + p.Type + ";base64," + base64.StdEncoding.EncodeToString(p.Body)}})
+	}
+	if at < len(text) {
+		words(len(text))
+	}
+	return parts
 }
 
 // callIDs makes ids unique in a request: providers begin again with each answer, and others refuse a repeated one. Short ids

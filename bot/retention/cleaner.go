@@ -31,6 +31,7 @@ const (
 	Schedules     = "schedules" // ended ones, with the period of replies
 	Approvals     = "approvals" // decided ones, with the period of replies
 	Audit         = "audit"
+	Pictures      = "pictures"
 )
 
 // Config has the dependencies of a [Cleaner].
@@ -53,7 +54,7 @@ func New(cfg Config) *Cleaner {
 	c := &Cleaner{cfg: cfg, deleted: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "ebb", Name: "retention_deleted_total", Help: "Rows that were deleted after their retention period, by data.",
 	}, []string{"data"})}
-	for _, kind := range []string{Events, Memories, CompactionLog, Replies, Schedules, Audit} {
+	for _, kind := range []string{Events, Memories, CompactionLog, Replies, Schedules, Audit, Pictures} {
 		c.deleted.WithLabelValues(kind)
 	}
 	cfg.Metrics.MustRegister(c.deleted)
@@ -74,7 +75,7 @@ func (c *Cleaner) due() bool {
 // pause returns the time between two runs; 0: all data is kept.
 func pause(r sessions.Retention) time.Duration {
 	least := time.Duration(0)
-	for _, period := range []time.Duration{r.Events, r.Memories, r.CompactionLog, r.Replies, r.Audit} {
+	for _, period := range []time.Duration{r.Events, r.Memories, r.CompactionLog, r.Replies, r.Audit, r.Pictures} {
 		if period > 0 && (least == 0 || period < least) {
 			least = period
 		}
@@ -106,6 +107,7 @@ func (c *Cleaner) Run(ctx context.Context) error {
 		{kind{Schedules, func(r sessions.Retention) time.Duration { return r.Replies }}, c.cfg.Store.ExpireSchedules},
 		{kind{Approvals, func(r sessions.Retention) time.Duration { return r.Replies }}, c.cfg.Store.ExpireApprovals},
 		{kind{Audit, func(r sessions.Retention) time.Duration { return r.Audit }}, c.cfg.Store.ExpireActions},
+		{kind{Pictures, func(r sessions.Retention) time.Duration { return r.Pictures }}, c.cfg.Store.ExpirePictures},
 	} {
 		if err == nil {
 			err = c.repeat(ctx, rows.kind, deleted, rows.expire)

@@ -39,12 +39,19 @@ type Blobs interface {
 	Blob(ctx context.Context, key sessions.Key, blob string) (string, error)
 }
 
+// Files are the documents of a session. See package media.
+type Files interface {
+	Attachments(ctx context.Context, key sessions.Key, events []int64) ([]sessions.Media, error)
+	Pages(ctx context.Context, key sessions.Key, id string, from, through int) ([]sessions.MediaPage, error)
+}
+
 // Parts are the stores that the tools use.
 type Parts struct {
 	Facts   Facts
 	Search  memory.Searcher
 	Digests Digests
 	Blobs   Blobs
+	Files   Files // nil: no paths of files
 }
 
 // All returns the built-in tools. Times are shown in loc.

@@ -40,7 +40,7 @@ type Stores struct {
 	Search answer.Memory
 }
 
-// Config has the dependencies and settings of a [Runner]. All but Display and Approvals are required.
+// Config has the dependencies and settings of a [Runner]. All but Display, Approvals and Media are required.
 type Config struct {
 	Shared    *parts.Shared
 	Views     *view.Builder
@@ -51,6 +51,7 @@ type Config struct {
 	Transport chat.Transport
 	Display   chat.Display
 	Approvals *approval.Desk
+	Media     answer.Media
 
 	MaxMerged     int // messages answered in one turn
 	MaxToolRounds int
@@ -133,7 +134,7 @@ func (r *Runner) Connect(turns, maintenance *serial.Mailboxes, replies Outbox, s
 		MaxTurns: c.MaxTurns, MaxMerged: c.MaxMerged, Gather: c.Gather, BusyNote: c.BusyNote,
 	})
 	r.asker = answer.New(answer.Config{
-		Shared: p, Views: c.Views, Store: c.Stores.Turns, Memory: c.Stores.Search, Model: c.Model, Upkeep: c.Upkeep, May: c.Commands.May, Stats: stats,
+		Shared: p, Views: c.Views, Store: c.Stores.Turns, Memory: c.Stores.Search, Model: c.Model, Upkeep: c.Upkeep, May: c.Commands.May, Stats: stats, Media: c.Media,
 		Approvals:     c.Approvals,
 		MaxToolRounds: c.MaxToolRounds,
 	})

@@ -197,6 +197,9 @@ func (r *Runner) judge(ctx context.Context, made choice.Choice, a answer.Answer,
 	case err != nil:
 		a = answer.Apologize(ctx, a, err)
 	}
+	if len(a.Events) > 0 {
+		a.Text += a.Notes
+	}
 	if len(made.Decided) > 0 && a.Text != "" {
 		a.Text = choice.GrantedLines(made) + "\n\n" + a.Text // as the share: the log has the decision
 	}

@@ -88,9 +88,13 @@ func (f *Frame) appendEvents(clock *clockwork, msgs []llm.Message, events []sess
 		if line := clock.timestampBefore(e); line != "" {
 			msgs = append(msgs, llm.Message{Role: "user", Content: line})
 		}
+		if text := fileTexts(clock.session.Key, e); text != "" {
+			msgs = append(msgs, llm.Message{Role: "user", Content: text})
+		}
 		if e.Role == sessions.RoleUser {
 			clock.names.Add(e) // a later speaker changes no earlier message, or prompt caches would miss
 			m.Content += clock.names.Note(e)
+			f.attach(&m, e)
 		}
 		msgs = append(msgs, m)
 	}

@@ -81,12 +81,24 @@ func (b *Builder) LanguageWords(tail []sessions.Event, e sessions.Event) wording
 	if said := cmp.Or(own, earlier, others); said.Lang != "" {
 		return said
 	}
-	return wording.SpokenIn(cmp.Or(answer, wording.WordsOfCommand(b.OwnWords(e))))
+	words := ""
+	if !isFile(e) {
+		words = wording.WordsOfCommand(b.OwnWords(e))
+	}
+	return wording.SpokenIn(cmp.Or(answer, words))
+}
+
+// isFile reports whether a message is a file alone, whose name says nothing about the language of its sender.
+func isFile(e sessions.Event) bool {
+	return e.Message != nil && (e.Message.Kind == "file" || e.Message.Kind == "picture")
 }
 
 // detectLanguage returns the language that the words of a message show; empty: it says little. A command shows that of the text that it keeps,
 // or of its own words behind the name.
 func (b *Builder) detectLanguage(e sessions.Event) wording.Spoken {
+	if isFile(e) {
+		return wording.Spoken{}
+	}
 	own, commands := b.OwnWords(e), b.commands
 	words := wording.WordsOfCommand(own)
 	isCommand := !e.IsScheduled() && commands.IsCommand(own)

@@ -67,6 +67,9 @@ func (b *Builder) quoteOf(q sessions.Quote, original sessions.Event, s sessions.
 		q.SenderID, q.Nick = original.SenderID, original.SenderNick
 		if original.Message != nil {
 			q.Mentioned = original.Message.Mentioned
+			if len(original.Message.Attachments) > 0 {
+				q.Event = original.ID
+			}
 		}
 		if q.Who = sessions.Speaker(original.SenderNick, original.SenderID); s.ConversationType == sessions.Private {
 			q.Who = sessions.Nick(original.SenderNick)

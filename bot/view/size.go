@@ -15,7 +15,7 @@ func (b *Builder) Estimate(v sessions.View, asked []sessions.Event) int {
 	group := v.Session.ConversationType != sessions.Private
 	var minute time.Time
 	for _, events := range [][]sessions.Event{v.Tail, asked} {
-		n += compaction.TokensOf(events)
+		n += compaction.TokensOf(events) + b.MediaTokens(v.Session.Key, events)
 		for _, e := range events {
 			if e.Role != sessions.RoleUser {
 				continue

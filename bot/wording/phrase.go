@@ -24,6 +24,21 @@ const (
 	Dead
 	Stale
 	OverQuota
+	FileReceived
+	FileInGroups
+	NoPictures
+	FaultExpired
+	FaultUnavailable
+	FaultTooLarge
+	FaultNoCalls
+	FaultRefused
+	FaultUnsupported
+	FaultLegacy
+	FaultEncrypted
+	FaultBroken
+	FaultTooComplex
+	FaultEmpty
+	FaultOther
 	NotAdmin
 	NotInstallation
 	LimitPersonTurns

@@ -19,6 +19,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"ebb/bot/config"
+	"ebb/bot/media/document"
 )
 
 // cli has a type with a Run method for each command, in its own cmd_*.go.
@@ -54,6 +55,9 @@ func (versionFlag) BeforeReset(k *kong.Kong, app *App) error {
 }
 
 func main() {
+	if os.Getenv(document.ChildVariable) != "" {
+		os.Exit(document.RunChild())
+	}
 	app := &App{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	if len(os.Args) > 1 && os.Args[1] == "serve" { // from the first moment: a reload during the start is no stop

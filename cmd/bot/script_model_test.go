@@ -89,6 +89,9 @@ func (m *scriptModel) answer(r openaitest.Request) openaitest.Reply {
 	}
 	if r.Kind == openaitest.Chat {
 		if answers := answersTo(r); answers != "" {
+			if seen := r.Seen(); seen != "" {
+				answers += " " + seen
+			}
 			return openaitest.Text(typedAnswer(answers, typing, sentences)).Slow(typing)
 		}
 	}
@@ -171,6 +174,11 @@ func (m *scriptModel) usage(r openaitest.Request, _ openaitest.Reply) (prompt, c
 	for name, raw := range r.Raw {
 		if name == "messages" || name == "tools" {
 			bytes += len(raw)
+		}
+	}
+	for _, msg := range r.Messages {
+		for _, p := range msg.Pictures { // a picture is paid by its size
+			bytes += 3000 - p.Bytes
 		}
 	}
 	m.mu.Lock()

@@ -56,6 +56,8 @@ type Message struct {
 	Content    string
 	ToolCalls  []sessions.ToolCall
 	ToolCallID string
+	// Pictures belong to a user's message, in order.
+	Pictures []Picture
 	// Reasoning is of an earlier round of the same turn, for providers that require it back.
 	Reasoning string
 }
@@ -63,6 +65,13 @@ type Message struct {
 // Prompt returns the messages of a request that is no conversation: instructions, and the data that they are about.
 func Prompt(instructions, data string) []Message {
 	return []Message{{Role: "system", Content: instructions}, {Role: "user", Content: data}}
+}
+
+// Picture is a picture in a message.
+type Picture struct {
+	At   int // place in the content, in bytes
+	Type string
+	Body []byte
 }
 
 // ToolSpec has a JSON schema of the arguments in Schema.
@@ -87,6 +96,8 @@ type Response struct {
 	Corrected []written.Kind
 	// Reasoning preceded the answer, where the provider separates it. It is never stored.
 	Reasoning string
+	// Blind: the request had pictures, and the model that answered takes none. It read the words alone.
+	Blind bool
 	// Parts are the models that were asked, in order, with an error too. Their usage and cost add up to the response's.
 	Parts []Part
 }

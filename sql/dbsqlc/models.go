@@ -47,6 +47,20 @@ type Approval struct {
 	ExpiresAt    time.Time
 }
 
+type Attachment struct {
+	SessionKey sessions.Key
+	EventID    int64
+	Place      int
+	Kind       string
+	Name       string
+	Fault      string
+	MediaID    string
+	Bytes      int64
+	Pages      int
+	Tokens     int
+	CreatedAt  time.Time
+}
+
 type Audit struct {
 	SessionKey sessions.Key
 	ID         int64
@@ -155,6 +169,14 @@ type ConsoleLoginState struct {
 type DeletedMessage struct {
 	Message   []byte
 	DeletedAt time.Time
+}
+
+type DocumentPage struct {
+	SessionKey sessions.Key
+	MediaID    string
+	Page       int
+	Title      string
+	Body       string
 }
 
 type Embedding struct {
@@ -369,6 +391,14 @@ type PersonErasure struct {
 	Person []byte
 	Day    pgtype.Date
 	Times  int
+}
+
+type Picture struct {
+	SessionKey sessions.Key
+	MediaID    string
+	Type       string
+	Body       []byte
+	CreatedAt  time.Time
 }
 
 type Replica struct {

@@ -1614,6 +1614,9 @@ const quoteErase = `-- name: QuoteErase :one
 UPDATE dingtalk_session_events q SET
     content = $1::text, shown = NULL, shown_tokens = NULL, blob_id = NULL,
     message = jsonb_set(q.message, '{quote}', jsonb_build_object('text', $2::text))
+        || CASE WHEN q.message -> 'attachments' IS NULL THEN '{}'::jsonb ELSE jsonb_build_object('attachments', (
+            SELECT coalesce(jsonb_agg(t.one ORDER BY t.place), '[]') FROM jsonb_array_elements(q.message -> 'attachments') WITH ORDINALITY AS t (one, place)
+            WHERE (t.one -> 'quoted')::boolean IS NOT TRUE)) END
 WHERE q.session_key = $3 AND q.id = $4
 RETURNING coalesce(q.seq, 0)::bigint AS seq
 `
@@ -1625,7 +1628,7 @@ type QuoteEraseParams struct {
 	ID         int64
 }
 
-// QuoteErase wipes a message's quote, and keeps its own words. It returns the message's place, 0 for one that has none.
+// QuoteErase wipes a message's quote with its files, and keeps its own words. It returns the message's place, 0 for one that has none.
 func (q *Queries) QuoteErase(ctx context.Context, db DBTX, arg *QuoteEraseParams) (int64, error) {
 	row := db.QueryRow(ctx, quoteErase,
 		arg.Content,

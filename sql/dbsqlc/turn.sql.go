@@ -84,7 +84,7 @@ func (q *Queries) QuotedCard(ctx context.Context, db DBTX, arg *QuotedCardParams
 }
 
 const quotedMessage = `-- name: QuotedMessage :one
-SELECT e.role, e.content, e.sender_id, e.sender_nick, e.msg_id, e.message, e.withheld FROM dingtalk_session_events e
+SELECT e.id, e.role, e.content, e.sender_id, e.sender_nick, e.msg_id, e.message, e.withheld FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.msg_id = $2::text
 `
 
@@ -94,6 +94,7 @@ type QuotedMessageParams struct {
 }
 
 type QuotedMessageRow struct {
+	ID         int64
 	Role       sessions.Role
 	Content    string
 	SenderID   sessions.UserID
@@ -108,6 +109,7 @@ func (q *Queries) QuotedMessage(ctx context.Context, db DBTX, arg *QuotedMessage
 	row := db.QueryRow(ctx, quotedMessage, arg.SessionKey, arg.MsgID)
 	var i QuotedMessageRow
 	err := row.Scan(
+		&i.ID,
 		&i.Role,
 		&i.Content,
 		&i.SenderID,

@@ -13,6 +13,7 @@ import (
 	"ebb/sessions"
 	"ebb/sql/compactions"
 	"ebb/sql/dbsqlc"
+	"ebb/sql/media"
 	"ebb/sql/pg"
 	"ebb/sql/spend"
 	"ebb/sql/vectors"
@@ -132,7 +133,7 @@ func (e *eventErasure) eraseAll(ctx context.Context) error {
 	if len(e.seqs) == 0 {
 		steps = []func(context.Context) error{e.eraseQuotesOf} // an event without a place has no derived rows
 	}
-	for _, step := range append(steps, e.eraseUnplaced, e.eraseApprovals, e.deleteSchedules) {
+	for _, step := range append(steps, e.eraseUnplaced, e.eraseApprovals, e.deleteSchedules, e.sweepMedia) {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -295,6 +296,11 @@ func (e *eventErasure) deleteSchedules(ctx context.Context) error {
 	})
 }
 
+// sweepMedia comes last: the messages have lost their lists of attachments.
+func (e *eventErasure) sweepMedia(ctx context.Context) error {
+	return media.Sweep(ctx, e.tx, e.store.db.Q, e.row.SessionKey)
+}
+
 // trimUndoData removes the events and all memory from undo data.
 func (e *eventErasure) trimUndoData(ctx context.Context) error {
 	key := e.row.SessionKey
@@ -388,6 +394,9 @@ func (s *Store) deleteSession(ctx context.Context, tx pgx.Tx, key sessions.Key, 
 		return done, err
 	}
 	done.Blobs = len(blobs)
+	if err := media.Sweep(ctx, tx, s.db.Q, key); err != nil {
+		return done, err
+	}
 	memories, err := s.db.Q.MemoriesDelete(ctx, tx, string(key))
 	if err != nil {
 		return done, err

@@ -294,10 +294,13 @@ WHERE coalesce(q.quoted, '') <> @erased::text AND (
                         WHERE o.session_key = @session_key AND o.sender_id = n.person AND o.sender_nick = n.nick AND strpos(o.content, q.quoted) > 0)))))));
 
 -- name: QuoteErase :one
--- QuoteErase wipes a message's quote, and keeps its own words. It returns the message's place, 0 for one that has none.
+-- QuoteErase wipes a message's quote with its files, and keeps its own words. It returns the message's place, 0 for one that has none.
 UPDATE dingtalk_session_events q SET
     content = @content::text, shown = NULL, shown_tokens = NULL, blob_id = NULL,
     message = jsonb_set(q.message, '{quote}', jsonb_build_object('text', @erased::text))
+        || CASE WHEN q.message -> 'attachments' IS NULL THEN '{}'::jsonb ELSE jsonb_build_object('attachments', (
+            SELECT coalesce(jsonb_agg(t.one ORDER BY t.place), '[]') FROM jsonb_array_elements(q.message -> 'attachments') WITH ORDINALITY AS t (one, place)
+            WHERE (t.one -> 'quoted')::boolean IS NOT TRUE)) END
 WHERE q.session_key = @session_key AND q.id = @id
 RETURNING coalesce(q.seq, 0)::bigint AS seq;
 

@@ -13,6 +13,7 @@ import (
 	"ebb/sql/dbsqlc"
 	"ebb/sql/identity"
 	"ebb/sql/index"
+	"ebb/sql/media"
 	"ebb/sql/pg"
 )
 
@@ -182,6 +183,9 @@ func (s *Store) expire(ctx context.Context, tx pgx.Tx, row *dbsqlc.Session, last
 	if _, err := s.db.Q.BlobsSweep(ctx, tx, &dbsqlc.BlobsSweepParams{SessionKey: key, AfterSeq: start}); err != nil {
 		return 0, err
 	}
+	if err := media.Sweep(ctx, tx, s.db.Q, key); err != nil {
+		return 0, err
+	}
 	if base == 0 {
 		return int(n), nil // a summary in the view covers the deleted events and later ones
 	}
@@ -278,6 +282,12 @@ func (s *Store) ExpireSchedules(ctx context.Context, period time.Duration) (int,
 func (s *Store) ExpireApprovals(ctx context.Context, period time.Duration) (int, error) {
 	n, err := s.db.Q.ApprovalsExpire(ctx, s.db.Pool, &dbsqlc.ApprovalsExpireParams{PeriodSeconds: period.Seconds(), MaxRows: batch})
 	return deleted("approvals", n, err)
+}
+
+// ExpirePictures implements sessions.Expiry.
+func (s *Store) ExpirePictures(ctx context.Context, period time.Duration) (int, error) {
+	n, err := s.db.Q.PicturesExpire(ctx, s.db.Pool, &dbsqlc.PicturesExpireParams{PeriodSeconds: period.Seconds(), MaxRows: batch})
+	return deleted("pictures", n, err)
 }
 
 // ExpireActions implements sessions.Expiry.

@@ -17,10 +17,11 @@ const (
 	CardUpdate     API = "card_update"
 	Reaction       API = "reaction"
 	ReactionRecall API = "reaction_recall"
+	Download       API = "download" // the address of a file
 )
 
 // APIs lists the APIs.
-var APIs = []API{GroupSend, PrivateSend, CardCreate, CardStream, CardUpdate, Reaction, ReactionRecall}
+var APIs = []API{GroupSend, PrivateSend, CardCreate, CardStream, CardUpdate, Reaction, ReactionRecall, Download}
 
 // Level is the use that the month's remaining calls permit. A lower level has a higher number.
 type Level int

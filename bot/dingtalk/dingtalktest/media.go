@@ -35,6 +35,13 @@ func (s *media) AddFile(name, contentType string, data []byte) string {
 	return code
 }
 
+// DropFile lets the code of a file expire.
+func (s *media) DropFile(code string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.files, code)
+}
+
 func (s *media) download(c *call) response {
 	var q struct {
 		DownloadCode string `json:"downloadCode"`

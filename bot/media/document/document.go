@@ -62,11 +62,24 @@ var errFull = errors.New("limit of pages reached")
 // emit takes the pages of a document in order.
 type emit func(title, text string) error
 
-// Read calls page for each page of a file of size bytes. cut reports that a limit left some out. It parses in this process: see [Sandbox].
-func Read(in io.ReaderAt, size int64, limits Limits, page func(Page) error) (cut bool, err error) {
+// Content is what a file holds besides its pages.
+type Content struct {
+	Kind    Kind
+	Pages   int  // number in a document, with empty ones
+	Cut     bool // a limit left pages or text out
+	Picture *Scaled
+}
+
+// Read calls page for each page of a file of size bytes that has a text. It parses in this process: see [Sandbox].
+func Read(in io.ReaderAt, size int64, limits Limits, page func(Page) error) (Content, error) {
 	kind, err := Sniff(in, size)
 	if err != nil {
-		return false, err
+		return Content{}, err
+	}
+	c := Content{Kind: kind}
+	if kind == Picture {
+		err = guarded(kind, func() (err error) { c.Picture, err = readPicture(in, size); return err })
+		return c, err
 	}
 	number, left := 0, limits.Text
 	put := func(title, text string) error {
@@ -93,15 +106,16 @@ func Read(in io.ReaderAt, size int64, limits Limits, page func(Page) error) (cut
 		return nil
 	}
 	err = guarded(kind, func() error { return parsers[kind](in, size, limits, put) })
+	c.Pages, c.Cut = number, errors.Is(err, errFull)
 	switch {
-	case errors.Is(err, errFull):
-		return true, nil
+	case c.Cut:
+		return c, nil
 	case err != nil:
-		return false, err
+		return c, err
 	case left == limits.Text:
-		return false, &Fault{Reason: Empty, Kind: kind}
+		return c, &Fault{Reason: Empty, Kind: kind}
 	}
-	return false, nil
+	return c, nil
 }
 
 var parsers = map[Kind]func(in io.ReaderAt, size int64, limits Limits, put emit) error{

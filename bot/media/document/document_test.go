@@ -26,8 +26,8 @@ func TestMain(m *testing.M) {
 }
 
 func read(b []byte, limits Limits) (pages []Page, cut bool, err error) {
-	cut, err = Read(bytes.NewReader(b), int64(len(b)), limits, func(p Page) error { pages = append(pages, p); return nil })
-	return pages, cut, err
+	c, err := Read(bytes.NewReader(b), int64(len(b)), limits, func(p Page) error { pages = append(pages, p); return nil })
+	return pages, c.Cut, err
 }
 
 func sandbox(t testing.TB) *Sandbox {
@@ -50,8 +50,8 @@ func readInChild(t testing.TB, s *Sandbox, b []byte) (pages []Page, cut bool, er
 		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	cut, err = s.Read(t.Context(), file, func(p Page) error { pages = append(pages, p); return nil })
-	return pages, cut, err
+	c, err := s.Read(t.Context(), file, func(p Page) error { pages = append(pages, p); return nil })
+	return pages, c.Cut, err
 }
 
 // Each kind is read as its pages, in this process and in a child.
@@ -136,7 +136,8 @@ func TestFaultsAreNamed(t *testing.T) {
 	}{
 		"nothing":            {nil, Empty},
 		"blanks":             {[]byte("  \n \n"), Empty},
-		"a picture":          {[]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"), Unsupported},
+		"half a picture":     {[]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"), Broken},
+		"a huge picture":     {hugePNG(t), TooComplex},
 		"a program":          {[]byte("\x7fELF\x02\x01\x01\x00\x00\x00"), Unsupported},
 		"another archive":    {zipOf(t, map[string]io.Reader{"a.txt": strings.NewReader("a")}), Unsupported},
 		"half an archive":    {docxOf(t, "<w:p/>")[:60], Broken},

@@ -46,6 +46,8 @@ func Sniff(in io.ReaderAt, size int64) (Kind, error) {
 		return "", &Fault{Reason: Empty}
 	case bytes.Contains(begin[:min(len(begin), pdfWithin)], pdfMagic):
 		return PDF, nil
+	case isPicture(begin):
+		return Picture, nil
 	case bytes.HasPrefix(begin, zipMagic):
 		return sniffArchive(in, size)
 	case bytes.HasPrefix(begin, oleMagic):

@@ -41,14 +41,14 @@ func NewSandbox(program string) *Sandbox {
 }
 
 // Read is [Read] of a file in a child process. It waits for one of few places.
-func (s *Sandbox) Read(ctx context.Context, file *os.File, page func(Page) error) (cut bool, err error) {
+func (s *Sandbox) Read(ctx context.Context, file *os.File, page func(Page) error) (Content, error) {
 	if err := s.slots.Acquire(ctx, 1); err != nil {
-		return false, err
+		return Content{}, err
 	}
 	defer s.slots.Release(1)
 	temp, err := os.MkdirTemp("", "ebb-document-")
 	if err != nil {
-		return false, err
+		return Content{}, err
 	}
 	defer func() { _ = os.RemoveAll(temp) }()
 	within, stop := context.WithTimeout(ctx, s.timeout)
@@ -61,10 +61,10 @@ func (s *Sandbox) Read(ctx context.Context, file *os.File, page func(Page) error
 	cmd.WaitDelay = time.Second
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return false, err
+		return Content{}, err
 	}
 	if err := cmd.Start(); err != nil {
-		return false, err
+		return Content{}, err
 	}
 	end, readErr := s.receive(out, page)
 	if readErr != nil {
@@ -73,15 +73,15 @@ func (s *Sandbox) Read(ctx context.Context, file *os.File, page func(Page) error
 	waitErr := cmd.Wait()
 	switch {
 	case ctx.Err() != nil:
-		return false, context.Cause(ctx)
+		return Content{}, context.Cause(ctx)
 	case end != nil && end.Fault != nil:
-		return false, &Fault{Reason: end.Fault.Reason, Kind: end.Fault.Kind, Err: errors.New(end.Fault.Text)}
+		return Content{}, &Fault{Reason: end.Fault.Reason, Kind: end.Fault.Kind, Err: errors.New(end.Fault.Text)}
 	case end != nil && readErr == nil:
-		return end.Cut, nil
+		return Content{Kind: end.Kind, Pages: min(max(end.Pages, 0), s.limits.Pages), Cut: end.Cut, Picture: end.Picture}, nil
 	case readErr != nil && !errors.Is(readErr, errChild):
-		return false, readErr
+		return Content{}, readErr
 	}
-	return false, &Fault{Reason: TooComplex, Err: fmt.Errorf("the parser ended: %w", errors.Join(waitErr, within.Err()))}
+	return Content{}, &Fault{Reason: TooComplex, Err: fmt.Errorf("the parser ended: %w", errors.Join(waitErr, within.Err()))}
 }
 
 // record is a line of a child: a page, or the end.
@@ -91,8 +91,11 @@ type record struct {
 }
 
 type endRecord struct {
-	Cut   bool         `json:"cut,omitempty"`
-	Fault *faultRecord `json:"fault,omitempty"`
+	Kind    Kind         `json:"kind,omitempty"`
+	Pages   int          `json:"pages,omitempty"`
+	Cut     bool         `json:"cut,omitempty"`
+	Picture *Scaled      `json:"picture,omitempty"`
+	Fault   *faultRecord `json:"fault,omitempty"`
 }
 
 type faultRecord struct {
@@ -112,6 +115,8 @@ func (s *Sandbox) receive(out io.Reader, page func(Page) error) (*endRecord, err
 			return nil, errors.Join(errChild, err)
 		}
 		switch {
+		case r.End != nil && !r.End.Picture.isSound():
+			return nil, errChild
 		case r.End != nil:
 			return r.End, nil
 		case r.Page == nil, pages >= s.limits.Pages:
@@ -141,8 +146,8 @@ func RunChild() int {
 		return 1
 	}
 	out := json.NewEncoder(os.Stdout)
-	cut, err := Read(os.Stdin, info.Size(), DefaultLimits, func(p Page) error { return out.Encode(record{Page: &p}) })
-	end := endRecord{Cut: cut}
+	c, err := Read(os.Stdin, info.Size(), DefaultLimits, func(p Page) error { return out.Encode(record{Page: &p}) })
+	end := endRecord{Kind: c.Kind, Pages: c.Pages, Cut: c.Cut, Picture: c.Picture}
 	if err != nil {
 		fault, ok := errors.AsType[*Fault](err)
 		if !ok {

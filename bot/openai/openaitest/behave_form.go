@@ -11,7 +11,7 @@ import (
 )
 
 // formBehaviours are providers that accept requests in a certain form only.
-var formBehaviours = []Behaviour{
+var formBehaviours = slices.Concat(blindBehaviours, []Behaviour{
 	{Name: "alternating_roles", Refuse: refuseSameRoles},
 	{Name: "alternating_roles_zh", Refuse: func(_ string, r Request) (Reply, bool) { // words without a reason
 		_, same := refuseSameRoles("", r)
@@ -100,7 +100,7 @@ var formBehaviours = []Behaviour{
 	{Name: "wants_reasoning", Refuse: anyMessage("reasoning_content is missing in assistant message at index %d", func(m map[string]json.RawMessage) bool {
 		return isRole("assistant")(m) && m["reasoning_content"] == nil
 	})},
-}
+})
 
 var nineLetters = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
 

@@ -40,6 +40,9 @@ func Persona(r Request) Reply {
 			out = append(out, line)
 		}
 	}
+	if seen := r.Seen(); seen != "" {
+		out = append(out, seen)
+	}
 	return Text(strings.Join(out, "\n\n"))
 }
 

@@ -39,6 +39,7 @@ type Message struct {
 	Role, Name, Content, ToolCallID string
 	Reasoning                       string // reasoning_content
 	ToolCalls                       []Call
+	Pictures                        []Picture
 }
 
 // Call is a tool call.
@@ -129,7 +130,7 @@ func parse(body []byte, lean bool) (Request, error) {
 	r.Model, r.Stream, r.UsageAsked = q.Model, q.Stream, q.StreamOptions.IncludeUsage
 	r.JSON = strings.HasPrefix(q.ResponseFormat.Type, "json")
 	for _, m := range q.Messages {
-		msg := Message{Role: m.Role, Name: m.Name, Content: textOf(m.Content), ToolCallID: m.ToolCallID, Reasoning: m.Reasoning}
+		msg := Message{Role: m.Role, Name: m.Name, Content: textOf(m.Content), ToolCallID: m.ToolCallID, Reasoning: m.Reasoning, Pictures: picturesOf(m.Content)}
 		for _, c := range m.ToolCalls {
 			msg.ToolCalls = append(msg.ToolCalls, Call{c.ID, c.Function.Name, c.Function.Arguments})
 		}

@@ -1,4 +1,4 @@
-// Package answer makes the answer of a turn in stages. Memory is searched (recall.go), a request is fitted into the window (request.go), and
+// Package answer makes the answer of a turn in stages. Attachments are read (media.go), memory is searched (recall.go), a request is fitted into the window (request.go), and
 // the model and its tools work in rounds (loop.go). Asker.Ask in ask.go goes through them, and asks again in another way if the provider
 // refuses the request. The package counts the tokens of the context behind the answer.
 package answer
@@ -26,7 +26,8 @@ type Answer struct {
 	Spent  sessions.Spending // on all calls; its model answered, or used the tokens
 	Work   Work
 	Report Report
-	Share  int // shown percentage of the long messages among the asked; 0: all were whole
+	Notes  string // for people only: attachments that could not be read
+	Share  int    // shown percentage of the long messages among the asked; 0: all were whole
 
 	Read    []int64             // memory that was recalled, or read by tools
 	Pinned  *sessions.Pinned    // pinned memory from this turn on; nil: unchanged

@@ -17,6 +17,7 @@ import (
 
 // Asker asks the model. Its fields are the stages of a question, in their order, and what asks it again.
 type Asker struct {
+	media    mediaReader
 	recaller recaller
 	requests requestBuilder
 	rounds   roundRunner
@@ -29,19 +30,23 @@ type Asker struct {
 func New(c Config) *Asker {
 	recalls := recaller{c.Shared, c.Views, c.Memory}
 	return &Asker{
-		recaller: recalls, requests: requestBuilder{c.Shared, c.Views, recalls, inlineCompactor{c.Shared, c.Views, c.Store, c.Upkeep}},
+		media: mediaReader{c.Shared, c.Views, c.Media}, recaller: recalls, requests: requestBuilder{c.Shared, c.Views, recalls, inlineCompactor{c.Shared, c.Views, c.Store, c.Upkeep}},
 		rounds: roundRunner{c.Shared, c.Views, toolCaller{c.Shared, c.Views, c.Store, c.May, c.Stats, c.Approvals}, c.Stats, c.MaxToolRounds},
 		model:  c.Model, upkeep: c.Upkeep, stats: c.Stats,
 	}
 }
 
-// Ask asks the model about a choice: it searches memory, makes a request, and lets the model and its tools work in rounds. It asks once more
+// Ask asks the model about a choice: it reads attachments, searches memory, makes a request, and lets the model and its tools work in rounds. It asks once more
 // with the emergency view if the provider finds the request too large, or may do so. If it refuses the request, the question is asked
 // alone. The answer of an error has the work before it. live is nil without a display.
 func (k *Asker) Ask(ctx context.Context, made choice.Choice, live chat.Live) (Answer, error) {
 	made.Asked = slices.Clone(made.Asked) // requests shorten them
-	q := k.requests.shorten(question{made: made, live: live})
-	q = k.recaller.remember(ctx, q)
+	q, err := k.media.open(ctx, question{made: made, live: live})
+	if a, isBare := bareAnswer(q); isBare || err != nil {
+		return a, err
+	}
+	q = k.requests.shorten(q)
+	q = k.media.search(ctx, k.recaller.remember(ctx, q))
 	q, first := k.requests.fit(ctx, q)
 	f, l := &refusals{}, newLoop(first, Answer{})
 	for {
@@ -50,6 +55,7 @@ func (k *Asker) Ask(ctx context.Context, made choice.Choice, live chat.Live) (An
 		}
 		resp, err := k.model.Generate(ctx, k.rounds.next(q, f, l))
 		f.note(resp, err, l.sent.half)
+		q.media.blind = q.media.blind || resp.Blind
 		more, err := k.rounds.take(ctx, &q, f, l, resp, err)
 		if !more {
 			more, err = k.askAgain(ctx, &q, f, l, err)
@@ -71,7 +77,7 @@ func finish(q question, f *refusals, l *toolLoop, err error) Answer {
 	if len(q.made.Decided) > 0 {
 		a.Outcome = sessions.Decided
 	}
-	return a
+	return withNotes(q, a)
 }
 
 // askAgain makes another request if one ended with a fault that it may avoid. more reports whether there is one; otherwise the error is

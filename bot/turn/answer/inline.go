@@ -77,6 +77,7 @@ func (c inlineCompactor) compact(ctx context.Context, q question, needed func(se
 	}
 	v.Pending, v.Runs, v.More = q.made.View.Pending, q.made.View.Runs, q.made.View.More
 	c.views.Show(&v)
+	q.media.attach(v.Tail)
 	if v.Session.PinnedDue && q.pinned != nil {
 		v.Session.Pinned = q.pinned.Text // not committed yet
 	} else {

@@ -43,13 +43,23 @@ const (
 	ToolStopped ToolOutcome = "stopped" // a stop of its turn ended it
 )
 
+// Media reads the attachments of messages. See package media.
+type Media interface {
+	// Fetch downloads and stores those that are not stored. The error is one of the storage, or the end of ctx.
+	Fetch(ctx context.Context, l sessions.Lease, events []sessions.Event) error
+	// Show fills in Event.Media.
+	Show(ctx context.Context, key sessions.Key, events []sessions.Event) error
+	// Passages returns the parts of large documents that a question is about, at most room tokens; empty for none.
+	Passages(ctx context.Context, key sessions.Key, before, asked []sessions.Event, question string, room int) (string, error)
+}
+
 // Stats counts the calls of tools, and the permanent refusals by what the provider refused.
 type Stats interface {
 	ToolCalled(tool string, outcome ToolOutcome)
 	RequestRefused(what Refused)
 }
 
-// Config has the dependencies and settings of an [Asker]. All but Approvals are required.
+// Config has the dependencies and settings of an [Asker]. All but Approvals and Media are required.
 type Config struct {
 	Shared *parts.Shared
 	Views  *view.Builder
@@ -61,6 +71,7 @@ type Config struct {
 	Stats  Stats
 	// Approvals keeps calls that need an approval; nil: none is made.
 	Approvals *approval.Desk
+	Media     Media // nil: attachments are named and not read
 
 	MaxToolRounds int
 }

@@ -21,6 +21,7 @@ type question struct {
 	found  found
 	// waiting are calls that wait for approval, read for the first one of the turn; nil: there was none.
 	waiting *approval.Waiting
+	media   attached
 }
 
 // found is the result of a question's search of memory. Its zero value: nothing was searched for.

@@ -84,10 +84,10 @@ func (r recaller) show(q question, v sessions.View) recalled {
 			part.events = append(part.events, h.Seq)
 		}
 	}
-	if !q.found.searched || len(fresh) == 0 && len(q.found.hits) > 0 {
-		return part
+	if q.found.searched && (len(fresh) > 0 || len(q.found.hits) == 0) {
+		part.text = r.views.Recalled(q.made.Lease.Key, fresh, r.budget(q))
 	}
-	if part.text = r.views.Recalled(q.made.Lease.Key, fresh, r.budget(q)); part.text != "" {
+	if part.text = joinData(part.text, q.media.passages); part.text != "" {
 		part.tokens = r.shared.Counter.Count(part.text) + tokens.MessageOverhead
 	}
 	return part

@@ -45,7 +45,7 @@ func (b requestBuilder) fit(ctx context.Context, q question) (question, request)
 	views := b.views
 	usable := views.Settings(q.made.View.Session).Window.Usable()
 	projected := func(v sessions.View) int {
-		return views.ContextSize(v) + view.Calibrated(compaction.TokensOf(q.made.Asked)+q.found.room, v.Session.CalibrationFactor)
+		return views.ContextSize(v) + view.Calibrated(compaction.TokensOf(q.made.Asked)+q.found.room+views.MediaTokens(v.Session.Key, q.made.Asked), v.Session.CalibrationFactor)
 	}
 	q = b.inline.compact(ctx, q, func(v sessions.View) sessions.Trigger { return b.inline.neededBefore(v, projected(v)) })
 	// The check covers the whole request: counts of events have no names and fences.

@@ -124,7 +124,7 @@ func (g *gateway) settings() ([]byte, []string, error) {
 func (g *gateway) privacy() console.Privacy {
 	live := g.inForce.Load()
 	p := console.Privacy{
-		Retention: live.Retention.Periods(), TaskTTL: g.cfg.Agent.Memory.TaskTTL, Digest: g.cfg.Agent.Memory.Digest, External: live.Access.External,
+		Retention: live.Periods(), TaskTTL: g.cfg.Agent.Memory.TaskTTL, Digest: g.cfg.Agent.Memory.Digest, External: live.Access.External,
 		Embedder: hostOf(string(g.cfg.Agent.Memory.Embeddings.BaseURL)), Admin: g.cfg.Admin.Token != "", Viewer: g.cfg.Admin.ViewerToken != "",
 	}
 	for _, m := range live.LLM.Models {

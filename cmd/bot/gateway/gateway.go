@@ -26,11 +26,14 @@ import (
 	"ebb/bot/dingtalk/calls"
 	"ebb/bot/dingtalk/card"
 	"ebb/bot/dingtalk/markdown"
+	"ebb/bot/media"
+	"ebb/bot/media/document"
 	"ebb/bot/openai"
 	"ebb/bot/retention"
 	"ebb/bot/schedule"
 	"ebb/bot/tools"
 	"ebb/bot/tools/mcp"
+	"ebb/bot/turn/answer"
 	"ebb/bot/view"
 	"ebb/compaction/tokens"
 	"ebb/memory/pages"
@@ -270,7 +273,7 @@ func (g *gateway) openBot(o Options) error {
 	}
 	cleaner := retention.New(retention.Config{
 		Store: g.store.Retention, Leads: g.isLeader, Metrics: g.registry,
-		Periods: func() sessions.Retention { return g.inForce.Load().Retention.Periods() },
+		Periods: func() sessions.Retention { return g.inForce.Load().Periods() },
 	})
 	background = append(background, cleaner.Task())
 	counter, err := tokens.NewCounter()
@@ -308,6 +311,9 @@ func (g *gateway) openBot(o Options) error {
 		Remember: Remember(a.Memory), DigestAt: a.Memory.Digest,
 		CallBudget: g.callBudget(), Drain: g.cfg.Shutdown.Drain, Flush: g.cfg.Shutdown.Flush, Display: o.Display, Background: background,
 	}
+	if conf.Media, err = g.openMedia(counter); err != nil {
+		return err
+	}
 	if g.embedder != nil {
 		conf.Embeddings = g.embedder
 	}
@@ -318,9 +324,25 @@ func (g *gateway) openBot(o Options) error {
 	return err
 }
 
+// openMedia returns nil for a terminal, which has no files.
+func (g *gateway) openMedia(counter *tokens.Counter) (answer.Media, error) {
+	files, ok := g.transport.(chat.Files)
+	if !ok {
+		return nil, nil //nolint:nilnil // attachments are named and not read
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding the program that reads files: %w", err)
+	}
+	return media.New(media.Config{
+		Store: g.store.Media, Files: files, Parser: document.NewSandbox(program), Count: counter.Count,
+		MaxFile: func() int64 { return g.inForce.Load().Agent.Media.MaxBytes() },
+	}), nil
+}
+
 // ToolParts are the stores that the built-in tools use.
 func ToolParts(s *sql.Store) tools.Parts {
-	return tools.Parts{Facts: s.Facts, Search: s.Search, Digests: s.Digests, Blobs: s.Compactions}
+	return tools.Parts{Facts: s.Facts, Search: s.Search, Digests: s.Digests, Blobs: s.Compactions, Files: s.Media}
 }
 
 // Remember converts the memory section of the configuration.

@@ -11,7 +11,7 @@ func OpenModel(cfg *config.Config) (*openai.Client, error) {
 	for _, m := range cfg.LLM.Models {
 		mc := openai.ModelConfig{
 			Name: m.Name, BaseURL: m.BaseURL.Reveal(), APIKey: m.APIKey.Reveal(), Model: m.Model, MaxOutput: m.MaxOutput,
-			Timeout: m.Timeout, FirstToken: m.FirstToken, PriceIn: m.PriceIn, PriceCached: m.PriceCached, PriceOut: m.PriceOut, Params: m.Params, Retries: m.Retries,
+			Timeout: m.Timeout, FirstToken: m.FirstToken, PriceIn: m.PriceIn, PriceCached: m.PriceCached, PriceOut: m.PriceOut, Params: m.Params, Retries: m.Retries, Vision: m.Vision,
 		}
 		if m.Temperature != nil {
 			t := float32(*m.Temperature)

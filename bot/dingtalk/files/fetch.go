@@ -1,0 +1,182 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"ebb/sessions/retry"
+)
+
+// The failures that no retry mends.
+var (
+	// ErrAddress is an address that may not be read.
+	ErrAddress = errors.New("the file's address may not be read")
+	// ErrTooLarge is a file over the limit.
+	ErrTooLarge = errors.New("the file is too large")
+	// ErrGone is the refusal of an address, as an expired one gets.
+	ErrGone = errors.New("the file's address is refused")
+)
+
+// errAgain is a failure that may pass.
+var errAgain = errors.New("the file could not be read")
+
+// fetchTime bounds one attempt: 50 MB at 1 MB/s.
+const fetchTime = 60 * time.Second
+
+const attempts = 3
+
+// Fetcher reads files.
+type Fetcher struct {
+	origin string // scheme and host of the API
+	open   *http.Client
+	own    *http.Client // for the origin of the API
+	pauses retry.Pauses
+}
+
+// New returns a fetcher beside an API.
+func New(apiBase string) *Fetcher {
+	guarded := &net.Dialer{Timeout: 10 * time.Second, Control: checkAddress}
+	plain := &net.Dialer{Timeout: 10 * time.Second}
+	return &Fetcher{
+		origin: originOf(apiBase), open: clientOf(guarded), own: clientOf(plain),
+		pauses: retry.Pauses{First: 300 * time.Millisecond, Max: 2 * time.Second, Jitter: 0.25},
+	}
+}
+
+// clientOf has no proxy: it would resolve the name itself, behind the check.
+func clientOf(d *net.Dialer) *http.Client {
+	return &http.Client{
+		Transport: &http.Transport{
+			DialContext: d.DialContext, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 4, IdleConnTimeout: 30 * time.Second,
+			TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: 20 * time.Second, DisableCompression: true,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+func originOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Scheme + "://" + u.Host)
+}
+
+// checkAddress runs for each address that a name resolved to, right before the connection.
+func checkAddress(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil || !isPublic(at.Addr()) {
+		return ErrAddress
+	}
+	return nil
+}
+
+// special are the ranges that are not public, besides those that package netip names.
+var special = prefixes(
+	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
+	"64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "5f00::/16", "fec0::/10",
+)
+
+func prefixes(texts ...string) []netip.Prefix {
+	list := make([]netip.Prefix, len(texts))
+	for i, text := range texts {
+		list[i] = netip.MustParsePrefix(text)
+	}
+	return list
+}
+
+// nat64 holds IPv4 addresses in their last four bytes.
+var nat64 = netip.MustParsePrefix("64:ff9b::/96")
+
+func isPublic(a netip.Addr) bool {
+	a = a.Unmap()
+	if nat64.Contains(a) {
+		b := a.As16()
+		a = netip.AddrFrom4([4]byte(b[12:]))
+	}
+	if !a.IsGlobalUnicast() || a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() {
+		return false
+	}
+	for _, p := range special {
+		if p.Contains(a) {
+			return false
+		}
+	}
+	return true
+}
+
+// Fetch writes the file at an address to a file, from its beginning. Failures that may pass are tried again. The errors have no word of the
+// address, which holds a signature.
+func (f *Fetcher) Fetch(ctx context.Context, address string, to *os.File, limit int64) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		return ErrAddress
+	}
+	client := f.open
+	if originOf(address) == f.origin {
+		client = f.own
+	}
+	for n := 0; ; n++ {
+		err := read(ctx, client, address, to, limit)
+		if err == nil || !errors.Is(err, errAgain) || n == attempts-1 || !retry.Sleep(ctx, f.pauses.After(n)) {
+			return err
+		}
+	}
+}
+
+func read(ctx context.Context, client *http.Client, address string, to *os.File, limit int64) error {
+	ctx, stop := context.WithTimeout(ctx, fetchTime)
+	defer stop()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return ErrAddress
+	}
+	resp, err := client.Do(req)
+	switch {
+	case errors.Is(err, ErrAddress):
+		return ErrAddress
+	case err != nil:
+		return fmt.Errorf("%w: %w", errAgain, withoutAddress(err))
+	}
+	defer func() { _ = resp.Body.Close() }()
+	switch {
+	case resp.StatusCode == http.StatusForbidden, resp.StatusCode == http.StatusNotFound, resp.StatusCode == http.StatusGone:
+		return fmt.Errorf("%w: status %d", ErrGone, resp.StatusCode)
+	case resp.StatusCode >= 300 && resp.StatusCode < 400:
+		return fmt.Errorf("%w: it leads to another one", ErrAddress)
+	case resp.StatusCode != http.StatusOK:
+		return fmt.Errorf("%w: status %d", errAgain, resp.StatusCode)
+	case resp.ContentLength > limit:
+		return ErrTooLarge
+	}
+	if err := to.Truncate(0); err != nil {
+		return fmt.Errorf("emptying the file: %w", err)
+	}
+	n, err := io.Copy(io.NewOffsetWriter(to, 0), io.LimitReader(resp.Body, limit+1))
+	switch {
+	case n > limit:
+		return ErrTooLarge
+	case err != nil:
+		return fmt.Errorf("%w: %w", errAgain, err)
+	case resp.ContentLength >= 0 && n < resp.ContentLength:
+		return fmt.Errorf("%w: it ended early", errAgain)
+	}
+	return nil
+}
+
+func withoutAddress(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
+	}
+	return err
+}

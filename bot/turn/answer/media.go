@@ -1,0 +1,191 @@
+package answer
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"ebb/bot/parts"
+	"ebb/bot/view"
+	"ebb/bot/wording"
+	"ebb/compaction/tokens"
+	"ebb/sessions"
+)
+
+// attached is the part of a question about the attachments of its messages and of the view.
+type attached struct {
+	of       map[int64][]sessions.Media // by event
+	words    string                     // the asked messages' own, without the marks of attachments
+	passages string                     // parts of large documents, for this question alone
+	blind    bool                       // the model that answers takes no pictures
+}
+
+// attach puts what was read into another reading of the events.
+func (a attached) attach(events []sessions.Event) {
+	for i := range events {
+		if list := a.of[events[i].ID]; list != nil {
+			events[i].Media = list
+		}
+	}
+}
+
+// mediaReader reads the attachments that a question's requests show.
+type mediaReader struct {
+	shared *parts.Shared
+	views  *view.Builder
+	media  Media // nil: none is read
+}
+
+// open downloads what the asked messages bring, and reads the attachments of the view. A platform that is slow leaves the model half of the
+// turn's time: the question then goes without them.
+func (r mediaReader) open(ctx context.Context, q question) (question, error) {
+	if r.media == nil {
+		return q, nil
+	}
+	part, stop := withHalf(ctx)
+	defer stop()
+	if err := r.media.Fetch(part, q.made.Lease, q.made.Asked); err != nil {
+		if part.Err() == nil || ctx.Err() != nil {
+			return q, err
+		}
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Attachments could not be fetched in time")
+	}
+	v := &q.made.View
+	var events []sessions.Event
+	for _, e := range slices.Concat(v.Tail, q.made.Asked) {
+		if e.Message != nil && !e.Withheld.From(v.Reads, sessions.WithheldBody) {
+			events = append(events, e)
+		}
+	}
+	if err := r.media.Show(ctx, q.made.Lease.Key, events); err != nil {
+		return q, err
+	}
+	q.media.of = map[int64][]sessions.Media{}
+	for _, e := range events {
+		if len(e.Media) > 0 {
+			q.media.of[e.ID] = e.Media
+		}
+	}
+	q.media.words = r.wordsOf(q.made.Asked)
+	q.media.attach(v.Tail)
+	q.media.attach(q.made.Asked)
+	return q, nil
+}
+
+func (r mediaReader) wordsOf(asked []sessions.Event) string {
+	var all []string
+	for _, e := range asked {
+		if m := e.Message; m == nil || m.Kind != "file" && m.Kind != "picture" {
+			all = append(all, strings.TrimSpace(strings.ReplaceAll(r.views.OwnWords(e), "[图片]", "")))
+		}
+	}
+	return strings.TrimSpace(strings.Join(all, "\n"))
+}
+
+// passageTokens bounds the parts of large documents in a request.
+const passageTokens = 1900
+
+// search looks for the question in large documents.
+func (r mediaReader) search(ctx context.Context, q question) question {
+	if len(q.media.of) == 0 {
+		return q
+	}
+	key := q.made.Lease.Key
+	room := min(passageTokens, r.views.Settings(q.made.View.Session).Window.Usable()/8)
+	text, err := r.media.Passages(ctx, key, q.made.View.Tail, q.made.Asked, q.media.words, room)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Documents could not be searched, the question goes without them")
+		return q
+	}
+	if q.media.passages = r.views.Passages(key, text); q.media.passages != "" {
+		q.found.room += r.shared.Counter.Count(q.media.passages) + tokens.MessageOverhead
+	}
+	return q
+}
+
+// joinData joins recalled memory and parts of documents. Later requests have neither.
+func joinData(recalled, passages string) string { return strings.TrimSpace(recalled + "\n" + passages) }
+
+// bareAnswer answers files that came without a word, and need no model. Those that were read are named, and those that were not say why.
+func bareAnswer(q question) (a Answer, isBare bool) {
+	a = Answer{For: q.made, Spent: sessions.Spending{Kind: sessions.SpentTurn}}
+	if len(q.media.of) == 0 || q.media.words != "" {
+		return a, false
+	}
+	var b strings.Builder
+	for _, e := range q.made.Asked {
+		if e.Message == nil || e.Message.Quote != nil || len(q.media.of[e.ID]) == 0 {
+			return a, false
+		}
+		for _, m := range q.media.of[e.ID] {
+			switch {
+			case m.Fault != "": // a note says why
+			case e.Message.Kind != "file" || m.Kind == sessions.MediaPicture:
+				return a, false // the model looks at it
+			default:
+				b.WriteString(wording.Say(wording.FileReceived, q.made.Lang, sessions.QuoteText(m.Name), m.Pages) + "\n")
+			}
+		}
+	}
+	a.Text = strings.TrimSpace(b.String())
+	if a.Text != "" {
+		a.Text += wording.Say(wording.FileInGroups, q.made.Lang)
+	}
+	a.Text = strings.TrimSpace(a.Text + mediaNotes(q))
+	a.Events = []sessions.Event{{Role: sessions.RoleAssistant, Content: a.Text}}
+	return a, true
+}
+
+var faultPhrases = map[sessions.MediaFault]wording.Phrase{
+	sessions.MediaExpired: wording.FaultExpired, sessions.MediaUnavailable: wording.FaultUnavailable, sessions.MediaTooLarge: wording.FaultTooLarge,
+	sessions.MediaNoCalls: wording.FaultNoCalls, sessions.MediaRefused: wording.FaultRefused, sessions.MediaUnsupported: wording.FaultUnsupported,
+	"legacy": wording.FaultLegacy, "encrypted": wording.FaultEncrypted, "broken": wording.FaultBroken, "too_complex": wording.FaultTooComplex, "empty": wording.FaultEmpty,
+}
+
+// mediaNotes says which of the asked attachments could not be read, and why.
+func mediaNotes(q question) string {
+	var b strings.Builder
+	pictures := false
+	for _, e := range q.made.Asked {
+		for _, m := range q.media.of[e.ID] {
+			pictures = pictures || m.Picture != nil
+			if m.Fault == "" {
+				continue
+			}
+			phrase, known := faultPhrases[m.Fault]
+			if !known {
+				phrase = wording.FaultOther
+			}
+			b.WriteString(wording.Say(phrase, q.made.Lang, nameOf(m, q.made.Lang)))
+		}
+	}
+	if q.media.blind && pictures {
+		b.WriteString(wording.Say(wording.NoPictures, q.made.Lang))
+	}
+	return b.String()
+}
+
+func nameOf(m sessions.Media, lang string) string {
+	switch name := sessions.QuoteText(m.Name); {
+	case name != "" && lang == "en":
+		return `"` + name + `"`
+	case name != "":
+		return "《" + name + "》"
+	case lang == "en":
+		return "The picture"
+	}
+	return "这张图片"
+}
+
+// withNotes adds what could not be read. A model that was asked about pictures alone, and saw none, has nothing to say.
+func withNotes(q question, a Answer) Answer {
+	a.Notes = mediaNotes(q)
+	last := len(a.Events) - 1
+	if q.media.blind && a.Notes != "" && q.media.words == "" && last >= 0 && a.Events[last].Role == sessions.RoleAssistant && a.Text != "" {
+		a.Text, a.Notes = strings.TrimSpace(a.Notes), ""
+		a.Events[last].Content, a.Events[last].Tokens = a.Text, 0
+	}
+	return a
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"ebb/bot/dingtalk/dingtalktest"
+)
+
+var scriptColors = map[string]color.RGBA{
+	"红": {0xff, 0, 0, 0xff}, "绿": {0, 0xff, 0, 0xff}, "蓝": {0, 0, 0xff, 0xff}, "白": {0xff, 0xff, 0xff, 0xff}, "黑": {0, 0, 0, 0xff},
+}
+
+// cmdPicture is: NAME COLOR WIDTH HEIGHT [jpeg]. The picture is on DingTalk's server.
+func (w *world) cmdPicture(args []string) error {
+	width, err := strconv.Atoi(args[2])
+	height, err2 := strconv.Atoi(args[3])
+	shade, known := scriptColors[args[1]]
+	if err != nil || err2 != nil || !known {
+		return fmt.Errorf("no picture of %v", args)
+	}
+	img := image.NewPaletted(image.Rect(0, 0, width, height), color.Palette{shade})
+	var b bytes.Buffer
+	kind := "image/png"
+	if len(args) > 4 {
+		kind, err = "image/jpeg", jpeg.Encode(&b, img, nil)
+	} else {
+		err = png.Encode(&b, img)
+	}
+	w.keepFile(args[0], args[0], kind, b.Bytes())
+	return err
+}
+
+func (w *world) keepFile(name, fileName, kind string, data []byte) {
+	if w.files == nil {
+		w.files = map[string]sentFile{}
+	}
+	w.files[name] = sentFile{code: w.ding.AddFile(fileName, kind, data), name: fileName}
+}
+
+// sentFile is a file on DingTalk's server.
+type sentFile struct{ code, name string }
+
+// cmdFile is: NAME FILENAME text TEXT, or pages N: a DOCX of N pages with their numbers, or bytes FILE: a file of the scenario, or
+// size MB.
+func (w *world) cmdFile(args []string) error {
+	var data []byte
+	switch kind, what := args[2], args[3]; kind {
+	case "text":
+		data = []byte(strings.ReplaceAll(what, `\n`, "\n"))
+	case "hex":
+		if _, err := fmt.Sscanf(what, "%x", &data); err != nil {
+			return err
+		}
+	case "size":
+		n, err := strconv.Atoi(what)
+		if err != nil {
+			return err
+		}
+		data = bytes.Repeat([]byte("很长的文件。"), n<<20/len("很长的文件。")+1)
+	case "pages":
+		n, err := strconv.Atoi(what)
+		if err != nil {
+			return err
+		}
+		data = docxOfPages(n, args[4:])
+	case "bytes":
+		var err error
+		if data, err = os.ReadFile(filepath.Join(w.dir, what)); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("file %s?", kind)
+	}
+	w.keepFile(args[0], args[1], "application/octet-stream", data)
+	return nil
+}
+
+// docxOfPages has a paragraph on each page. special are numbers with their own words.
+func docxOfPages(n int, special []string) []byte {
+	own := map[string]string{}
+	for i := 0; i+1 < len(special); i += 2 {
+		own[special[i]] = special[i+1]
+	}
+	var body strings.Builder
+	for i := range n {
+		if i > 0 {
+			body.WriteString(`<w:p><w:r><w:br w:type="page"/></w:r></w:p>`)
+		}
+		text := own[strconv.Itoa(i+1)]
+		if text == "" {
+			text = strings.Repeat(fmt.Sprintf("本页说明设备维护的第 %d 个步骤，按顺序检查各项指标并签字。", i+1), 12)
+		}
+		body.WriteString("<w:p><w:r><w:t>" + text + "</w:t></w:r></w:p>")
+	}
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	part, _ := z.Create("word/document.xml") // a buffer does not fail
+	_, _ = fmt.Fprintf(part, `<?xml version="1.0"?><w:document xmlns:w="w"><w:body>%s</w:body></w:document>`, body.String())
+	_ = z.Close()
+	return b.Bytes()
+}
+
+// cmdSend is: CONV NICK ID picture NAME, or file NAME, or rich PART…: words, or a picture behind "+". A phone sends a picture of a group
+// with the mention in the text, a desktop as an own part.
+func (w *world) cmdSend(args []string) error {
+	var m dingtalktest.Message
+	code := func(name string) string { return w.files[name].code }
+	switch kind, rest := args[3], args[4:]; kind {
+	case "picture":
+		m = dingtalktest.Picture(code(rest[0]))
+	case "file":
+		m = dingtalktest.File(code(rest[0]), w.files[rest[0]].name)
+	case "rich":
+		var parts []dingtalktest.RichPart
+		for _, p := range rest {
+			if name, ok := strings.CutPrefix(p, "+"); ok {
+				parts = append(parts, dingtalktest.RichPart{DownloadCode: code(name)})
+			} else {
+				parts = append(parts, dingtalktest.RichPart{Text: p})
+			}
+		}
+		m = dingtalktest.RichText(parts...)
+	default:
+		return fmt.Errorf("send %s?", kind)
+	}
+	m.Sender, m.MsgID = w.person(args[1]), args[2]
+	if m.Direct = strings.HasPrefix(args[0], "@"); !m.Direct {
+		m.Conversation = args[0]
+	}
+	w.ding.Say(m)
+	return nil
+}
+
+// cmdAbout is: CONV NICK ID TEXT KIND MSGID NAME [NICK]: a question that quotes a picture or a file of a message.
+func (w *world) cmdAbout(args []string) error {
+	f := w.files[args[6]]
+	m := dingtalktest.Message{Sender: w.person(args[1]), MsgID: args[2], Text: args[3]}
+	if m.Direct = strings.HasPrefix(args[0], "@"); !m.Direct {
+		m.Conversation = args[0]
+	}
+	name := ""
+	if args[4] == "file" {
+		name = f.name
+	}
+	m.Quote = dingtalktest.QuoteMedia(args[4], args[5], f.code, name)
+	if len(args) > 7 {
+		m.Quote.SenderID = "$:LWCP_v1:$" + w.person(args[7])
+	}
+	w.ding.Say(m)
+	return nil
+}
+
+// cmdDownload is: api|file ACTION N: the next N requests for an address, or for a file, fail; or drop NAME: its code has expired; or
+// hold DURATION: files come late.
+func (w *world) cmdDownload(args []string) error {
+	switch route := args[0]; route {
+	case "drop":
+		f, ok := w.files[args[1]]
+		if !ok {
+			return errors.New("no such file")
+		}
+		w.ding.DropFile(f.code)
+		return nil
+	case "api", "file":
+		n, err := strconv.Atoi(third(args))
+		if err != nil {
+			return err
+		}
+		f := dingtalktest.Fault{Route: dingtalktest.RouteDownload, Count: n}
+		if route == "file" {
+			f.Route = dingtalktest.RouteFile
+		}
+		if late, err := time.ParseDuration(args[1]); err == nil {
+			f.Action = dingtalktest.Action{Before: late}
+		} else if status, err := strconv.Atoi(args[1]); err == nil {
+			f.Action = dingtalktest.Status(status)
+		} else if address, ok := strings.CutPrefix(args[1], "at:"); ok {
+			f.Action = dingtalktest.Action{Name: "address", Status: 200, Body: fmt.Sprintf(`{"downloadUrl":%q}`, address), ContentType: "application/json"}
+		} else {
+			f.Action = dingtalktest.Do(args[1])
+		}
+		w.ding.AddFault(f)
+		return nil
+	}
+	return fmt.Errorf("download %s?", args[0])
+}
+
+// cmdFetched is: ROUTE N: the number of requests so far, for an address or for a file.
+func (w *world) cmdFetched(args []string) error {
+	n := 0
+	for _, e := range w.ding.Transcript() {
+		if e.Kind == "http" && e.Route == args[0] {
+			n++
+		}
+	}
+	if strconv.Itoa(n) != args[1] {
+		return fmt.Errorf("%d requests of %s, want %s", n, args[0], args[1])
+	}
+	return nil
+}
