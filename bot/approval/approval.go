@@ -68,6 +68,7 @@ type Request struct {
 	State  sessions.ApprovalState // approved or rejected
 	ID     int64                  // 0: the one that waits
 	Turn   int64                  // set by a button: the first message of the turn that asked; ID is 0 then
+	At     time.Time              // of the message: without ID and Turn it is about no later call
 	Event  int64                  // message with the decision; 0: not stored yet
 	Person sessions.UserID
 	Admin  bool
@@ -97,17 +98,21 @@ func (d *Desk) Decide(ctx context.Context, l sessions.Lease, r Request) ([]sessi
 	return d.Store.DecideApprovals(ctx, l, sessions.Decision{IDs: open, State: r.State, By: r.Person, Event: r.Event})
 }
 
-// open are the numbers of the calls that a request may decide now. A request without number and turn decides the only one that waits.
+// isBare reports a request without number and turn. It decides the only call that waits, which the person has to know: a call that was asked
+// for behind the message waits for a number.
+func (r Request) isBare() bool { return r.ID == 0 && r.Turn == 0 }
+
+// open are the numbers of the calls that a request may decide now.
 func (r Request) open(found []sessions.FoundApproval) (ids []int64) {
 	for _, f := range found {
 		if f.State != sessions.ApprovalWaiting || f.Overdue {
 			continue
 		}
-		if r.ID == 0 && r.Turn == 0 && len(ids) == 1 {
+		if r.isBare() && (len(ids) == 1 || f.CreatedAt.After(r.At)) {
 			return nil
 		}
 		if !f.Asked && !r.Admin {
-			if r.ID == 0 && r.Turn == 0 {
+			if r.isBare() {
 				return nil // the person may mean the one that is not theirs
 			}
 			continue
@@ -132,9 +137,9 @@ func (d *Desk) Refusal(ctx context.Context, key sessions.Key, r Request, lang st
 		return "", false, nil
 	case len(found) == 0 && r.ID > 0:
 		return say(wording.ApprovalUnknown, r.ID), true, nil
-	case len(waiting) == 0 && r.ID == 0 && r.Turn == 0, len(found) == 0:
+	case len(waiting) == 0 && r.isBare(), len(found) == 0:
 		return say(wording.ApprovalNone), true, nil
-	case len(waiting) > 1 && r.ID == 0 && r.Turn == 0:
+	case r.isBare() && (len(waiting) > 1 || waiting[0].CreatedAt.After(r.At)):
 		return say(wording.ApprovalsWait, len(waiting), Lines(waiting, lang)), false, nil
 	case len(waiting) > 0:
 		return say(wording.ApprovalNotYours, waiting[0].ID), false, nil

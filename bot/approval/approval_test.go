@@ -62,7 +62,7 @@ func (w *world) refusal(r approval.Request) string {
 }
 
 func by(who sessions.UserID, event int64) approval.Request {
-	return approval.Request{State: sessions.ApprovalApproved, Person: who, Event: event}
+	return approval.Request{State: sessions.ApprovalApproved, Person: who, Event: event, At: time.Now().Add(time.Hour)}
 }
 
 // The asker and administrators decide, by number, by the button of the turn, or without either while one call waits. A message decides
@@ -105,6 +105,22 @@ func TestDecide(t *testing.T) {
 	unknown.ID = 77
 	if why := w.refusal(unknown); !strings.Contains(why, "No call #77") {
 		t.Errorf("an unknown number: %q", why)
+	}
+}
+
+// Without a number a message decides no call that was asked for behind it: its writer has not read that one.
+func TestLaterCallsNeedTheirNumber(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	before := approval.Request{State: sessions.ApprovalApproved, Person: "boss", Admin: true, Event: 900}
+	before.At = time.Now().Add(-time.Minute)
+	w.ask(time.Hour, "x__later")
+	if got, why := w.decide(before), w.refusal(before); got != "" || !strings.Contains(why, "#1 `x__later`") {
+		t.Errorf("a message before the call decided %q, with the words %q", got, why)
+	}
+	before.ID = 1
+	if got := w.decide(before); got != "1 x__later approved;" {
+		t.Errorf("with the number it decided %q", got)
 	}
 }
 

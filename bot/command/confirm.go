@@ -231,7 +231,7 @@ func (a approveCommand) request(e sessions.Event) (approval.Request, bool) {
 		return approval.Request{}, false
 	}
 	r := approval.Request{
-		State: sessions.ApprovalApproved, ID: memoryID(c.Arg), Event: e.ID, Person: e.SenderID, Admin: a.roles.isAdmin(e),
+		State: sessions.ApprovalApproved, ID: memoryID(c.Arg), Event: e.ID, At: e.CreatedAt, Person: e.SenderID, Admin: a.roles.isAdmin(e),
 	}
 	if c.Name == rejectName {
 		r.State = sessions.ApprovalRejected
