@@ -41,6 +41,7 @@ var overAllSessions = map[string]string{
 	"SchedulesExpire":         "background: rows past their retention period, by an index on the time",
 	"ApprovalsDue":            "background: calls that waited too long for approval, every two seconds, by a partial index that holds what waits",
 	"ApprovalsExpire":         "background: rows past their retention period, by an index on the time",
+	"ApprovalsStrip":          "background: the last row of each session past its retention period, by an index on the time",
 	"SchedulesOfPerson":       "a new reminder: the active ones of its creator, by an index on the person",
 	"SchedulesOutstanding":    "a new reminder: the active ones of the month, which share its calls, by a partial index on their times",
 	"CardClicked":             "a click: the session of a card, by an index on the card",

@@ -307,6 +307,19 @@ func (q *Queries) ApprovalsFind(ctx context.Context, db DBTX, arg *ApprovalsFind
 	return items, nil
 }
 
+const approvalsStrip = `-- name: ApprovalsStrip :exec
+UPDATE approvals a SET arguments = '', asked_by = '', decided_by = ''
+WHERE a.state <> 'waiting' AND a.decided_at < now() - interval '1 second' * $1::float8
+  AND (a.arguments <> '' OR a.asked_by <> '' OR a.decided_by <> '')
+  AND NOT EXISTS (SELECT FROM approvals n WHERE n.session_key = a.session_key AND n.id > a.id)
+`
+
+// ApprovalsStrip wipes the arguments and the people of calls that stay for their number behind the period.
+func (q *Queries) ApprovalsStrip(ctx context.Context, db DBTX, periodSeconds float64) error {
+	_, err := db.Exec(ctx, approvalsStrip, periodSeconds)
+	return err
+}
+
 const approvalsWaiting = `-- name: ApprovalsWaiting :many
 SELECT a.session_key, a.id, a.turn_event_id, a.tool, a.arguments, a.asked_by, a.state, a.decided_by, a.decided_at, a.decided_event, a.created_at, a.expires_at FROM approvals a
 WHERE a.session_key = $1 AND a.state = 'waiting' AND a.expires_at > now()

@@ -76,3 +76,10 @@ DELETE FROM approvals a USING (
     ORDER BY o.decided_at LIMIT @max_rows::int
 ) old
 WHERE a.session_key = old.session_key AND a.id = old.id;
+
+-- name: ApprovalsStrip :exec
+-- ApprovalsStrip wipes the arguments and the people of calls that stay for their number behind the period.
+UPDATE approvals a SET arguments = '', asked_by = '', decided_by = ''
+WHERE a.state <> 'waiting' AND a.decided_at < now() - interval '1 second' * @period_seconds::float8
+  AND (a.arguments <> '' OR a.asked_by <> '' OR a.decided_by <> '')
+  AND NOT EXISTS (SELECT FROM approvals n WHERE n.session_key = a.session_key AND n.id > a.id);

@@ -281,6 +281,9 @@ func (s *Store) ExpireSchedules(ctx context.Context, period time.Duration) (int,
 // ExpireApprovals implements sessions.Expiry.
 func (s *Store) ExpireApprovals(ctx context.Context, period time.Duration) (int, error) {
 	n, err := s.db.Q.ApprovalsExpire(ctx, s.db.Pool, &dbsqlc.ApprovalsExpireParams{PeriodSeconds: period.Seconds(), MaxRows: batch})
+	if err == nil && n < batch {
+		err = s.db.Q.ApprovalsStrip(ctx, s.db.Pool, period.Seconds())
+	}
 	return deleted("approvals", n, err)
 }
 

@@ -259,7 +259,12 @@ func TestRetentionOfRows(t *testing.T) {
 		VALUES ('robot/a', 1, 'remind', now(), '', 'ended long ago', 'u', '{}', 'a', 'done', now() - interval '90 hours'),
 			('robot/a', 2, 'remind', now() - interval '90 hours', '', 'active reminder', 'u', '{}', 'b', 'active', NULL),
 			('robot/a', 3, 'ask', now(), '', 'ended now', 'u', '{}', 'c', 'cancelled', now())`)
+	storetest.Execute(t, pool, `INSERT INTO approvals (session_key, id, turn_event_id, tool, arguments, asked_by, state, decided_by, decided_at, expires_at)
+		VALUES ('robot/a', 1, 1, 'x__y', 'decided long ago', 'u', 'approved', 'u', now() - interval '90 hours', now()),
+			('robot/a', 2, 1, 'x__y', 'the last number', 'u', 'rejected', 'u', now() - interval '90 hours', now()),
+			('robot/b', 1, 1, 'x__y', 'decided now', 'u', 'approved', 'u', now(), now()), ('robot/b', 2, 1, 'x__y', 'waiting', 'u', 'waiting', '', NULL, now() - interval '90 hours')`)
 	for name, expire := range map[string]func() (int, error){
+		"approvals":   func() (int, error) { return s.Retention.ExpireApprovals(t.Context(), storetest.Period) },
 		"schedules":   func() (int, error) { return s.Retention.ExpireSchedules(t.Context(), storetest.Period) },
 		"memories":    func() (int, error) { return s.Retention.ExpireMemories(t.Context(), storetest.Period) },
 		"compactions": func() (int, error) { return s.Retention.ExpireCompactions(t.Context(), storetest.Period) },
@@ -273,8 +278,8 @@ func TestRetentionOfRows(t *testing.T) {
 		}
 	}
 	left := storetest.Collect(t, pool, `SELECT body FROM outbox UNION ALL SELECT action FROM audit UNION ALL SELECT content FROM memories
-		UNION ALL SELECT text FROM schedules UNION ALL SELECT outcome FROM compaction_log UNION ALL SELECT pinned FROM dingtalk_sessions ORDER BY 1`, pgx.RowTo[string])
-	if want := []string{"", "a new fact", "active reminder", "ended now", "facts: a new fact", "failed", "new", "open", "sent now"}; !slices.Equal(left, want) {
+		UNION ALL SELECT text FROM schedules UNION ALL SELECT arguments || asked_by || decided_by FROM approvals UNION ALL SELECT outcome FROM compaction_log UNION ALL SELECT pinned FROM dingtalk_sessions ORDER BY 1`, pgx.RowTo[string])
+	if want := []string{"", "", "a new fact", "active reminder", "decided nowuu", "ended now", "facts: a new fact", "failed", "new", "open", "sent now", "waitingu"}; !slices.Equal(left, want) {
 		t.Errorf("left are %q, want %q", left, want)
 	}
 }
