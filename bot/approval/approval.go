@@ -68,7 +68,7 @@ type Request struct {
 	State  sessions.ApprovalState // approved or rejected
 	ID     int64                  // 0: the one that waits
 	Turn   int64                  // set by a button: the first message of the turn that asked; ID is 0 then
-	At     time.Time              // of the message: without ID and Turn it is about no later call
+	At     time.Time              // time of the message: without ID and Turn it is about no later call
 	Event  int64                  // message with the decision; 0: not stored yet
 	Person sessions.UserID
 	Admin  bool

@@ -253,6 +253,49 @@ func (q *Queries) CompactionsUnname(ctx context.Context, db DBTX, arg *Compactio
 	return err
 }
 
+const decidedFor = `-- name: DecidedFor :many
+WITH RECURSIVE decided AS (
+    SELECT a.decided_event::bigint AS id FROM approvals a
+    JOIN dingtalk_session_events f ON f.session_key = a.session_key AND f.id = a.turn_event_id
+    JOIN dingtalk_session_events e ON e.session_key = a.session_key AND e.role = 'user' AND e.turn = f.turn
+        AND e.seq BETWEEN f.seq - 100 AND f.seq + 100 -- a turn takes at most 100 messages, one behind the other
+    WHERE a.session_key = $1 AND a.decided_event IS NOT NULL
+      AND (e.sender_id = ANY($2::text[]) AND e.sender_id <> '' OR e.id = $3::bigint)
+    UNION
+    SELECT n.decided_event::bigint FROM decided d
+    JOIN approvals n ON n.session_key = $1 AND n.turn_event_id = d.id AND n.decided_event IS NOT NULL
+)
+SELECT d.id FROM decided d
+`
+
+type DecidedForParams struct {
+	SessionKey sessions.Key
+	People     []string
+	Event      int64
+}
+
+// DecidedFor lists the messages that decided on calls of turns which answered a person's messages, or one message. Their own turns made the
+// calls, and may have asked for more.
+func (q *Queries) DecidedFor(ctx context.Context, db DBTX, arg *DecidedForParams) ([]int64, error) {
+	rows, err := db.Query(ctx, decidedFor, arg.SessionKey, arg.People, arg.Event)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const digestsReopen = `-- name: DigestsReopen :exec
 UPDATE memory_digests g SET memory_id = NULL, done = false, attempts = 0, error = '', updated_at = now()
 WHERE g.memory_id = ANY($1::bigint[])

@@ -23,6 +23,7 @@ type logReading struct {
 	theirs  func(*dbsqlc.LogWalkRow) bool
 	repeats func(string) bool
 	turns   answerTracker
+	decided map[int64]bool // see [decidedFor]
 	through int64
 	found   []erasedEvent
 }
@@ -34,12 +35,25 @@ func newReading(key sessions.Key, theirs func(*dbsqlc.LogWalkRow) bool, repeats 
 func (s *Store) readLog(ctx context.Context, db dbsqlc.DBTX, r *logReading) error {
 	return s.walkLog(ctx, db, r.key, r.through, func(e *dbsqlc.LogWalkRow) {
 		r.through = e.Seq
-		if (r.turns.isErased(e, e.Role == sessions.RoleUser && r.theirs(e)) ||
-			e.Role != sessions.RoleUser && (r.repeats(e.Content) || r.repeats(e.Calls))) &&
+		said := e.Role == sessions.RoleUser
+		own := said && r.theirs(e)
+		answers := r.turns.isErased(e, own || r.decided[e.ID])
+		if (own || !said && answers ||
+			!said && (r.repeats(e.Content) || r.repeats(e.Calls))) &&
 			(e.Content != sessions.ErasedText || e.Calls != "") {
 			r.found = append(r.found, erasedEvent{seq: e.Seq, message: e.Role != sessions.RoleTool && e.Content != ""})
 		}
 	})
+}
+
+// decidedFor are the messages that decided on calls which a person or a message asked for. They may be another person's and stay; their answers go.
+func decidedFor(ctx context.Context, s *Store, db dbsqlc.DBTX, key sessions.Key, people []string, event int64) (map[int64]bool, error) {
+	ids, err := s.db.Q.DecidedFor(ctx, db, &dbsqlc.DecidedForParams{SessionKey: key, People: append([]string{}, people...), Event: event})
+	decided := make(map[int64]bool, len(ids))
+	for _, id := range ids {
+		decided[id] = true
+	}
+	return decided, err
 }
 
 // A log that became shorter belongs to a new session: the old one was deleted meanwhile.

@@ -103,6 +103,9 @@ func (m *messageErasure) prepareDraft(ctx context.Context, final bool) error {
 		_, scheduled := places[e.ID]
 		return scheduled || e.ID == m.event
 	}, m.like.Repeats)
+	if m.log.decided, err = decidedFor(ctx, m.store, m.store.db.Pool, key, nil, m.event); err != nil {
+		return err
+	}
 	if err := m.store.readLog(ctx, m.store.db.Pool, m.log); err != nil {
 		return err
 	}
@@ -161,6 +164,9 @@ func (m *messageErasure) eraseLocked(ctx context.Context, tx pgx.Tx, row *dbsqlc
 	}
 	said, err := m.readMessage(ctx, tx)
 	if err != nil {
+		return err
+	}
+	if m.log.decided, err = decidedFor(ctx, m.store, tx, row.SessionKey, nil, m.event); err != nil {
 		return err
 	}
 	if err := m.store.readRest(ctx, tx, row, m.log); err != nil {

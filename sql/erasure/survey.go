@@ -14,6 +14,7 @@ type sessionSurvey struct {
 	key     sessions.Key
 	traits  *personTraits
 	turns   answerTracker
+	decided map[int64]bool // see [decidedFor]
 	through int64
 	found   []erasedEvent // their messages, the answers to these, and texts that name their id
 	perhaps []possibleRepeat
@@ -53,10 +54,14 @@ func (p *personPlan) survey(ctx context.Context, s *Store, key sessions.Key) (*s
 }
 
 func (p *personPlan) surveyOn(ctx context.Context, s *Store, db dbsqlc.DBTX, sv *sessionSurvey) error {
+	var err error
+	if sv.decided, err = decidedFor(ctx, s, db, sv.key, p.who.ids, 0); err != nil {
+		return err
+	}
 	return s.walkLog(ctx, db, sv.key, sv.through, func(e *dbsqlc.LogWalkRow) {
 		sv.through = e.Seq
 		theirs := e.Role == sessions.RoleUser && p.who.is(e.SenderID)
-		wipe := sv.turns.isErased(e, theirs)
+		wipe := sv.turns.isErased(e, theirs || sv.decided[e.ID])
 		if e.Content == sessions.ErasedText && e.Calls == "" {
 			return
 		}

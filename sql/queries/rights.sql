@@ -194,6 +194,22 @@ WHERE (a.asked_by = ANY(@people::text[]) AND a.asked_by <> '' OR a.decided_by = 
   AND starts_with(a.session_key, @robot_sessions::text)
   AND (@group_key::text = '' OR a.session_key = @group_key::text OR starts_with(a.session_key, @group_key::text || '/'));
 
+-- name: DecidedFor :many
+-- DecidedFor lists the messages that decided on calls of turns which answered a person's messages, or one message. Their own turns made the
+-- calls, and may have asked for more.
+WITH RECURSIVE decided AS (
+    SELECT a.decided_event::bigint AS id FROM approvals a
+    JOIN dingtalk_session_events f ON f.session_key = a.session_key AND f.id = a.turn_event_id
+    JOIN dingtalk_session_events e ON e.session_key = a.session_key AND e.role = 'user' AND e.turn = f.turn
+        AND e.seq BETWEEN f.seq - 100 AND f.seq + 100 -- a turn takes at most 100 messages, one behind the other
+    WHERE a.session_key = @session_key AND a.decided_event IS NOT NULL
+      AND (e.sender_id = ANY(@people::text[]) AND e.sender_id <> '' OR e.id = @event::bigint)
+    UNION
+    SELECT n.decided_event::bigint FROM decided d
+    JOIN approvals n ON n.session_key = @session_key AND n.turn_event_id = d.id AND n.decided_event IS NOT NULL
+)
+SELECT d.id FROM decided d;
+
 -- name: PersonWaiting :execrows
 -- PersonWaiting wipes a person's messages without a place in the view, waiting ones and dead letters, which then get no
 -- answer. The asking message and later ones stay, but for those of schedules, which were all set before.
