@@ -95,7 +95,7 @@ func (t toolCaller) callApproved(
 func withoutWaits(events []sessions.Event, waits []sessions.Approval) []sessions.Event {
 	for _, w := range waits {
 		for i, e := range events {
-			if e.Role == sessions.RoleTool && e.Content == approval.Result(w) {
+			if e.Role == sessions.RoleTool && strings.HasPrefix(e.Content, approval.Result(w)) { // a note may follow it
 				events[i].Content = NotRun
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"ebb/bot/approval"
 	"ebb/bot/view"
 	"ebb/sessions"
 )
@@ -29,4 +30,19 @@ func TestEarlierCallsAreReportedOnce(t *testing.T) {
 	}
 	want(t, "the second time", earlierRuns(runs, again, seen), "")
 	want(t, "a built-in tool", earlierRuns([]sessions.ToolRun{{Call: sessions.ToolCall{Name: "remind", Arguments: "{}"}}}, sessions.ToolCall{Name: "remind"}, seen), "")
+}
+
+// A stopped turn stores no call that waits, so that no result says that one does. The last round has a note behind each result.
+func TestStoppedTurnWaitsForNothing(t *testing.T) {
+	t.Parallel()
+	waits := []sessions.Approval{{ID: 1}, {ID: 10}}
+	events := []sessions.Event{{Role: sessions.RoleTool, ToolCallID: "x", Content: "found"}}
+	for _, w := range waits {
+		events = append(events, sessions.Event{Role: sessions.RoleTool, ToolCallID: "c", Content: approval.Result(w) + noMoreCalls})
+	}
+	a := Answer{Events: events, Waits: waits}.CutShort("stopped")
+	want(t, "another result", a.Events[0].Content, "found")
+	for _, e := range a.Events[1:3] {
+		want(t, "the result of a call that waits for nothing", e.Content, NotRun)
+	}
 }

@@ -38,8 +38,12 @@ func (c *Chooser) scheduledAnswer(made Choice, now time.Time) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// LateNote is for a reply to scheduled messages that waits for calls of the platform's API after its time.
+// LateNote is for a reply to scheduled messages that waits for calls of the platform's API after its time. It is empty for the end of a wait
+// for approval, which names no time.
 func LateNote(made Choice) string {
+	if made.Kind == Expired {
+		return ""
+	}
 	return wording.Say(wording.RemindOverdue, made.Lang, wording.Moment(made.Asked[0].Message.Scheduled.DueAt))
 }
 

@@ -108,3 +108,16 @@ func TestRemindersNameTheirCreator(t *testing.T) {
 		}
 	}
 }
+
+// A late word about an expired call is no late reminder.
+func TestExpiryHasNoNoteOfAReminder(t *testing.T) {
+	t.Parallel()
+	asked := []sessions.Event{{Message: &sessions.Message{Scheduled: &sessions.Scheduled{Kind: sessions.Expired, DueAt: time.Unix(1, 0)}}}}
+	if note := LateNote(Choice{Kind: Expired, Lang: "en", Asked: asked}); note != "" {
+		t.Errorf("the note is %q", note)
+	}
+	asked[0].Message.Scheduled.Kind = sessions.Remind
+	if note := LateNote(Choice{Kind: Remind, Lang: "en", Asked: asked}); !strings.Contains(note, "could not be sent then") {
+		t.Errorf("the note of a reminder is %q", note)
+	}
+}
