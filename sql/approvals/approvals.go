@@ -71,7 +71,10 @@ func (s *Store) DecideApprovals(ctx context.Context, l sessions.Lease, d session
 				return err
 			}
 		}
-		return nil
+		if len(decided) == 0 {
+			return nil
+		}
+		return s.db.Q.ApprovalsDecided(ctx, tx, &dbsqlc.ApprovalsDecidedParams{SessionKey: l.Key, Event: d.Event, Outcome: string(sessions.Decided)})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("deciding on approvals: %w", err)

@@ -164,6 +164,23 @@ func (q *Queries) ApprovalsDecide(ctx context.Context, db DBTX, arg *ApprovalsDe
 	return items, nil
 }
 
+const approvalsDecided = `-- name: ApprovalsDecided :exec
+UPDATE dingtalk_session_events e SET message = e.message || jsonb_build_object('outcome', $1::text)
+WHERE e.session_key = $2 AND e.id = $3 AND e.state = 'pending'
+`
+
+type ApprovalsDecidedParams struct {
+	Outcome    string
+	SessionKey sessions.Key
+	Event      int64
+}
+
+// ApprovalsDecided marks the message of a decision, so that a later attempt at it goes on, however old it is then.
+func (q *Queries) ApprovalsDecided(ctx context.Context, db DBTX, arg *ApprovalsDecidedParams) error {
+	_, err := db.Exec(ctx, approvalsDecided, arg.Outcome, arg.SessionKey, arg.Event)
+	return err
+}
+
 const approvalsDue = `-- name: ApprovalsDue :many
 SELECT a.session_key, a.id, a.turn_event_id, a.tool, a.arguments, a.asked_by, a.state, a.decided_by, a.decided_at, a.decided_event, a.created_at, a.expires_at FROM approvals a WHERE a.state = 'waiting' AND a.expires_at <= now() ORDER BY a.expires_at LIMIT $1::int
 `

@@ -51,6 +51,11 @@ UPDATE approvals a SET state = @state::text, decided_by = @decided_by::text, dec
 WHERE a.session_key = @session_key AND a.id = ANY(@ids::bigint[]) AND a.state = 'waiting' AND a.expires_at > now()
 RETURNING *;
 
+-- name: ApprovalsDecided :exec
+-- ApprovalsDecided marks the message of a decision, so that a later attempt at it goes on, however old it is then.
+UPDATE dingtalk_session_events e SET message = e.message || jsonb_build_object('outcome', @outcome::text)
+WHERE e.session_key = @session_key AND e.id = @event AND e.state = 'pending';
+
 -- name: ApprovalAudit :exec
 INSERT INTO audit (session_key, actor, action, detail, outcome) VALUES (@session_key, @actor, @action, @detail, 'done');
 
