@@ -31,7 +31,7 @@ const (
 // wrong, or it accepts no request. A notice is a message of a private session of the administrator, answered by its text like a
 // reminder. So it survives the process, and its id makes it one for all replicas.
 type alarm struct {
-	robot    sessions.RobotCode // empty: no notice can be sent
+	robot    func() sessions.RobotCode // nil: no notice can be sent
 	name     string
 	now      func() time.Time
 	location *time.Location
@@ -156,7 +156,7 @@ func (a *alarm) raise(ctx context.Context, model, notice string, text func(lang 
 	lost := false
 	for _, admin := range a.admins() {
 		err := retry.Do(ctx, retry.Storage, func() error {
-			if a.robot == "" {
+			if a.robot == nil {
 				return nil
 			}
 			return a.write(ctx, admin, notice, text)
@@ -182,7 +182,7 @@ func (a *alarm) write(ctx context.Context, person sessions.UserID, id string, te
 	conversation := sessions.ConversationID("notices:" + person)
 	lang := a.language(conversation, "")
 	m := sessions.Message{
-		RobotCode: a.robot, ConversationID: conversation, ConversationType: sessions.Private, ConversationTitle: a.name,
+		RobotCode: a.robot(), ConversationID: conversation, ConversationType: sessions.Private, ConversationTitle: a.name,
 		ID: sessions.MessageID(id + ":" + string(person)), SenderID: person, StaffID: person, Kind: "text",
 		Scheduled: &sessions.Scheduled{Kind: sessions.Remind, DueAt: a.now().In(a.location), Lang: lang},
 	}

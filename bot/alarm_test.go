@@ -19,7 +19,7 @@ func TestAdministratorsReadOnceOfAModel(t *testing.T) {
 	now, away := time.Date(2026, 3, 5, 10, 0, 0, 0, time.UTC), false
 	var notices []sessions.Message
 	a := &alarm{
-		robot: "bot1", now: func() time.Time { return now }, location: time.UTC, models: map[string]*ailing{},
+		robot: func() sessions.RobotCode { return "bot1" }, now: func() time.Time { return now }, location: time.UTC, models: map[string]*ailing{},
 		language: func(sessions.ConversationID, string) string { return "en" },
 		admins:   func() []sessions.UserID { return []sessions.UserID{"u-refused", "u-root"} },
 		accept: func(_ context.Context, _ sessions.Key, m sessions.Message) (sessions.Accepted, error) {
@@ -89,7 +89,7 @@ func TestAdministratorsReadOfEmbeddings(t *testing.T) {
 	t.Parallel()
 	var notices []string
 	a := &alarm{
-		robot: "bot1", now: time.Now, location: time.UTC, models: map[string]*ailing{},
+		robot: func() sessions.RobotCode { return "bot1" }, now: time.Now, location: time.UTC, models: map[string]*ailing{},
 		language: func(sessions.ConversationID, string) string { return "en" },
 		admins:   func() []sessions.UserID { return []sessions.UserID{"u-root"} },
 		accept: func(_ context.Context, _ sessions.Key, m sessions.Message) (sessions.Accepted, error) {

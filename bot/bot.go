@@ -62,10 +62,10 @@ type Config struct {
 	Replica  sessions.ReplicaID // new at each start
 	LeaseTTL time.Duration      // as the store was opened with [5 s]
 
-	Robot    sessions.RobotCode // sends to administrators who wrote no message; empty: it can't
-	Name     string             // its own name [Ebb]
-	Language string             // for fixed words, to a message without letters: zh or en [zh]
-	Prompt   string             // further instructions for the model
+	Robot    func() sessions.RobotCode // sends to administrators who wrote no message; nil: none can
+	Name     string                    // its own name [Ebb]
+	Language string                    // for fixed words, to a message without letters: zh or en [zh]
+	Prompt   string                    // further instructions for the model
 	Location *time.Location
 	// Values are the settings that [Bot.Reload] replaces.
 	reload.Values
@@ -75,8 +75,8 @@ type Config struct {
 		Report(watch func(context.Context, []llm.Part))
 	}
 
-	// CallBudget reads the month's counted calls to the chat platform, for /status; nil: none are counted.
-	CallBudget func() command.CallBudget
+	// CallBudget reads the month's counted calls of a robot to the chat platform, for /status; nil: none are counted.
+	CallBudget func(sessions.RobotCode) command.CallBudget
 
 	ApprovalTimeout time.Duration // after which a call that waits for approval expires [1 h]
 

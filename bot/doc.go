@@ -27,6 +27,7 @@
 //	turn/slot   choice   answer            the stages of a turn: a place for it, what it answers, the model's answer
 //	blame                                  the parts at fault for a refused request
 //	manage                                 actions of members, administrators and operators: commands and command line
+//	robots                                 the transports of several bots as one
 //	wording   chat   gate                  fixed words, ports to transport and tools, admission of model calls
 //	console                                pages and API for administrators, over ebb/memory/pages and manage
 //	parts                                  clock, leases, settings, languages and timeouts that the parts share
@@ -146,6 +147,7 @@
 //	bot/dingtalk/card/live.go     the frames of a running answer                       one a turn, to the end of its term or answer
 //	bot/dingtalk/reaction/reaction.go   the mark on a question                         one a turn, setTime
 //	bot/dingtalk/reaction/remove.go     the removal of marks                           8 at once, awaited by the task
+//	bot/robots/robots.go          the transport of a bot                               one a bot, to the end of its run
 //	bot/outbox/outbox.go          the replies of a conversation                        one a conversation with unsent ones
 //	bot/turn/slot/queue.go        the watch of a waiting turn                          one a waiting turn
 //	bot/turn/slot/watch.go        the watch of a running turn                          one a running turn
@@ -167,7 +169,7 @@
 //	cmd/bot/main.go               the wait for signals                                 one, to the end of the process
 //	cmd/bot/setup/terminal.go     the reader of an answer                              one a question, to its line or the end of the process
 //	cmd/bot/cmd_chat.go           the reader of the terminal                           one, to the end of the input
-//	cmd/bot/cmd_doctor.go         a check of a model                                   one a model, awaited
+//	cmd/bot/cmd_doctor.go         a check of a model or a bot                          one each, awaited
 //	cmd/bot/cmd_import.go         the heartbeats of an import                          one, awaited
 //
 // # Decisions

@@ -137,7 +137,7 @@ func (p *placing) identified(ctx context.Context, m sessions.Message) (_ session
 // refusal checks the sender of a message by every id that is known. A frame with one id alone is compared by those that other frames had
 // next to it: seen, or those that it looks up.
 func (p *placing) refusal(ctx context.Context, m sessions.Message, seen []sessions.UserID) (access.Refusal, error) {
-	rules := p.current.Get().Access
+	rules := p.current.Get().ForRobot(m.RobotCode).Access
 	why := rules.Check(m, seen...)
 	if why != "" || !rules.Denies() || m.SenderID == "" || m.EncryptedID != "" {
 		return why, nil

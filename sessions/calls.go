@@ -13,6 +13,7 @@ var (
 
 // CallPromise asks for calls of a month for schedules.
 type CallPromise struct {
+	Robot    RobotCode
 	Person   UserID
 	Calls    int // further ones
 	All, Own int // promised before: to all people, and to this one
@@ -37,6 +38,7 @@ type ResumedCalls struct {
 
 // CallCount counts calls in a month or on a day.
 type CallCount struct {
+	Robot  RobotCode
 	Period string // a month like 2026-11, or a day like 2026-11-23
 	API    string // empty: all APIs together, in a month
 	Calls  int64

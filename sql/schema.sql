@@ -731,31 +731,36 @@ CREATE INDEX model_usage_by_day ON model_usage (day);
 CREATE INDEX model_usage_by_person ON model_usage (person) WHERE person <> '';
 
 
--- Calls to DingTalk's open API, by month and day of Asia/Shanghai: 2026-11, 2026-11-23. The days of a month sum up to less than the
+-- Calls to DingTalk's open API by robot, and by month and day of Asia/Shanghai: 2026-11, 2026-11-23. The days of a month sum up to less than the
 -- month where they were counted from within it on.
 CREATE TABLE api_calls (
-    month text NOT NULL,
-    api   text NOT NULL,
-    count bigint NOT NULL CHECK (count >= 0),
+    month      text NOT NULL,
+    api        text NOT NULL,
+    count      bigint NOT NULL CHECK (count >= 0),
+    robot_code text NOT NULL DEFAULT '',
 
-    PRIMARY KEY (month, api)
+    PRIMARY KEY (robot_code, month, api)
 );
 
 CREATE TABLE api_days (
-    day   text NOT NULL,
-    api   text NOT NULL,
-    count bigint NOT NULL CHECK (count >= 0),
+    day        text NOT NULL,
+    api        text NOT NULL,
+    count      bigint NOT NULL CHECK (count >= 0),
+    robot_code text NOT NULL DEFAULT '',
 
-    PRIMARY KEY (day, api)
+    PRIMARY KEY (robot_code, day, api)
 );
 
--- A month of all APIs together. The lock of its row makes replicas agree on the calls that are left.
+-- A robot's month of all APIs together. The lock of its row makes replicas agree on the calls that are left.
 CREATE TABLE api_months (
-    month           text PRIMARY KEY,
+    month           text NOT NULL,
     calls           bigint NOT NULL DEFAULT 0 CHECK (calls >= 0), -- sum of api_calls.count
     quota           bigint NOT NULL,                              -- 0: no bound
     level           integer NOT NULL DEFAULT 0,                   -- lowest level that was reported; 0 is the highest
-    exhausted_until timestamptz                                   -- DingTalk refuses calls until then
+    exhausted_until timestamptz,                                  -- DingTalk refuses calls until then
+    robot_code      text NOT NULL DEFAULT '',
+
+    PRIMARY KEY (robot_code, month)
 );
 
 

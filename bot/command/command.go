@@ -51,7 +51,7 @@ func (h *Handler) Command(ctx context.Context, t *view.CommandTurn) string {
 		return table.unknown(c.Name, t.Lang)
 	case c.Use == nil:
 		return c.Command.usage(t.Lang)
-	case !roles.may(asked, roles.right(c.Command, c.Use)):
+	case !roles.may(asked, roles.right(t.Lease.Key, c.Command, c.Use)):
 		return wording.Say(c.Use.denied(c.Arg, roles.isAdmin(asked)), t.Lang)
 	case !c.Use.takes(c.Arg):
 		return c.Command.usage(t.Lang) // so that nothing is done by mistake
@@ -81,7 +81,7 @@ func (h *Handler) RefuseDecision(ctx context.Context, key sessions.Key, e sessio
 // Work implements turn.Commands.
 func (h *Handler) Work(e sessions.Event) sessions.Work {
 	c, roles := h.env.table.Parse(h.env.views.OwnWords(e)), h.env.roles()
-	if e.IsPress() || c.Use == nil || !roles.may(e, roles.right(c.Command, c.Use)) || !c.Use.takes(c.Arg) {
+	if e.IsPress() || c.Use == nil || !roles.may(e, roles.right(e.Key, c.Command, c.Use)) || !c.Use.takes(c.Arg) {
 		return ""
 	}
 	return c.Use.Work
@@ -116,7 +116,7 @@ func (h *Handler) May(e sessions.Event, command string) bool {
 	roles := h.env.roles()
 	for i := range h.env.table {
 		if c := &h.env.table[i]; c.EN[0] == command {
-			return roles.may(e, roles.right(c, &Use{}))
+			return roles.may(e, roles.right(e.Key, c, &Use{}))
 		}
 	}
 	return false

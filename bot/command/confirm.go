@@ -227,7 +227,7 @@ func isBare(arg string) bool { return trimMarks(arg) == "" }
 // request reads a decision from a message of words or of a button, if its sender may use the command.
 func (a approveCommand) request(e sessions.Event) (approval.Request, bool) {
 	c := a.table.Parse(a.views.OwnWords(e))
-	if e.IsScheduled() || c.Use == nil || c.Name != approveName && c.Name != rejectName || !c.Use.takes(c.Arg) || !a.roles.may(e, a.roles.right(c.Command, c.Use)) {
+	if e.IsScheduled() || c.Use == nil || c.Name != approveName && c.Name != rejectName || !c.Use.takes(c.Arg) || !a.roles.may(e, a.roles.right(e.Key, c.Command, c.Use)) {
 		return approval.Request{}, false
 	}
 	r := approval.Request{

@@ -65,13 +65,13 @@ type counts interface {
 
 // Options are the parts of a [Handler] that may be missing.
 type Options struct {
-	Rights     memory.Rights      // nil: /memory, /forget and /export answer that they are unavailable
-	Erasures   memory.Erasures    // together with Rights
-	CallBudget func() CallBudget  // nil: no calls are counted
-	Schedules  sessions.Schedules // nil: there are none
-	Planner    *schedule.Planner  // nil: /remind answers that reminders are off
-	Audit      pages.Audit        // see [manage.Config]
-	Approvals  *approval.Desk     // nil: no call of a tool needs an approval
+	Rights     memory.Rights                       // nil: /memory, /forget and /export answer that they are unavailable
+	Erasures   memory.Erasures                     // together with Rights
+	CallBudget func(sessions.RobotCode) CallBudget // by robot; nil: no calls are counted
+	Schedules  sessions.Schedules                  // nil: there are none
+	Planner    *schedule.Planner                   // nil: /remind answers that reminders are off
+	Audit      pages.Audit                         // see [manage.Config]
+	Approvals  *approval.Desk                      // nil: no call of a tool needs an approval
 }
 
 // CallBudget is the state of the month's counted calls to the chat platform.

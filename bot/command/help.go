@@ -80,7 +80,7 @@ func (h helpCommand) overview(t *view.CommandTurn) string {
 	out.WriteString(wording.Say(wording.Help, t.Lang))
 	for _, line := range beginnings {
 		c := h.table.Parse("/" + line.Command).Command
-		if slices.ContainsFunc(c.Uses, func(u Use) bool { return h.roles.may(t.Asked, h.roles.right(c, &u)) }) {
+		if slices.ContainsFunc(c.Uses, func(u Use) bool { return h.roles.may(t.Asked, h.roles.right(t.Lease.Key, c, &u)) }) {
 			out.WriteString(wording.Say(line.Line, t.Lang))
 		}
 	}
@@ -97,7 +97,7 @@ func (h helpCommand) listed(t *view.CommandTurn, wanted func(*Command) bool) str
 			continue
 		}
 		for _, u := range c.Uses {
-			who := h.roles.right(c, &u)
+			who := h.roles.right(t.Lease.Key, c, &u)
 			if !h.roles.may(t.Asked, who) {
 				continue
 			}
@@ -126,7 +126,7 @@ func (h helpCommand) helpOn(t *view.CommandTurn, name string) string {
 	var out strings.Builder
 	note := ""
 	for _, u := range c.Command.Uses {
-		who := h.roles.right(c.Command, &u)
+		who := h.roles.right(t.Lease.Key, c.Command, &u)
 		if who != Anyone {
 			note = wording.Say(wording.HelpMarked, t.Lang)
 		}

@@ -19,9 +19,9 @@ type roles struct {
 }
 
 // right lets a configured right replace the table's. A use for administrators alone stays theirs: it affects other
-// people's data.
-func (r roles) right(c *Command, u *Use) Right {
-	if word, ok := r.current.Get().CommandRights[c.EN[0]]; ok && u.Who < Admin {
+// people's data. of is the session, whose robot may have rights of its own.
+func (r roles) right(of sessions.Key, c *Command, u *Use) Right {
+	if word, ok := r.current.Newest(of).CommandRights[c.EN[0]]; ok && u.Who < Admin {
 		return RightWords[word]
 	}
 	return u.Who

@@ -34,7 +34,7 @@ type statusCommand struct {
 	}
 	rights memory.Rights // nil: there is no memory
 	busy   func(sessions.Key) bool
-	calls  func() CallBudget // nil: none are counted
+	calls  func(sessions.RobotCode) CallBudget // nil: none are counted
 
 	t       *view.CommandTurn
 	isAdmin bool
@@ -134,7 +134,7 @@ func (r statusCommand) figures(ctx context.Context) string {
 		rows = append(rows, row("今日用量", "today", "%s", spent))
 	}
 	if r.calls != nil {
-		rows = append(rows, row("本月钉钉 API 调用", "DingTalk API calls this month", "%s", callsLine(r.calls(), t.Lang)))
+		rows = append(rows, row("本月钉钉 API 调用", "DingTalk API calls this month", "%s", callsLine(r.calls(t.View.Session.RobotCode), t.Lang)))
 	}
 	if n, err := r.cards.GivenUpCards(ctx); err == nil && n > 0 {
 		rows = append(rows, row("没能结束的卡片", "cards without an end", "%d", n))

@@ -47,7 +47,7 @@ func (s stopCommand) isWritten(words string) bool {
 // allowed reports whether the sender has the right to the command.
 func (s stopCommand) allowed(e sessions.Event) bool {
 	c := s.table.Parse("/" + stopName)
-	return s.roles.may(e, s.roles.right(c.Command, c.Use))
+	return s.roles.may(e, s.roles.right(e.Key, c.Command, c.Use))
 }
 
 func (s stopCommand) may(e sessions.Event, asked, shared bool) (may, ends bool) {

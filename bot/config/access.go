@@ -34,7 +34,7 @@ func defaultAccess() AccessConfig {
 
 // check refuses names where ids belong, since a rule for a name matches no one. Two names of one command are refused: a reader could
 // not see which rule is in force.
-func (a *AccessConfig) check(k checker) {
+func (a *AccessConfig) check(k checker, at string) {
 	for _, list := range []struct {
 		key   string
 		ids   []string
@@ -44,7 +44,7 @@ func (a *AccessConfig) check(k checker) {
 		{"deny", a.Deny, func(path, id string) { k.id(path, id, staffID+", or the id of a conversation") }},
 	} {
 		for i, id := range list.ids {
-			path := fmt.Sprintf("access.%s[%d]", list.key, i)
+			path := fmt.Sprintf("%s.%s[%d]", at, list.key, i)
 			if id != access.Everyone {
 				list.check(path, id)
 			}
@@ -52,7 +52,7 @@ func (a *AccessConfig) check(k checker) {
 	}
 	first := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(a.Commands)) {
-		path := join("access.commands", keyText(name))
+		path := join(at+".commands", keyText(name))
 		one := command.Commands.EnglishName(name)
 		if one == "" {
 			near := nearest(name, commandNames())
@@ -72,7 +72,7 @@ func (a *AccessConfig) check(k checker) {
 }
 
 // warn records lists that say something else than they look like.
-func (a *AccessConfig) warn(c *Config, src *source) {
+func (a *AccessConfig) warn(c *Config, src *source, at string) {
 	alone := "agent.admins alone"
 	if len(c.Agent.Admins) == 0 {
 		alone = "no one, as agent.admins is empty too"
@@ -82,7 +82,7 @@ func (a *AccessConfig) warn(c *Config, src *source) {
 		ids  []string
 		left string
 	}{
-		{"access.groups", a.Groups, "serves no group, private chats alone"}, {"access.people", a.People, "serves " + alone},
+		{at + ".groups", a.Groups, "serves no group, private chats alone"}, {at + ".people", a.People, "serves " + alone},
 	} {
 		if len(list.ids) == 0 {
 			c.warn(src.warning(list.path, `an empty list %s; ["*"] serves all`, list.left))
@@ -92,16 +92,16 @@ func (a *AccessConfig) warn(c *Config, src *source) {
 			case id != access.Everyone && slices.Contains(list.ids, access.Everyone):
 				c.warn(src.warning(path, `does nothing beside "*", which serves all`))
 			case id != access.Everyone && slices.Contains(a.Deny, id):
-				c.warn(src.warning(path, "does nothing: access.deny has the id too, and takes precedence"))
+				c.warn(src.warning(path, "does nothing: %s.deny has the id too, and takes precedence", at))
 			}
 		}
 	}
 	for i, id := range a.Deny {
 		if id == access.Everyone {
-			c.warn(src.warning(fmt.Sprintf("access.deny[%d]", i), `"*" serves %s`, alone))
+			c.warn(src.warning(fmt.Sprintf("%s.deny[%d]", at, i), `"*" serves %s`, alone))
 		}
 		if slices.Contains(c.Agent.Admins, id) {
-			c.warn(src.warning(fmt.Sprintf("access.deny[%d]", i), "does nothing: the id is one of agent.admins, who are always served"))
+			c.warn(src.warning(fmt.Sprintf("%s.deny[%d]", at, i), "does nothing: the id is one of agent.admins, who are always served"))
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 var (
 	reloaded = []string{
 		"llm.default", "llm.currency", "llm.models", "access", "groups", "agent.admins", "agent.limits", "agent.compaction", "schedule", "retention", "log.level",
+		"dingtalk.name", "dingtalk.prompt", "dingtalk.model", "dingtalk.tools", "dingtalk.access",
 	}
 	fixed = []string{
 		"agent.compaction.inline_deadline", "agent.compaction.deadline", "agent.compaction.retries",
@@ -31,10 +32,23 @@ func (c *Config) Changes(next *Config) (live, restart []string) {
 }
 
 func isBelow(path string, list []string) bool {
+	path = withoutIndex(path)
 	return slices.ContainsFunc(list, func(above string) bool { return path == above || strings.HasPrefix(path, above+".") })
 }
 
+// A bot is compared with the bot in its place.
 func differences(path string, a, b reflect.Value) []string {
+	if a.Type() == robotsType && a.Len() == b.Len() && a.Len() > 0 {
+		var all []string
+		for i := range a.Len() {
+			at := path
+			if a.Len() > 1 {
+				at = listedPath(i)
+			}
+			all = append(all, differences(at, a.Index(i), b.Index(i))...)
+		}
+		return all
+	}
 	if a.Kind() != reflect.Struct {
 		if reflect.DeepEqual(a.Interface(), b.Interface()) {
 			return nil

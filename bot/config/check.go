@@ -28,12 +28,12 @@ const (
 
 func (c *Config) check(src *source, need Need) {
 	k := checker{src}
-	c.DingTalk.check(k, need)
+	c.checkRobots(k, need)
 	c.LLM.check(k, need)
 	c.Agent.check(k)
 	c.Agent.Compaction.check(k, c.LLM, c.policies)
 	c.Agent.Memory.check(k)
-	c.Access.check(k)
+	c.Access.check(k, "access")
 	c.Tools.check(k)
 	c.checkGroups(k)
 	c.checkProcess(k)
@@ -130,7 +130,7 @@ const (
 func (c *Config) warnOfUnset(src *source) {
 	for _, path := range slices.Sorted(maps.Keys(src.unset)) {
 		e := c.Agent.Memory.Embeddings.BaseURL == "" && strings.HasPrefix(path, "agent.memory.embeddings.api_key")
-		if e || strings.HasPrefix(path, "dingtalk.client_") || strings.HasPrefix(path, "llm.models[") && strings.HasSuffix(path, "].api_key") {
+		if e || strings.HasPrefix(withoutIndex(path), "dingtalk.client_") || strings.HasPrefix(path, "llm.models[") && strings.HasSuffix(path, "].api_key") {
 			continue
 		}
 		for _, name := range src.unset[path] {
@@ -188,53 +188,6 @@ func isServer(u *url.URL) bool {
 	isDoubled := u.Host == "http:" || u.Host == "https:"
 	return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && hostForm.MatchString(u.Host) && !isDoubled &&
 		(u.Port() == "" || err == nil && port > 0 && port <= 65535)
-}
-
-// check wants credentials only where a command connects to DingTalk, and judges given ones always: doctor and check run without them.
-func (d *DingTalkConfig) check(k checker, need Need) {
-	if need&NeedDingTalk != 0 {
-		k.required("dingtalk.client_id", d.ClientID, "the Client ID (AppKey) of the DingTalk app")
-		k.required("dingtalk.client_secret", d.ClientSecret.Reveal(), "the Client Secret (AppSecret) of the DingTalk app")
-	}
-	k.credential("dingtalk.client_id", d.ClientID, "the Client ID (AppKey) of the DingTalk app")
-	k.credential("dingtalk.client_secret", d.ClientSecret.Reveal(), "the Client Secret (AppSecret) of the DingTalk app")
-	k.advise(d.ClientID == "" || d.ClientID != d.ClientSecret.Reveal(), "dingtalk.client_secret", "is the same as dingtalk.client_id")
-	k.dingtalkURL("dingtalk.api_base", d.APIBase, "https://api.dingtalk.com", "oapi.dingtalk.com")
-	k.dingtalkURL("dingtalk.oapi_base", d.OAPIBase, "https://oapi.dingtalk.com", "api.dingtalk.com")
-	k.oneOf("dingtalk.reply", d.Reply, []string{ReplyMarkdown, ReplyCard})
-	if d.Reply == ReplyCard {
-		k.required("dingtalk.card_template_id", d.CardTemplateID, `the id of a card template, because dingtalk.reply is "card"`)
-	}
-	k.advise(templateForm.MatchString(d.CardTemplateID), "dingtalk.card_template_id", "%q does not look like the id of a card template", d.CardTemplateID)
-	k.required("dingtalk.card_content_key", d.CardContentKey, "the template's variable for the text")
-	k.advise(variableForm.MatchString(d.CardContentKey), "dingtalk.card_content_key", `%q does not look like a variable, such as "content"`, d.CardContentKey)
-	k.oneOf("dingtalk.card_stream", d.CardStream, []string{"auto", "always", "never"})
-	k.oneOf("dingtalk.reaction", d.Reaction, []string{ReactionOff, ReactionOn})
-	k.want(d.CardInterval >= 100*time.Millisecond && d.CardInterval <= time.Minute, "dingtalk.card_interval", durationText(d.CardInterval), "100ms to 1m")
-	for i, h := range d.PictureHosts {
-		k.want(pictureHost.MatchString(h), fmt.Sprintf("dingtalk.picture_hosts[%d]", i), strconv.Quote(h), `a host such as "img.example.com", or "*.example.com"`)
-	}
-	k.want(d.RepliesPerMinute >= 0, "dingtalk.replies_per_minute", d.RepliesPerMinute, "0 (no limit) or more")
-	k.want(d.APICallsPerMonth >= 0, "dingtalk.api_calls_per_month", d.APICallsPerMonth, "0 (no bound) or more")
-	k.oneOf("dingtalk.connections", d.Connections, []string{ConnectionsAll, ConnectionsOne})
-	k.want(d.KeepAlive >= 15*time.Second && d.KeepAlive <= 30*time.Second, "dingtalk.keepalive", durationText(d.KeepAlive), "15s to 30s")
-}
-
-var (
-	templateForm = regexp.MustCompile(`^[A-Za-z0-9._-]*$`)
-	variableForm = regexp.MustCompile(`^[\p{L}\p{N}_.-]*$`)
-)
-
-// dingtalkURL refuses the other server of DingTalk, and a path of DingTalk's own, which is added to it. Other servers have any path.
-func (k checker) dingtalkURL(path, got, usual, other string) {
-	k.httpURL(path, got)
-	u, err := url.Parse(got)
-	if err != nil || k.failed(path) {
-		return
-	}
-	isDingTalk := strings.HasSuffix(u.Hostname(), ".dingtalk.com")
-	k.want(u.Hostname() != other && !(isDingTalk && strings.Trim(u.Path, "/") != ""), path, strconv.Quote(got), "the server alone, as in %s", usual)
-	k.advise(!isDingTalk || u.Scheme == "https", path, "sends secrets in the clear, want %s", usual)
 }
 
 func (l *LLMConfig) check(k checker, need Need) {

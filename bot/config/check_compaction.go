@@ -149,7 +149,7 @@ func (c *Config) fit(src *source) {
 	c.fitOutput(src, reserve, key)
 	c.warnOfIdleRules(src)
 	c.fitModels(src)
-	c.Access.warn(c, src)
+	c.Access.warn(c, src, "access")
 	c.warnOfPairs(src)
 	c.warnOfIdleKeys(src)
 	c.warnOfUnset(src)

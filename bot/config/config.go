@@ -1,3 +1,5 @@
+// Package config is the configuration file: schema, defaults, strict loading with the place of each mistake, checks,
+// and the redacted form that is printed. The reference is config.jsonc at the root of the module.
 package config
 
 import (
@@ -11,10 +13,11 @@ import (
 // Config is the schema of config.jsonc, which has every field with its default. Durations are written "20s", "5m" or as
 // a number of seconds. Tokens are estimates of the model's own tokenizer.
 type Config struct {
-	DingTalk DingTalkConfig `json:"dingtalk"`
-	LLM      LLMConfig      `json:"llm"`
-	Agent    AgentConfig    `json:"agent"`
-	Access   AccessConfig   `json:"access"`
+	// DingTalk has one entry for each bot. A file with one bot has the object itself.
+	DingTalk Robots       `json:"dingtalk"`
+	LLM      LLMConfig    `json:"llm"`
+	Agent    AgentConfig  `json:"agent"`
+	Access   AccessConfig `json:"access"`
 	// Groups are settings of conversations by id.
 	Groups    map[string]GroupConfig `json:"groups"`
 	Tools     ToolsConfig            `json:"tools"`
@@ -31,42 +34,6 @@ type Config struct {
 
 	// policies include changes from the environment.
 	policies map[string]compaction.Policy
-}
-
-// DingTalkConfig has the DingTalk app and its delivery settings.
-type DingTalkConfig struct {
-	// ClientID is the AppKey, ClientSecret the AppSecret. Both are required by serve.
-	ClientID     string `json:"client_id"`
-	ClientSecret Secret `json:"client_secret"`
-	// APIBase serves the stream gateway and the open API.
-	APIBase string `json:"api_base"`
-	// OAPIBase is the only host whose session webhooks are called.
-	OAPIBase string `json:"oapi_base"`
-	// Reply is "markdown" or "card".
-	Reply string `json:"reply"`
-	// CardTemplateID is required for reply "card".
-	CardTemplateID string `json:"card_template_id"`
-	// CardContentKey is the template's variable for the text.
-	CardContentKey string `json:"card_content_key"`
-	// CardStream is "auto": as far as the month's calls permit; "always" or "never".
-	CardStream string `json:"card_stream"`
-	// CardInterval is between two updates of a card.
-	CardInterval time.Duration `json:"card_interval"`
-	// CardReasoning shows the model's reasoning while it thinks.
-	CardReasoning bool `json:"card_reasoning"`
-	// Reaction marks questions until they are answered: "on" or "off".
-	Reaction string `json:"reaction"`
-	// PictureHosts are the hosts whose pictures an answer may show.
-	PictureHosts []string `json:"picture_hosts"`
-	// RepliesPerMinute is for one conversation. 0: no limit.
-	RepliesPerMinute int `json:"replies_per_minute"`
-	// APICallsPerMonth is the organization's quota of calls to the open API. 0: no bound.
-	APICallsPerMonth int `json:"api_calls_per_month"`
-	// Connections is "all": every replica holds a stream connection; or "one": the leader holds it and the others stand
-	// by.
-	Connections string `json:"connections"`
-	// KeepAlive is between two pings on the stream connection, 15 to 30 s.
-	KeepAlive time.Duration `json:"keepalive"`
 }
 
 // LLMConfig lists the models and the default one.
@@ -173,24 +140,6 @@ type DatabaseConfig struct {
 	MaxConns int `json:"max_conns"`
 }
 
-// Values of dingtalk.reply.
-const (
-	ReplyMarkdown = "markdown"
-	ReplyCard     = "card"
-)
-
-// Values of dingtalk.reaction.
-const (
-	ReactionOff = "off"
-	ReactionOn  = "on"
-)
-
-// Values of dingtalk.connections.
-const (
-	ConnectionsAll = "all"
-	ConnectionsOne = "one"
-)
-
 // Values of database.pooler.
 const (
 	poolerNone        = "none"
@@ -235,23 +184,8 @@ func defaults(src *source) *Config {
 	main.BaseURL = "https://dashscope.aliyuncs.com/compatible-mode/v1"
 	main.APIKey = Secret(src.expand("llm.models[0].api_key", "${LLM_API_KEY}"))
 	return &Config{
-		DingTalk: DingTalkConfig{
-			ClientID:         src.expand("dingtalk.client_id", "${DINGTALK_CLIENT_ID}"),
-			ClientSecret:     Secret(src.expand("dingtalk.client_secret", "${DINGTALK_CLIENT_SECRET}")),
-			APIBase:          "https://api.dingtalk.com",
-			OAPIBase:         "https://oapi.dingtalk.com",
-			Reply:            ReplyMarkdown,
-			CardContentKey:   "content",
-			CardStream:       "auto",
-			Reaction:         ReactionOff,
-			CardInterval:     800 * time.Millisecond,
-			PictureHosts:     []string{},
-			RepliesPerMinute: 20,
-			APICallsPerMonth: 5000,
-			Connections:      ConnectionsAll,
-			KeepAlive:        20 * time.Second,
-		},
-		LLM: LLMConfig{Default: "main", Currency: "CNY", Models: []ModelConfig{main}, MaxConcurrent: 32},
+		DingTalk: Robots{defaultRobot(src)},
+		LLM:      LLMConfig{Default: "main", Currency: "CNY", Models: []ModelConfig{main}, MaxConcurrent: 32},
 		Agent: AgentConfig{
 			Limits: LimitsConfig{UnidentifiedTurns: 20, ScheduledTurns: 48, Compactions: 10},
 			Name:   "Ebb", Language: "zh", SessionScope: "group",

@@ -23,6 +23,7 @@ func decodeInto(src *source, root hujson.Value, cfg *Config) {
 	decode(src, "", root, reflect.ValueOf(cfg).Elem())
 	decodeContextWindow(src, root, cfg)
 	decodeGroupCompactions(src, root, cfg)
+	decodeRobotAccess(src, root, cfg)
 }
 
 // decode walks the value and its type together and notes the place of each value, which later checks name in their errors.
@@ -33,10 +34,12 @@ func decode(src *source, path string, v hujson.Value, dst reflect.Value) {
 		decodeDuration(src, path, v, dst)
 	case dst.Type() == paramsType:
 		decodeParams(src, path, v, dst)
+	case dst.Type() == robotsType:
+		decodeRobots(src, path, v, dst)
 	case dst.Kind() == reflect.Struct:
 		decodeObject(src, path, v, dst)
-	case dst.Type() == reflect.TypeFor[*CompactionSettings]():
-		return // decoded after the settings that a group inherits
+	case dst.Type() == reflect.TypeFor[*CompactionSettings](), dst.Type() == reflect.TypeFor[*AccessConfig]():
+		return // decoded after the settings that a group or a bot inherits
 	case dst.Kind() == reflect.Map:
 		decodeMap(src, path, v, dst)
 	case dst.Kind() == reflect.Slice:

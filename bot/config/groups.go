@@ -9,9 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"ebb/bot/chat"
 	"ebb/bot/reload"
-	"ebb/bot/tools"
 	"ebb/compaction"
 	"ebb/sessions"
 )
@@ -40,7 +38,6 @@ func groupPath(id string) string { return join("groups", keyText(id)) }
 
 // checkGroups judges the keys of each group, then the compactions that result from them and the common settings.
 func (c *Config) checkGroups(k checker) {
-	toolNames, servers := tools.Names(), c.Tools.names()
 	for _, id := range slices.Sorted(maps.Keys(c.Groups)) {
 		g, at := c.Groups[id], groupPath(id)
 		if id == "" {
@@ -57,10 +54,7 @@ func (c *Config) checkGroups(k checker) {
 		optional("session_scope", g.SessionScope, sessionScopes)
 		optional("language", g.Language, []string{"zh", "en"})
 		k.want(g.Model == "" || c.LLM.has(g.Model), at+".model", strconv.Quote(g.Model), "the name of a model in llm.models: %s", c.LLM.names())
-		for i, name := range g.Tools {
-			known := slices.Contains(toolNames, name) || slices.Contains(servers, name) || slices.Contains(servers, chat.ServerOf(name))
-			k.want(known, fmt.Sprintf("%s.tools[%d]", at, i), strconv.Quote(name), "%s", quoted(slices.Concat(toolNames, servers)))
-		}
+		c.checkToolNames(k, at, g.Tools)
 		for i, person := range g.Admins {
 			k.person(fmt.Sprintf("%s.admins[%d]", at, i), person)
 		}

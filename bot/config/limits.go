@@ -66,6 +66,9 @@ func (c *Config) checkTimes(k checker) {
 // changed reports whether the file or a flag gives a value that is not the default.
 func (c *Config) changed(src *source) func(path string) bool {
 	all := differences("", reflect.ValueOf(*preset()), reflect.ValueOf(*c))
+	for i := range c.DingTalk {
+		all = append(all, differences(src.robotPath(i), reflect.ValueOf(preset().DingTalk[0]), reflect.ValueOf(c.DingTalk[i]))...)
+	}
 	return func(path string) bool { return src.isGiven(path) && slices.Contains(all, path) }
 }
 
@@ -99,15 +102,14 @@ func (c *Config) warnOfPairs(src *source) {
 	for key, n := range map[string][2]int{"recall_tokens": {a.Memory.RecallTokens, window.Usable() / 8}, "pinned_tokens": {a.Memory.PinnedTokens, window.Trigger() / 12}} {
 		warn(n[0] > n[1], "agent.memory."+key, "the window has room for %d", n[1])
 	}
-	d := preset().DingTalk
-	warn(c.DingTalk.OAPIBase == d.OAPIBase && c.DingTalk.RepliesPerMinute > d.RepliesPerMinute, "dingtalk.replies_per_minute",
-		"more than the %d that DingTalk's webhooks accept", d.RepliesPerMinute)
-	warn(strings.HasPrefix(a.Timezone, "Etc/GMT"), "agent.timezone", `has the opposite sign: "Etc/GMT+8" is eight hours behind UTC`)
-	for i, h := range c.DingTalk.PictureHosts {
-		if strings.HasPrefix(h, "*.") && strings.Count(h, ".") == 1 {
-			c.warn(src.warning(fmt.Sprintf("dingtalk.picture_hosts[%d]", i), "allows all hosts of %s", h[2:]))
-		}
+	usual := plainRobot()
+	for i, d := range c.DingTalk {
+		at := src.robotPath(i)
+		warn(d.OAPIBase == usual.OAPIBase && d.RepliesPerMinute > usual.RepliesPerMinute, at+".replies_per_minute",
+			"more than the %d that DingTalk's webhooks accept", usual.RepliesPerMinute)
+		d.warn(c, src, at)
 	}
+	warn(strings.HasPrefix(a.Timezone, "Etc/GMT"), "agent.timezone", `has the opposite sign: "Etc/GMT+8" is eight hours behind UTC`)
 	l := a.Limits
 	warn(l.Tokens > 0 && l.PersonTokens > l.Tokens, "agent.limits.person_tokens_per_day", "more than tokens_per_day (%d), which is for all", l.Tokens)
 	warn(l.GroupTurns > 0 && l.PersonTurns > l.GroupTurns, "agent.limits.person_turns_per_minute", "more than group_turns_per_minute (%d), which comes first in a group", l.GroupTurns)
@@ -178,7 +180,7 @@ func (c *Config) warnOfVersion(src *source, path string, e Endpoint) {
 
 // warnOfIdleKeys warns of values that do nothing without another one.
 func (c *Config) warnOfIdleKeys(src *source) {
-	d, a, m := c.DingTalk, c.Agent, c.Agent.Memory
+	a, m := c.Agent, c.Agent.Memory
 	changed := c.changed(src)
 	for _, part := range []struct {
 		idle bool
@@ -186,7 +188,6 @@ func (c *Config) warnOfIdleKeys(src *source) {
 		at   string
 		keys []string
 	}{
-		{d.Reply != ReplyCard, `without dingtalk.reply "card"`, "dingtalk.", []string{"card_template_id", "card_content_key", "card_stream", "card_interval", "card_reasoning"}},
 		{
 			m.Embeddings.BaseURL == "", "without a base_url: searches go by words alone", "agent.memory.embeddings.",
 			[]string{"model", "api_key", "dimensions", "batch", "requests_per_minute", "weight"},
@@ -202,6 +203,13 @@ func (c *Config) warnOfIdleKeys(src *source) {
 		for _, key := range part.keys {
 			if part.idle && changed(part.at+key) {
 				c.warn(src.warning(part.at+key, "does nothing %s", part.why))
+			}
+		}
+	}
+	for i, d := range c.DingTalk {
+		for _, key := range []string{"card_template_id", "card_content_key", "card_stream", "card_interval", "card_reasoning"} {
+			if at := src.robotPath(i); d.Reply != ReplyCard && changed(at+"."+key) {
+				c.warn(src.warning(at+"."+key, "does nothing without %s.reply %q", at, ReplyCard))
 			}
 		}
 	}

@@ -50,7 +50,9 @@ func writeJSON(w *bytes.Buffer, v reflect.Value) error {
 		}
 		w.WriteByte('}')
 		return nil
-	case v.Type() == reflect.TypeFor[*CompactionSettings]():
+	case v.Type() == robotsType && v.Len() == 1:
+		return writeJSON(w, v.Index(0))
+	case v.Type() == reflect.TypeFor[*CompactionSettings](), v.Type() == reflect.TypeFor[*AccessConfig]() && !v.IsNil():
 		return writeJSON(w, v.Elem())
 	case v.Kind() == reflect.Map:
 		return writeMap(w, v)

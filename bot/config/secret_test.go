@@ -13,7 +13,7 @@ import (
 func TestSecretsAreNeverShown(t *testing.T) {
 	t.Parallel()
 	cfg := Default()
-	cfg.DingTalk.ClientSecret = "hunter2"
+	cfg.DingTalk[0].ClientSecret = "hunter2"
 	cfg.LLM.Models[0].APIKey = "hunter2"
 	cfg.Admin.Token = "hunter2"
 	cfg.Database.URL = "postgres://ebb:hunter2@db:5432/ebb"

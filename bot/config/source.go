@@ -225,7 +225,7 @@ func readSecret(path string) (string, error) {
 // checkWritten refuses a secret or address with a variable as shells, batch files and other programs write it. It reads the text of the
 // file alone: what a variable holds may have any form. No error shows it: a password may look like one.
 func (s *source) checkWritten(path, text string, of reflect.Type) {
-	isAddress := of == reflect.TypeFor[DSN]() || of == reflect.TypeFor[Endpoint]() || slices.Contains(plainAddresses, path)
+	isAddress := of == reflect.TypeFor[DSN]() || of == reflect.TypeFor[Endpoint]() || slices.Contains(plainAddresses, withoutIndex(path))
 	if isAddress && unbracedWithin.MatchString(text) || (isAddress || of == reflect.TypeFor[Secret]()) && unbraced.MatchString(text) {
 		s.fail(path, "got the name of a variable in another form, want ${NAME}; a text that looks like one can come from a variable or a file")
 	}

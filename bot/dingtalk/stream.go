@@ -102,6 +102,7 @@ func (t *Transport) connectLink(ctx context.Context, in intake, wait time.Durati
 		l, err := t.openLink(ctx, in)
 		if err == nil {
 			t.counters.opened.Add(1)
+			t.failures.Store(0)
 			zerolog.Ctx(ctx).Info().Msg("Stream connection open")
 			return l
 		}
@@ -109,6 +110,7 @@ func (t *Transport) connectLink(ctx context.Context, in intake, wait time.Durati
 			return nil
 		}
 		t.counters.openFailed.Add(1)
+		t.failures.Add(1)
 		wait = t.timing.pauses.After(failures)
 		t.logFailure(ctx, err, wait)
 	}
@@ -120,6 +122,7 @@ func (t *Transport) logFailure(ctx context.Context, err error, wait time.Duratio
 	text := t.config.redactText(err.Error())
 	for _, mark := range []string{"authFailed", "鉴权", "invalidClient", "InvalidAuthentication"} {
 		if strings.Contains(text, mark) {
+			t.failures.Store(maxFailures)
 			zerolog.Ctx(ctx).Error().Str("error", text).Dur("retry_in_ms", wait).
 				Msg("DingTalk refuses the client id or secret: an operator must correct them")
 			return

@@ -83,6 +83,7 @@ type Transport struct {
 	timing timing
 
 	current  atomic.Pointer[link]
+	failures atomic.Int64 // tries to open a connection that failed in a row
 	counters counters
 	slots    chan struct{}       // semaphore of accepts
 	held     *semaphore.Weighted // bytes of frames that are read and not yet stored
@@ -164,6 +165,11 @@ func (t *Transport) Ready() bool {
 	l := t.current.Load()
 	return l != nil && l.isAlive()
 }
+
+// Failing reports that DingTalk refuses the application, or that several tries to connect failed in a row.
+func (t *Transport) Failing() bool { return t.failures.Load() >= maxFailures }
+
+const maxFailures = 3
 
 // Display shows running turns on cards and by marks; nil without both.
 func (t *Transport) Display() chat.Display {

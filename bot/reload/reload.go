@@ -1,6 +1,7 @@
 package reload
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -34,6 +35,43 @@ type Values struct {
 	Compactions map[sessions.ConversationID]compaction.Settings
 	Own         Own // nil: conversations have no settings of their own
 	Groups      map[sessions.ConversationID]Group
+
+	Name   string // the robot's own; empty: that of the process
+	Common Group  // for the conversations of the robot; an empty field keeps the value of the process
+	// Robots are the values of robots that differ from these; theirs have none. A robot that is absent has these.
+	Robots map[sessions.RobotCode]*Values
+}
+
+// ForRobot returns the values of a robot.
+func (v *Values) ForRobot(robot sessions.RobotCode) *Values {
+	if own := v.Robots[robot]; own != nil {
+		return own
+	}
+	return v
+}
+
+// ofSession costs nothing where all robots have the same values.
+func (v *Values) ofSession(key sessions.Key) *Values {
+	if len(v.Robots) == 0 {
+		return v
+	}
+	robot, _ := key.Conversation()
+	return v.ForRobot(robot)
+}
+
+// Group returns the settings of a conversation, those of the robot filled in. has says that there are any.
+func (v *Values) Group(id sessions.ConversationID) (g Group, has bool) {
+	g, has = v.Groups[id]
+	g.Prompt, g.Model = cmp.Or(g.Prompt, v.Common.Prompt), cmp.Or(g.Model, v.Common.Model)
+	if len(g.Tools) == 0 {
+		g.Tools = v.Common.Tools
+	}
+	return g, has
+}
+
+// HasOwnFrame reports whether requests of the robot differ from those of the process.
+func (v *Values) HasOwnFrame() bool {
+	return v.Name != "" || v.Common.Prompt != "" || v.Common.Model != "" || len(v.Common.Tools) > 0
 }
 
 // Group has the settings of one conversation. An empty field keeps the common one.
@@ -88,11 +126,15 @@ func (c *Current) Get() *Values {
 func (c *Current) For(key sessions.Key) *Values {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if v := c.pinned[key]; v != nil {
-		return v
+	v := c.pinned[key]
+	if v == nil {
+		v = c.newest
 	}
-	return c.newest
+	return v.ofSession(key)
 }
+
+// Newest returns the newest values of a session's robot, also during a turn.
+func (c *Current) Newest(key sessions.Key) *Values { return c.Get().ofSession(key) }
 
 // Pin keeps the newest values for a session until release is called. A session has one turn at a time.
 func (c *Current) Pin(key sessions.Key) (release func()) {

@@ -217,7 +217,7 @@ func (p *Planner) promise(ctx context.Context, spec when.Spec, due time.Time, cr
 		return err
 	}
 	back := timesOf(replaced, end)
-	promised := sessions.CallPromise{Person: cmp.Or(creator.StaffID, creator.SenderID), Calls: times(spec, due, end), All: -back, Own: -back}
+	promised := sessions.CallPromise{Robot: creator.RobotCode, Person: cmp.Or(creator.StaffID, creator.SenderID), Calls: times(spec, due, end), All: -back, Own: -back}
 	for _, o := range outstanding {
 		n := timesOf(sessions.Schedule{Spec: o.Spec, DueAt: o.DueAt}, end)
 		promised.All, promised.Own = promised.All+n*o.All, promised.Own+n*o.Own

@@ -73,7 +73,7 @@ func New(p *parts.Shared, quotes Quotes, facts Facts, commands Commands, o Optio
 	b := &Builder{shared: p, quotes: quotes, facts: facts, commands: commands, opts: o, Counted: newTokenCache(p.Counter), resolved: newResolved()}
 	b.frames, _ = lru.New[frameKey, *Frame](maxFrames) // it fails only without a size
 	var err error
-	b.Frame, err = b.newFrame(reload.Group{}, nil, nil, 0)
+	b.Frame, err = b.newFrame(o.Name, reload.Group{}, nil, nil, 0)
 	return b, err
 }
 
@@ -92,7 +92,7 @@ const maxFrames = 1000
 // FrameOf returns the frame of the session's conversation.
 func (b *Builder) FrameOf(s sessions.Session) *Frame {
 	file := b.shared.Current.For(s.Key)
-	g, ok := file.Groups[s.ConversationID]
+	g, ok := file.Group(s.ConversationID)
 	key := frameKey{file: file, id: s.ConversationID}
 	var outside []chat.Tool
 	if b.opts.Outside != nil {
@@ -103,7 +103,7 @@ func (b *Builder) FrameOf(s sessions.Session) *Frame {
 		key.room = BodyLimit(b.Settings(s).Window.Usable())
 	}
 	switch {
-	case !ok && len(file.Withheld) == 0 && len(outside) == 0:
+	case !ok && len(file.Withheld) == 0 && len(outside) == 0 && !file.HasOwnFrame():
 		return b.Frame
 	case !ok && len(outside) == 0:
 		key.id = ""
@@ -111,7 +111,7 @@ func (b *Builder) FrameOf(s sessions.Session) *Frame {
 	if f, known := b.frames.Get(key); known {
 		return f
 	}
-	f, err := b.newFrame(g, file.Withheld, outside, key.room)
+	f, err := b.newFrame(cmp.Or(file.Name, b.opts.Name), g, file.Withheld, outside, key.room)
 	if err != nil {
 		return b.Frame // never: it has all the parts that can fail
 	}
@@ -120,7 +120,7 @@ func (b *Builder) FrameOf(s sessions.Session) *Frame {
 }
 
 // newFrame leaves out tools of other programs beyond room tokens: a server with endless schemas costs its own tools, and not the conversation.
-func (b *Builder) newFrame(g reload.Group, withheld []string, outside []chat.Tool, room int) (*Frame, error) {
+func (b *Builder) newFrame(name string, g reload.Group, withheld []string, outside []chat.Tool, room int) (*Frame, error) {
 	isOffered := func(name string) bool {
 		return !slices.Contains(withheld, name) && (len(g.Tools) == 0 || slices.Contains(g.Tools, name) || slices.Contains(g.Tools, chat.ServerOf(name)))
 	}
@@ -131,12 +131,12 @@ func (b *Builder) newFrame(g reload.Group, withheld []string, outside []chat.Too
 	}
 	var sys bytes.Buffer
 	if err := t.Execute(&sys, map[string]any{
-		"Chinese": cmp.Or(g.Language, b.shared.Languages.Preset) != "en", "Fixed": g.Language != "", "Name": b.opts.Name,
+		"Chinese": cmp.Or(g.Language, b.shared.Languages.Preset) != "en", "Fixed": g.Language != "", "Name": name,
 		"Extra": cmp.Or(g.Prompt, b.opts.Prompt), "Only": strings.Join(only, ", "),
 	}); err != nil {
 		return nil, fmt.Errorf("write system prompt: %w", err)
 	}
-	f := &Frame{name: b.opts.Name, System: strings.TrimSpace(sys.String()), Loc: b.shared.Location, byName: map[string]chat.Tool{}}
+	f := &Frame{name: name, System: strings.TrimSpace(sys.String()), Loc: b.shared.Location, byName: map[string]chat.Tool{}}
 	f.Tokens = b.shared.Counter.Count(f.System) + tokens.MessageOverhead
 	for i, tool := range slices.Concat(b.opts.Tools, outside) {
 		spec := tool.Spec()

@@ -10,7 +10,12 @@ import (
 )
 
 // Quoted returns the quote before a message's own words, or the time of its schedule; empty for none.
-func (b *Builder) Quoted(m sessions.Message) string { return quoteLead(b.opts.Name, m) }
+func (b *Builder) Quoted(m sessions.Message) string { return quoteLead(b.nameOf(m.RobotCode), m) }
+
+// nameOf is the name of a robot in quotes of its answers.
+func (b *Builder) nameOf(robot sessions.RobotCode) string {
+	return cmp.Or(b.shared.Current.Get().ForRobot(robot).Name, b.opts.Name)
+}
 
 func quoteLead(bot string, m sessions.Message) string {
 	switch {

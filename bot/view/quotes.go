@@ -40,14 +40,14 @@ func (b *Builder) quote(ctx context.Context, l sessions.Lease, e *sessions.Event
 	case errors.Is(err, sessions.ErrNotFound):
 		q.Who, q.Shown = cmp.Or(sessions.Nick(q.Nick), unknownSpeaker), cmp.Or(sessions.QuoteText(q.Text), unknownWords)
 		if q.FromBot {
-			q.Who = b.opts.Name
+			q.Who = b.nameOf(s.RobotCode)
 		}
 	default:
 		return err
 	}
 	m := *e.Message
 	m.Quote = &q
-	content := q.Lead(b.opts.Name) + own
+	content := q.Lead(b.nameOf(s.RobotCode)) + own
 	if err := b.quotes.Requote(one, l, e.ID, content, q); err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (b *Builder) quoteOf(q sessions.Quote, original sessions.Event, s sessions.
 		return sessions.Quote{Text: sessions.ErasedText}
 	}
 	if original.Role == sessions.RoleAssistant {
-		q.Who, q.FromBot = b.opts.Name, true
+		q.Who, q.FromBot = b.nameOf(s.RobotCode), true
 	} else {
 		q.SenderID, q.Nick = original.SenderID, original.SenderNick
 		if original.Message != nil {

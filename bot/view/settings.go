@@ -43,7 +43,8 @@ func (b *Builder) Model(s sessions.Session) string {
 	name := chosen(s.Settings)
 	file := b.shared.Current.For(s.Key)
 	if !slices.ContainsFunc(file.Models, func(m llm.Listed) bool { return m.Name == name }) {
-		return file.Groups[s.ConversationID].Model
+		g, _ := file.Group(s.ConversationID)
+		return g.Model
 	}
 	return name
 }

@@ -113,18 +113,19 @@ type callsListCmd struct {
 
 // The row of all APIs has no api, and its month's limit.
 type callView struct {
-	Period string `json:"period"`
-	API    string `json:"api,omitempty"`
-	Calls  int64  `json:"calls"`
-	Limit  *int64 `json:"limit,omitempty"` // 0: no bound
-	Left   *int64 `json:"left,omitempty"`  // absent without a bound
-	Level  string `json:"level,omitempty"`
+	Robot  sessions.RobotCode `json:"robot_code"`
+	Period string             `json:"period"`
+	API    string             `json:"api,omitempty"`
+	Calls  int64              `json:"calls"`
+	Limit  *int64             `json:"limit,omitempty"` // 0: no bound
+	Left   *int64             `json:"left,omitempty"`  // absent without a bound
+	Level  string             `json:"level,omitempty"`
 	// RefusedUntil ends DingTalk's refusal of the month, if any.
 	RefusedUntil *time.Time `json:"refused_until,omitempty"`
 }
 
 func viewCalls(c sessions.CallCount) callView {
-	v := callView{Period: c.Period, API: c.API, Calls: c.Calls}
+	v := callView{Robot: c.Robot, Period: c.Period, API: c.API, Calls: c.Calls}
 	if c.API == "" {
 		v.Limit, v.Level = &c.Quota, calls.LevelOf(c.Calls, c.Quota).String()
 		if left, bounded := (calls.Status{Calls: c.Calls, Quota: c.Quota}).Left(); bounded {
@@ -148,7 +149,7 @@ func (v callView) line(at clock) string {
 	if v.RefusedUntil != nil {
 		refused = at.cell(*v.RefusedUntil)
 	}
-	return fmt.Sprintf("%s\t%s\t%d\t%s\t%s\t%s\t%s", v.Period, cmp.Or(v.API, "all"), v.Calls, limit, left, orDash(v.Level), refused)
+	return fmt.Sprintf("%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s", v.Period, orDash(string(v.Robot)), cmp.Or(v.API, "all"), v.Calls, limit, left, orDash(v.Level), refused)
 }
 
 // Run lists counts of calls, the newest period first.
@@ -160,7 +161,7 @@ func (c callsListCmd) Run(ctx context.Context, app *App) error {
 		return s.Calls.CallCounts(ctx, c.Month, c.By == "day", limit)
 	}
 	return listRows(ctx, app, c.listFlags, read, viewCalls, func(at clock) (string, func(callView) string) {
-		head := "PERIOD (" + calls.Zone + ")\tAPI\tCALLS\tLIMIT\tLEFT\tLEVEL\t" + at.head("REFUSED UNTIL")
+		head := "PERIOD (" + calls.Zone + ")\tBOT\tAPI\tCALLS\tLIMIT\tLEFT\tLEVEL\t" + at.head("REFUSED UNTIL")
 		return head, func(v callView) string { return v.line(at) }
 	})
 }

@@ -21,6 +21,7 @@ import (
 
 type doctorCmd struct {
 	configFlag
+	Bot  string `placeholder:"NAME" help:"The bot of --card, by its name (default: the first)."`
 	Card string `placeholder:"GROUP" help:"Try the card template with one card in this group, by its conversation id. Takes 4 of the month's API calls."`
 }
 
@@ -58,7 +59,7 @@ func (c doctorCmd) Run(ctx context.Context, app *App) error {
 	if c.Card != "" && cfg == nil {
 		fmt.Fprintln(app.Stdout, "skip card: the config has to be right first")
 	} else if c.Card != "" {
-		bad = tryCard(ctx, app.Stdout, cfg, c.Card) || bad
+		bad = tryCard(ctx, app.Stdout, cfg, c.Bot, c.Card) || bad
 	}
 	if bad {
 		return errReported
@@ -67,18 +68,22 @@ func (c doctorCmd) Run(ctx context.Context, app *App) error {
 }
 
 // tryCard prints a line for each step. No other check takes calls of the month.
-func tryCard(ctx context.Context, out io.Writer, cfg *config.Config, group string) (bad bool) {
+func tryCard(ctx context.Context, out io.Writer, cfg *config.Config, bot, group string) (bad bool) {
 	step := func(name string, run func(context.Context) (string, error)) (ok bool) {
 		return !diagnose(ctx, out, cfg, name, func(ctx context.Context, _ *config.Config) (string, error) { return run(ctx) })
+	}
+	d, err := cfg.DingTalk.Named(bot)
+	if err != nil {
+		return !step("card template", func(context.Context) (string, error) { return "", err })
 	}
 	url, stop, err := database(ctx, cfg.Database)
 	if err != nil {
 		return !step("card template", func(context.Context) (string, error) { return "", gateway.DatabaseFault(err) })
 	}
 	defer stop()
-	trial, stopTrial, err := gateway.OpenTrial(ctx, cfg, url, group)
+	trial, stopTrial, err := gateway.OpenTrial(ctx, cfg, d, url, group)
 	defer stopTrial()
-	if !step("card template", func(context.Context) (string, error) { return cfg.DingTalk.CardTemplateID, err }) || !step("card calls", trial.Reserve) {
+	if !step("card template", func(context.Context) (string, error) { return d.CardTemplateID, err }) || !step("card calls", trial.Reserve) {
 		return true
 	}
 	good := step("card delivery", trial.Deliver) && step("card frame", trial.Frame) && step("card end", trial.End) &&
@@ -185,41 +190,50 @@ func checkEmbeddings(ctx context.Context, cfg *config.Config) (string, error) {
 }
 
 func checkDingTalk(ctx context.Context, cfg *config.Config) (string, error) {
-	t, err := openTransport(cfg.DingTalk)
-	if err != nil {
-		return "", err
-	}
-	if err := t.CheckCredentials(ctx); err != nil {
-		return "", withNextStep(err, dingtalkStep(err))
-	}
-	return "credentials are accepted", nil
+	return eachBot(cfg, "credentials are accepted", func(t *dingtalk.Transport) error { return t.CheckCredentials(ctx) })
 }
 
 // The stream gateway refuses apps outside stream mode.
 func checkStream(ctx context.Context, cfg *config.Config) (string, error) {
-	t, err := openTransport(cfg.DingTalk)
-	if err != nil {
-		return "", err
-	}
-	if err := t.CheckStream(ctx); err != nil {
-		return "", withNextStep(err, dingtalkStep(err))
-	}
-	return "the gateway offers a connection", nil
+	return eachBot(cfg, "the gateway offers a connection", func(t *dingtalk.Transport) error { return t.CheckStream(ctx) })
 }
 
-func openTransport(d config.DingTalkConfig) (*dingtalk.Transport, error) {
-	if d.ClientID == "" || d.ClientSecret == "" {
-		err := errors.New("not asked, because dingtalk.client_id or dingtalk.client_secret is empty")
-		return nil, withNextStep(err, "make an application with a bot in the DingTalk developer console, and set its Client ID and Client Secret")
+// eachBot checks all bots, and names those that fail with their keys. Several are checked at once: a server that is silent takes the whole
+// timeout.
+func eachBot(cfg *config.Config, did string, check func(*dingtalk.Transport) error) (string, error) {
+	several, errs := len(cfg.DingTalk) > 1, make([]error, len(cfg.DingTalk))
+	var all sync.WaitGroup
+	for i, d := range cfg.DingTalk {
+		all.Go(func() {
+			path := "dingtalk"
+			if several {
+				path = fmt.Sprintf("dingtalk[%d]", i)
+			}
+			if d.ClientID == "" || d.ClientSecret == "" {
+				errs[i] = withNextStep(fmt.Errorf("not asked, because %s.client_id or %s.client_secret is empty", path, path),
+					"make an application with a bot in the DingTalk developer console, and set its Client ID and Client Secret")
+			} else if t, err := dingtalk.New(dingtalk.Config{ClientID: d.ClientID, ClientSecret: d.ClientSecret.Reveal(), APIBase: d.APIBase, OAPIBase: d.OAPIBase}); err != nil {
+				errs[i] = err
+			} else if err := check(t); err != nil {
+				errs[i] = withNextStep(err, dingtalkStep(err, path))
+			}
+			if several && errs[i] != nil {
+				errs[i] = fmt.Errorf("%s: %s%s", d.Name, withWords(errs[i].Error(), errs[i]), stepOf(errs[i]))
+			}
+		})
 	}
-	return dingtalk.New(dingtalk.Config{ClientID: d.ClientID, ClientSecret: d.ClientSecret.Reveal(), APIBase: d.APIBase, OAPIBase: d.OAPIBase})
+	all.Wait()
+	if !several {
+		return did, errs[0]
+	}
+	return fmt.Sprintf("%d bots: %s", len(errs), did), errors.Join(errs...)
 }
 
 // Leases use the database's clock, but webhooks expire by ours.
 const maxSkew = 30 * time.Second
 
 func checkClock(ctx context.Context, cfg *config.Config) (string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodHead, cfg.DingTalk.APIBase, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, cfg.DingTalk[0].APIBase, nil)
 	if err != nil {
 		return "", fmt.Errorf("dingtalk.api_base: %w", err)
 	}
@@ -303,13 +317,13 @@ func databaseStep(key string) string {
 
 const networkStep = "check dingtalk.api_base and the network"
 
-// dingtalkStep says what to do about a refusal or the silence of DingTalk.
-func dingtalkStep(err error) string {
+// dingtalkStep says what to do about a refusal or the silence of DingTalk. path is that of the bot in the configuration.
+func dingtalkStep(err error, path string) string {
 	switch _, unanswered := errors.AsType[net.Error](err); {
 	case unanswered:
-		return networkStep
+		return "check " + path + ".api_base and the network"
 	case errors.Is(err, dingtalk.ErrCredentials):
-		return "copy dingtalk.client_id and dingtalk.client_secret from the application in the DingTalk developer console"
+		return "copy " + path + ".client_id and " + path + ".client_secret from the application in the DingTalk developer console"
 	case errors.Is(err, dingtalk.ErrStream):
 		return "set the message mode of the bot to Stream in the DingTalk developer console, and publish the application"
 	}

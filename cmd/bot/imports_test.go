@@ -59,6 +59,7 @@ var importRules = []struct {
 	{"bot/outbox", append(lower, "bot/chat", "bot/parts")},
 	{"bot/blame", nil},
 	{"bot/upkeep", append(lower, "bot/blame", "bot/chat", "bot/parts", "bot/reload", "bot/wording", "bot/view", "bot/outbox")},
+	{"bot/robots", []string{"bot/chat", "sessions"}},
 	{"bot/rows", []string{"sessions", "memory", "memory/pages"}},
 	{"bot/manage", append(lower, "bot/upkeep", "memory/pages")},
 	{"bot/command", append(lower, "bot/approval", "bot/manage", "bot/parts", "bot/reload", "bot/schedule", "bot/schedule/when", "bot/wording", "bot/view", "bot/upkeep")},

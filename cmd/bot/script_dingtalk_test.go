@@ -37,8 +37,42 @@ func (w *world) cmdAdmin(args []string) error {
 }
 
 func (w *world) cmdGroup(args []string) error {
-	w.ding.AddGroup(dingtalktest.Group{ID: args[0], Robots: []string{args[1]}})
+	w.ding.AddGroup(dingtalktest.Group{ID: args[0], Robots: args[1:]})
 	return nil
+}
+
+// scriptRobot is the code of an application by its number.
+func scriptRobot(number string) string { return "dingsimapp000" + number }
+
+func (w *world) cmdAsk(args []string) error {
+	m := dingtalktest.Message{Conversation: args[1], Sender: w.person(args[2]), MsgID: args[3], Text: args[4]}
+	if strings.HasPrefix(args[1], "@") {
+		m.Conversation, m.Direct = "", true
+	}
+	for number := range strings.SplitSeq(args[0], ",") {
+		m.Robots = append(m.Robots, scriptRobot(number))
+	}
+	w.ding.Say(m)
+	return nil
+}
+
+func (w *world) cmdRobot(args []string) error {
+	return w.until(fmt.Sprintf("a reply of bot %s to %s with %q", args[2], args[0], args[1]), patience, func() (bool, string) {
+		return w.hasReplyOf(args), w.repliesIn(args[0])
+	})
+}
+
+func (w *world) cmdNotRobot(args []string) error {
+	if w.hasReplyOf(args) {
+		return fmt.Errorf("bot %s replied %q", args[2], args[1])
+	}
+	return nil
+}
+
+func (w *world) hasReplyOf(args []string) bool {
+	return slices.ContainsFunc(w.ding.Replies(w.conversation(args[0])), func(r dingtalktest.Reply) bool {
+		return hasWord(r.Text, args[1]) && r.RobotCode == scriptRobot(args[2])
+	})
 }
 
 func (w *world) cmdSay(args []string) error {

@@ -98,7 +98,9 @@ import (
 //	click CONV NICK ACTION [ANSWER]   a person clicks on a button of the newest card; the answer has the text
 //	struck                      each fault of cards so far has happened as often as it should
 //	calls left N;  calls below N   what DingTalk grants from now on;  at most N calls were counted
-//	group CONV ROBOT            a group with this robot alone
+//	group CONV ROBOT...         a group with these robots alone
+//	ask BOTS CONV NICK MSGID TEXT   a member mentions bots, by their numbers: 1, 2, or 1,2;  CONV is @NICK for a private chat
+//	robot CONV TEXT BOT;  ! robot   wait for a reply of this bot with the text;  there is none
 //	mark MSGID [WITHIN];  ! mark MSGID   wait for the thinking mark on a message, from when it was sent;  for its removal
 //	emotion fault [recall] WHAT   the next call that sets, or removes, a mark goes wrong: a status, lost, a named action
 //	marks N                     when all is settled, N marks were set, and all are removed
@@ -126,7 +128,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"again": {(*world).cmdAgain, 0, 0, nil}, "peer": {(*world).cmdPeer, 3, 3, nil},
 		"cards": {(*world).cmdCards, 0, 0, nil}, "card": {(*world).cmdCard, 2, 9, nil}, "opened": {(*world).cmdCardOpened, 3, 3, nil}, "ended": {(*world).cmdCardsEnded, 2, 2, nil}, "shown": {(*world).cmdShown, 1, 1, (*world).cmdNotShown}, "from": {(*world).cmdFrom, 1, 1, nil}, "whole": {(*world).cmdWhole, 1, 1, nil},
 		"cardfault": {(*world).cmdCardFault, 2, 3, nil}, "struck": {(*world).cmdStruck, 0, 0, nil}, "click": {(*world).cmdClick, 3, 4, nil}, "calls": {(*world).cmdCalls, 2, 2, nil},
-		"group": {(*world).cmdGroup, 2, 2, nil}, "page": {(*world).cmdPage, 3, 99, nil}, "post": {(*world).cmdPost, 3, 3, nil},
+		"group": {(*world).cmdGroup, 2, 9, nil}, "ask": {(*world).cmdAsk, 5, 5, nil}, "robot": {(*world).cmdRobot, 3, 3, (*world).cmdNotRobot}, "page": {(*world).cmdPage, 3, 99, nil}, "post": {(*world).cmdPost, 3, 3, nil},
 		"enter": {(*world).cmdEnter, 3, 4, nil}, "leave": {(*world).cmdLeave, 2, 2, nil}, "visit": {(*world).cmdVisit, 4, 99, (*world).cmdNotVisit}, "secretive": {(*world).cmdSecretive, 1, 1, nil},
 		"mark": {(*world).cmdMark, 1, 2, (*world).cmdNotMark}, "marks": {(*world).cmdMarks, 1, 1, nil}, "emotion": {(*world).cmdEmotion, 2, 3, nil},
 		"back": {(*world).cmdBack, 2, 2, nil}, "bridged": {(*world).cmdBridged, 1, 1, nil}, "metric": {(*world).cmdMetric, 3, 3, nil}, "calm": {(*world).cmdCalm, 2, 2, nil}, "stored": {(*world).cmdStored, 1, 1, nil},
@@ -207,7 +209,10 @@ func setUp(env *testscript.Env) error {
 	opts.WebhookPerMinute = dingtalktest.Unlimited // scenarios say many things in a short time
 	opts.OpensPerMinute = 120
 	opts.CardTemplates = scriptTemplates
-	opts.Apps = []dingtalktest.App{{ClientID: "dingsimapp0001", ClientSecret: "sim-secret", RedirectURIs: []string{publicConsole + config.LoginPath}}}
+	opts.Apps = []dingtalktest.App{
+		{ClientID: "dingsimapp0001", ClientSecret: "sim-secret", RedirectURIs: []string{publicConsole + config.LoginPath}},
+		{ClientID: scriptRobot("2"), ClientSecret: "sim-secret-2"}, // it is in no group unless a scenario says so
+	}
 	ding, err := dingtalktest.Start(opts)
 	if err != nil {
 		return err

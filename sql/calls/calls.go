@@ -16,19 +16,25 @@ import (
 )
 
 // Store implements the port calls.Store of bot/dingtalk, which documents its methods.
-type Store struct{ db *pg.DB }
+type Store struct {
+	db    *pg.DB
+	robot sessions.RobotCode
+}
 
-// New returns the counts of a database.
-func New(db *pg.DB) *Store { return &Store{db} }
+// New returns the counts of a database, of calls without a robot.
+func New(db *pg.DB) *Store { return &Store{db: db} }
+
+// ForRobot returns the counts of a robot.
+func (s *Store) ForRobot(robot sessions.RobotCode) *Store { return &Store{s.db, robot} }
 
 // OpenCallMonth implements calls.Store.
 func (s *Store) OpenCallMonth(ctx context.Context, month string, quota int64) (sessions.CallMonth, error) {
-	begun, err := s.db.Q.CallsOpen(ctx, s.db.Pool, &dbsqlc.CallsOpenParams{Month: month, Quota: quota})
+	begun, err := s.db.Q.CallsOpen(ctx, s.db.Pool, &dbsqlc.CallsOpenParams{RobotCode: s.robot, Month: month, Quota: quota})
 	if err != nil {
 		return sessions.CallMonth{}, fmt.Errorf("beginning the month of calls %s: %w", month, err)
 	}
 	if begun == 0 {
-		if err := s.db.Q.CallsSetQuota(ctx, s.db.Pool, &dbsqlc.CallsSetQuotaParams{Month: month, Quota: quota}); err != nil {
+		if err := s.db.Q.CallsSetQuota(ctx, s.db.Pool, &dbsqlc.CallsSetQuotaParams{RobotCode: s.robot, Month: month, Quota: quota}); err != nil {
 			return sessions.CallMonth{}, fmt.Errorf("setting the quota of calls of %s: %w", month, err)
 		}
 	}
@@ -51,7 +57,7 @@ func (s *Store) Replicas(ctx context.Context) (int, error) {
 
 // CallMonth implements calls.Store.
 func (s *Store) CallMonth(ctx context.Context, month string) (sessions.CallMonth, error) {
-	r, err := s.db.Q.CallsMonth(ctx, s.db.Pool, month)
+	r, err := s.db.Q.CallsMonth(ctx, s.db.Pool, &dbsqlc.CallsMonthParams{RobotCode: s.robot, Month: month})
 	if err != nil {
 		return sessions.CallMonth{}, fmt.Errorf("reading the calls of %s: %w", month, pg.AsNotFound(err))
 	}
@@ -61,10 +67,10 @@ func (s *Store) CallMonth(ctx context.Context, month string) (sessions.CallMonth
 // ReserveCalls implements calls.Store.
 func (s *Store) ReserveCalls(ctx context.Context, day string, apis []string, bound int64, now time.Time) (sessions.CallMonth, bool, error) {
 	month, p := sessions.MonthOf(day), s.db.Pool.Pipeline()
-	s.db.Q.CallsLock(ctx, p, []string{month})
-	s.db.Q.CallsCount(ctx, p, []*dbsqlc.CallsCountParams{{Month: month, Apis: apis, Bound: bound, Now: now}})
-	s.db.Q.CallsCountDay(ctx, p, []*dbsqlc.CallsCountDayParams{{Month: month, Day: day, Apis: apis, Bound: bound, Now: now}})
-	counted := s.db.Q.CallsReserve(ctx, p, []*dbsqlc.CallsReserveParams{{Month: month, Apis: apis, Bound: bound, Now: now}})
+	s.db.Q.CallsLock(ctx, p, []*dbsqlc.CallsLockParams{{RobotCode: s.robot, Month: month}})
+	s.db.Q.CallsCount(ctx, p, []*dbsqlc.CallsCountParams{{RobotCode: s.robot, Month: month, Apis: apis, Bound: bound, Now: now}})
+	s.db.Q.CallsCountDay(ctx, p, []*dbsqlc.CallsCountDayParams{{RobotCode: s.robot, Month: month, Day: day, Apis: apis, Bound: bound, Now: now}})
+	counted := s.db.Q.CallsReserve(ctx, p, []*dbsqlc.CallsReserveParams{{RobotCode: s.robot, Month: month, Apis: apis, Bound: bound, Now: now}})
 	err := p.Send(ctx)
 	var r dbsqlc.CallsReserveRow
 	if err == nil {
@@ -82,9 +88,9 @@ func (s *Store) ReserveCalls(ctx context.Context, day string, apis []string, bou
 // ReturnCall implements calls.Store.
 func (s *Store) ReturnCall(ctx context.Context, day, api string) (sessions.CallMonth, error) {
 	month, p := sessions.MonthOf(day), s.db.Pool.Pipeline()
-	returned := s.db.Q.CallsReturn(ctx, p, []string{month})
-	s.db.Q.CallsUncount(ctx, p, []*dbsqlc.CallsUncountParams{{Month: month, Api: api}})
-	s.db.Q.CallsUncountDay(ctx, p, []*dbsqlc.CallsUncountDayParams{{Day: day, Api: api}})
+	returned := s.db.Q.CallsReturn(ctx, p, []*dbsqlc.CallsReturnParams{{RobotCode: s.robot, Month: month}})
+	s.db.Q.CallsUncount(ctx, p, []*dbsqlc.CallsUncountParams{{RobotCode: s.robot, Month: month, Api: api}})
+	s.db.Q.CallsUncountDay(ctx, p, []*dbsqlc.CallsUncountDayParams{{RobotCode: s.robot, Day: day, Api: api}})
 	err := p.Send(ctx)
 	var r dbsqlc.CallsReturnRow
 	if err == nil {
@@ -98,7 +104,7 @@ func (s *Store) ReturnCall(ctx context.Context, day, api string) (sessions.CallM
 
 // ReportCallLevel implements calls.Store.
 func (s *Store) ReportCallLevel(ctx context.Context, month string, level int) (bool, error) {
-	n, err := s.db.Q.CallsReport(ctx, s.db.Pool, &dbsqlc.CallsReportParams{Month: month, Level: level})
+	n, err := s.db.Q.CallsReport(ctx, s.db.Pool, &dbsqlc.CallsReportParams{RobotCode: s.robot, Month: month, Level: level})
 	if err != nil {
 		return false, fmt.Errorf("reporting the level of calls of %s: %w", month, err)
 	}
@@ -141,14 +147,14 @@ func (s *Store) ofPerson(ctx context.Context, month string, person sessions.User
 	if err != nil {
 		return nil, err
 	}
-	return limits.Hash(key, "calls", month, string(person)), nil
+	return limits.Hash(key, "calls", month, string(s.robot), string(person)), nil
 }
 
 // ExhaustCalls implements calls.Store.
 func (s *Store) ExhaustCalls(ctx context.Context, month string, until time.Time) (bool, error) {
 	p := s.db.Pool.Pipeline()
-	locked := s.db.Q.CallsLock(ctx, p, []string{month})
-	s.db.Q.CallsExhaust(ctx, p, []*dbsqlc.CallsExhaustParams{{Month: month, Until: until}})
+	locked := s.db.Q.CallsLock(ctx, p, []*dbsqlc.CallsLockParams{{RobotCode: s.robot, Month: month}})
+	s.db.Q.CallsExhaust(ctx, p, []*dbsqlc.CallsExhaustParams{{RobotCode: s.robot, Month: month, Until: until}})
 	err := p.Send(ctx)
 	var before dbsqlc.CallsLockRow
 	if err == nil {
@@ -160,26 +166,43 @@ func (s *Store) ExhaustCalls(ctx context.Context, month string, until time.Time)
 	return before.ExhaustedUntil == nil, nil
 }
 
-// ResumeCalls ends the platform's refusal of a month, and the pauses of waiting replies. It returns
+// ResumeCalls ends the platform's refusal of a month for all robots, and the pauses of waiting replies. It returns
 // [sessions.ErrNotFound] for a month without a call.
 func (s *Store) ResumeCalls(ctx context.Context, month string) (sessions.ResumedCalls, error) {
 	out := sessions.ResumedCalls{Month: month}
 	err := s.db.InTx(ctx, func(tx pgx.Tx) error {
-		r, err := pg.One(s.db.Q.CallsLock(ctx, tx, []string{month}).QueryRow)
-		if err == nil {
-			err = s.db.Q.CallsResume(ctx, tx, month)
+		robots, err := s.db.Q.CallsRobots(ctx, tx, month)
+		if err == nil && len(robots) == 0 {
+			err = pgx.ErrNoRows
+		}
+		for _, robot := range robots {
+			if err == nil {
+				err = s.ForRobot(robot).resume(ctx, tx, month, &out)
+			}
 		}
 		if err != nil {
 			return err
 		}
 		replies, err := s.db.Q.RepliesResume(ctx, tx)
-		out.RefusedUntil, out.Replies, out.Calls, out.Quota = pg.OrZero(r.ExhaustedUntil), int(replies), r.Calls, r.Quota
+		out.Replies = int(replies)
 		return err
 	})
 	if err != nil {
 		return sessions.ResumedCalls{}, fmt.Errorf("resuming the calls of %s: %w", month, pg.AsNotFound(err))
 	}
 	return out, nil
+}
+
+func (s *Store) resume(ctx context.Context, tx pgx.Tx, month string, out *sessions.ResumedCalls) error {
+	r, err := pg.One(s.db.Q.CallsLock(ctx, tx, []*dbsqlc.CallsLockParams{{RobotCode: s.robot, Month: month}}).QueryRow)
+	if err != nil {
+		return err
+	}
+	if until := pg.OrZero(r.ExhaustedUntil); until.After(out.RefusedUntil) {
+		out.RefusedUntil = until
+	}
+	out.Calls, out.Quota = out.Calls+r.Calls, out.Quota+r.Quota
+	return s.db.Q.CallsResume(ctx, tx, &dbsqlc.CallsResumeParams{RobotCode: s.robot, Month: month})
 }
 
 // CallCounts lists counts, the newest period first. Each month begins with the row of all APIs. An empty month means
@@ -192,7 +215,7 @@ func (s *Store) CallCounts(ctx context.Context, month string, byDay bool, limit 
 		}
 		out := make([]sessions.CallCount, len(rows))
 		for i, r := range rows {
-			out[i] = sessions.CallCount{Period: r.Day, API: r.Api, Calls: r.Count}
+			out[i] = sessions.CallCount{Robot: r.RobotCode, Period: r.Day, API: r.Api, Calls: r.Count}
 		}
 		return out, nil
 	}
@@ -202,7 +225,7 @@ func (s *Store) CallCounts(ctx context.Context, month string, byDay bool, limit 
 	}
 	out := make([]sessions.CallCount, len(rows))
 	for i, r := range rows {
-		out[i] = sessions.CallCount{Period: r.Month, API: r.Api, Calls: r.Count, Quota: r.Quota, RefusedUntil: pg.OrZero(r.ExhaustedUntil)}
+		out[i] = sessions.CallCount{Robot: r.RobotCode, Period: r.Month, API: r.Api, Calls: r.Count, Quota: r.Quota, RefusedUntil: pg.OrZero(r.ExhaustedUntil)}
 	}
 	return out, nil
 }

@@ -12,10 +12,18 @@ import (
 )
 
 // Cards keeps the cards of replies.
-type Cards struct{ db *pg.DB }
+type Cards struct {
+	db     *pg.DB
+	prefix string // begins the keys of sessions whose abandoned cards are listed
+}
 
 // NewCards returns the cards of a database.
-func NewCards(db *pg.DB) *Cards { return &Cards{db} }
+func NewCards(db *pg.DB) *Cards { return &Cards{db: db} }
+
+// ForRobot returns the cards with the abandoned ones of one robot: another robot's application can't end them.
+func (s *Cards) ForRobot(robot sessions.RobotCode) *Cards {
+	return &Cards{s.db, string(sessions.NewKey(robot, "", ""))}
+}
 
 // OpenCard implements sessions.Cards.
 func (s *Cards) OpenCard(ctx context.Context, l sessions.Lease, c sessions.Card, hold time.Duration) (sessions.CardState, bool, error) {
@@ -143,7 +151,7 @@ func (s *Cards) LeaveCard(ctx context.Context, o sessions.Outgoing) error {
 
 // AbandonedCards implements sessions.Cards.
 func (s *Cards) AbandonedCards(ctx context.Context, kind sessions.CardKind, retry time.Duration, limit int) ([]sessions.Card, error) {
-	rows, err := s.db.Q.CardsAbandoned(ctx, s.db.Pool, &dbsqlc.CardsAbandonedParams{Kind: string(kind), MaxCards: pg.Clamp(limit)})
+	rows, err := s.db.Q.CardsAbandoned(ctx, s.db.Pool, &dbsqlc.CardsAbandonedParams{Kind: string(kind), Prefix: s.prefix, MaxCards: pg.Clamp(limit)})
 	if err != nil {
 		return nil, fmt.Errorf("looking for abandoned cards: %w", err)
 	}

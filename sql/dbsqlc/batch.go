@@ -21,12 +21,12 @@ var (
 )
 
 const callsCount = `-- name: CallsCount :batchexec
-INSERT INTO api_calls AS c (month, api, count)
-SELECT m.month, a.api, count(*) FROM api_months m, unnest($1::text[]) AS a(api)
-WHERE m.month = $2 AND m.calls + cardinality($1::text[]) <= $3::bigint
-  AND (m.exhausted_until IS NULL OR m.exhausted_until <= $4::timestamptz)
-GROUP BY m.month, a.api
-ON CONFLICT (month, api) DO UPDATE SET count = c.count + EXCLUDED.count
+INSERT INTO api_calls AS c (robot_code, month, api, count)
+SELECT m.robot_code, m.month, a.api, count(*) FROM api_months m, unnest($1::text[]) AS a(api)
+WHERE m.robot_code = $2 AND m.month = $3 AND m.calls + cardinality($1::text[]) <= $4::bigint
+  AND (m.exhausted_until IS NULL OR m.exhausted_until <= $5::timestamptz)
+GROUP BY m.robot_code, m.month, a.api
+ON CONFLICT (robot_code, month, api) DO UPDATE SET count = c.count + EXCLUDED.count
 `
 
 type CallsCountBatchResults struct {
@@ -36,10 +36,11 @@ type CallsCountBatchResults struct {
 }
 
 type CallsCountParams struct {
-	Apis  []string
-	Month string
-	Bound int64
-	Now   time.Time
+	Apis      []string
+	RobotCode sessions.RobotCode
+	Month     string
+	Bound     int64
+	Now       time.Time
 }
 
 // CallsCount and CallsCountDay count one call for each entry of the list, if CallsReserve will.
@@ -48,6 +49,7 @@ func (q *Queries) CallsCount(ctx context.Context, db DBTX, arg []*CallsCountPara
 	for _, a := range arg {
 		vals := []interface{}{
 			a.Apis,
+			a.RobotCode,
 			a.Month,
 			a.Bound,
 			a.Now,
@@ -80,12 +82,12 @@ func (b *CallsCountBatchResults) Close() error {
 }
 
 const callsCountDay = `-- name: CallsCountDay :batchexec
-INSERT INTO api_days AS d (day, api, count)
-SELECT $1::text, a.api, count(*) FROM api_months m, unnest($2::text[]) AS a(api)
-WHERE m.month = $3 AND m.calls + cardinality($2::text[]) <= $4::bigint
-  AND (m.exhausted_until IS NULL OR m.exhausted_until <= $5::timestamptz)
-GROUP BY a.api
-ON CONFLICT (day, api) DO UPDATE SET count = d.count + EXCLUDED.count
+INSERT INTO api_days AS d (robot_code, day, api, count)
+SELECT m.robot_code, $1::text, a.api, count(*) FROM api_months m, unnest($2::text[]) AS a(api)
+WHERE m.robot_code = $3 AND m.month = $4 AND m.calls + cardinality($2::text[]) <= $5::bigint
+  AND (m.exhausted_until IS NULL OR m.exhausted_until <= $6::timestamptz)
+GROUP BY m.robot_code, a.api
+ON CONFLICT (robot_code, day, api) DO UPDATE SET count = d.count + EXCLUDED.count
 `
 
 type CallsCountDayBatchResults struct {
@@ -95,11 +97,12 @@ type CallsCountDayBatchResults struct {
 }
 
 type CallsCountDayParams struct {
-	Day   string
-	Apis  []string
-	Month string
-	Bound int64
-	Now   time.Time
+	Day       string
+	Apis      []string
+	RobotCode sessions.RobotCode
+	Month     string
+	Bound     int64
+	Now       time.Time
 }
 
 func (q *Queries) CallsCountDay(ctx context.Context, db DBTX, arg []*CallsCountDayParams) *CallsCountDayBatchResults {
@@ -108,6 +111,7 @@ func (q *Queries) CallsCountDay(ctx context.Context, db DBTX, arg []*CallsCountD
 		vals := []interface{}{
 			a.Day,
 			a.Apis,
+			a.RobotCode,
 			a.Month,
 			a.Bound,
 			a.Now,
@@ -140,7 +144,7 @@ func (b *CallsCountDayBatchResults) Close() error {
 }
 
 const callsExhaust = `-- name: CallsExhaust :batchexec
-UPDATE api_months m SET exhausted_until = greatest(m.exhausted_until, $1::timestamptz) WHERE m.month = $2
+UPDATE api_months m SET exhausted_until = greatest(m.exhausted_until, $1::timestamptz) WHERE m.robot_code = $2 AND m.month = $3
 `
 
 type CallsExhaustBatchResults struct {
@@ -150,8 +154,9 @@ type CallsExhaustBatchResults struct {
 }
 
 type CallsExhaustParams struct {
-	Until time.Time
-	Month string
+	Until     time.Time
+	RobotCode sessions.RobotCode
+	Month     string
 }
 
 // CallsExhaust stores until when the platform refuses calls.
@@ -160,6 +165,7 @@ func (q *Queries) CallsExhaust(ctx context.Context, db DBTX, arg []*CallsExhaust
 	for _, a := range arg {
 		vals := []interface{}{
 			a.Until,
+			a.RobotCode,
 			a.Month,
 		}
 		batch.Queue(callsExhaust, vals...)
@@ -190,13 +196,18 @@ func (b *CallsExhaustBatchResults) Close() error {
 }
 
 const callsLock = `-- name: CallsLock :batchone
-SELECT m.calls, m.quota, m.level, m.exhausted_until FROM api_months m WHERE m.month = $1 FOR UPDATE
+SELECT m.calls, m.quota, m.level, m.exhausted_until FROM api_months m WHERE m.robot_code = $1 AND m.month = $2 FOR UPDATE
 `
 
 type CallsLockBatchResults struct {
 	br     pgx.BatchResults
 	tot    int
 	closed bool
+}
+
+type CallsLockParams struct {
+	RobotCode sessions.RobotCode
+	Month     string
 }
 
 type CallsLockRow struct {
@@ -207,16 +218,17 @@ type CallsLockRow struct {
 }
 
 // CallsLock locks a month's row, before the counts of its calls change. No row: the month has no call yet.
-func (q *Queries) CallsLock(ctx context.Context, db DBTX, month []string) *CallsLockBatchResults {
+func (q *Queries) CallsLock(ctx context.Context, db DBTX, arg []*CallsLockParams) *CallsLockBatchResults {
 	batch := &pgx.Batch{}
-	for _, a := range month {
+	for _, a := range arg {
 		vals := []interface{}{
-			a,
+			a.RobotCode,
+			a.Month,
 		}
 		batch.Queue(callsLock, vals...)
 	}
 	br := db.SendBatch(ctx, batch)
-	return &CallsLockBatchResults{br, len(month), false}
+	return &CallsLockBatchResults{br, len(arg), false}
 }
 
 func (b *CallsLockBatchResults) QueryRow(f func(int, CallsLockRow, error)) {
@@ -249,8 +261,8 @@ func (b *CallsLockBatchResults) Close() error {
 
 const callsReserve = `-- name: CallsReserve :batchone
 UPDATE api_months m SET calls = m.calls + cardinality($1::text[])
-WHERE m.month = $2 AND m.calls + cardinality($1::text[]) <= $3::bigint
-  AND (m.exhausted_until IS NULL OR m.exhausted_until <= $4::timestamptz)
+WHERE m.robot_code = $2 AND m.month = $3 AND m.calls + cardinality($1::text[]) <= $4::bigint
+  AND (m.exhausted_until IS NULL OR m.exhausted_until <= $5::timestamptz)
 RETURNING m.calls, m.level, m.exhausted_until
 `
 
@@ -261,10 +273,11 @@ type CallsReserveBatchResults struct {
 }
 
 type CallsReserveParams struct {
-	Apis  []string
-	Month string
-	Bound int64
-	Now   time.Time
+	Apis      []string
+	RobotCode sessions.RobotCode
+	Month     string
+	Bound     int64
+	Now       time.Time
 }
 
 type CallsReserveRow struct {
@@ -279,6 +292,7 @@ func (q *Queries) CallsReserve(ctx context.Context, db DBTX, arg []*CallsReserve
 	for _, a := range arg {
 		vals := []interface{}{
 			a.Apis,
+			a.RobotCode,
 			a.Month,
 			a.Bound,
 			a.Now,
@@ -313,13 +327,18 @@ func (b *CallsReserveBatchResults) Close() error {
 }
 
 const callsReturn = `-- name: CallsReturn :batchone
-UPDATE api_months m SET calls = m.calls - 1 WHERE m.month = $1 RETURNING m.calls, m.level, m.exhausted_until
+UPDATE api_months m SET calls = m.calls - 1 WHERE m.robot_code = $1 AND m.month = $2 RETURNING m.calls, m.level, m.exhausted_until
 `
 
 type CallsReturnBatchResults struct {
 	br     pgx.BatchResults
 	tot    int
 	closed bool
+}
+
+type CallsReturnParams struct {
+	RobotCode sessions.RobotCode
+	Month     string
 }
 
 type CallsReturnRow struct {
@@ -329,16 +348,17 @@ type CallsReturnRow struct {
 }
 
 // CallsReturn, CallsUncount and CallsUncountDay take back a counted call.
-func (q *Queries) CallsReturn(ctx context.Context, db DBTX, month []string) *CallsReturnBatchResults {
+func (q *Queries) CallsReturn(ctx context.Context, db DBTX, arg []*CallsReturnParams) *CallsReturnBatchResults {
 	batch := &pgx.Batch{}
-	for _, a := range month {
+	for _, a := range arg {
 		vals := []interface{}{
-			a,
+			a.RobotCode,
+			a.Month,
 		}
 		batch.Queue(callsReturn, vals...)
 	}
 	br := db.SendBatch(ctx, batch)
-	return &CallsReturnBatchResults{br, len(month), false}
+	return &CallsReturnBatchResults{br, len(arg), false}
 }
 
 func (b *CallsReturnBatchResults) QueryRow(f func(int, CallsReturnRow, error)) {
@@ -365,7 +385,7 @@ func (b *CallsReturnBatchResults) Close() error {
 }
 
 const callsUncount = `-- name: CallsUncount :batchexec
-UPDATE api_calls c SET count = c.count - 1 WHERE c.month = $1 AND c.api = $2
+UPDATE api_calls c SET count = c.count - 1 WHERE c.robot_code = $1 AND c.month = $2 AND c.api = $3
 `
 
 type CallsUncountBatchResults struct {
@@ -375,14 +395,16 @@ type CallsUncountBatchResults struct {
 }
 
 type CallsUncountParams struct {
-	Month string
-	Api   string
+	RobotCode sessions.RobotCode
+	Month     string
+	Api       string
 }
 
 func (q *Queries) CallsUncount(ctx context.Context, db DBTX, arg []*CallsUncountParams) *CallsUncountBatchResults {
 	batch := &pgx.Batch{}
 	for _, a := range arg {
 		vals := []interface{}{
+			a.RobotCode,
 			a.Month,
 			a.Api,
 		}
@@ -414,7 +436,7 @@ func (b *CallsUncountBatchResults) Close() error {
 }
 
 const callsUncountDay = `-- name: CallsUncountDay :batchexec
-UPDATE api_days d SET count = d.count - 1 WHERE d.day = $1 AND d.api = $2
+UPDATE api_days d SET count = d.count - 1 WHERE d.robot_code = $1 AND d.day = $2 AND d.api = $3
 `
 
 type CallsUncountDayBatchResults struct {
@@ -424,14 +446,16 @@ type CallsUncountDayBatchResults struct {
 }
 
 type CallsUncountDayParams struct {
-	Day string
-	Api string
+	RobotCode sessions.RobotCode
+	Day       string
+	Api       string
 }
 
 func (q *Queries) CallsUncountDay(ctx context.Context, db DBTX, arg []*CallsUncountDayParams) *CallsUncountDayBatchResults {
 	batch := &pgx.Batch{}
 	for _, a := range arg {
 		vals := []interface{}{
+			a.RobotCode,
 			a.Day,
 			a.Api,
 		}

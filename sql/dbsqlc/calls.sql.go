@@ -8,6 +8,8 @@ package dbsqlc
 import (
 	"context"
 	"time"
+
+	"ebb/sessions"
 )
 
 const callsCountPerson = `-- name: CallsCountPerson :exec
@@ -27,9 +29,9 @@ func (q *Queries) CallsCountPerson(ctx context.Context, db DBTX, arg *CallsCount
 }
 
 const callsDays = `-- name: CallsDays :many
-SELECT d.day, d.api, d.count FROM api_days d
+SELECT d.robot_code, d.day, d.api, d.count FROM api_days d
 WHERE d.day LIKE $1::text || '%'
-ORDER BY d.day DESC, d.api
+ORDER BY d.day DESC, d.robot_code, d.api
 LIMIT $2::integer
 `
 
@@ -38,17 +40,29 @@ type CallsDaysParams struct {
 	MaxRows int
 }
 
+type CallsDaysRow struct {
+	RobotCode sessions.RobotCode
+	Day       string
+	Api       string
+	Count     int64
+}
+
 // CallsDays lists the newest days by API.
-func (q *Queries) CallsDays(ctx context.Context, db DBTX, arg *CallsDaysParams) ([]ApiDay, error) {
+func (q *Queries) CallsDays(ctx context.Context, db DBTX, arg *CallsDaysParams) ([]CallsDaysRow, error) {
 	rows, err := db.Query(ctx, callsDays, arg.Month, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []ApiDay
+	var items []CallsDaysRow
 	for rows.Next() {
-		var i ApiDay
-		if err := rows.Scan(&i.Day, &i.Api, &i.Count); err != nil {
+		var i CallsDaysRow
+		if err := rows.Scan(
+			&i.RobotCode,
+			&i.Day,
+			&i.Api,
+			&i.Count,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -60,12 +74,12 @@ func (q *Queries) CallsDays(ctx context.Context, db DBTX, arg *CallsDaysParams) 
 }
 
 const callsList = `-- name: CallsList :many
-SELECT m.month, ''::text AS api, m.calls AS count, m.quota, m.exhausted_until FROM api_months m
+SELECT m.robot_code, m.month, ''::text AS api, m.calls AS count, m.quota, m.exhausted_until FROM api_months m
 WHERE $2::text = '' OR m.month = $2
 UNION ALL
-SELECT c.month, c.api, c.count, 0, NULL FROM api_calls c
+SELECT c.robot_code, c.month, c.api, c.count, 0, NULL FROM api_calls c
 WHERE $2::text = '' OR c.month = $2
-ORDER BY month DESC, api
+ORDER BY month DESC, robot_code, api
 LIMIT $1::integer
 `
 
@@ -75,6 +89,7 @@ type CallsListParams struct {
 }
 
 type CallsListRow struct {
+	RobotCode      sessions.RobotCode
 	Month          string
 	Api            string
 	Count          int64
@@ -82,7 +97,7 @@ type CallsListRow struct {
 	ExhaustedUntil *time.Time
 }
 
-// CallsList lists the newest months: each with its sum, as the row without an API, and then by API.
+// CallsList lists the newest months of the robots: each with its sum, as the row without an API, and then by API.
 func (q *Queries) CallsList(ctx context.Context, db DBTX, arg *CallsListParams) ([]CallsListRow, error) {
 	rows, err := db.Query(ctx, callsList, arg.MaxRows, arg.Month)
 	if err != nil {
@@ -93,6 +108,7 @@ func (q *Queries) CallsList(ctx context.Context, db DBTX, arg *CallsListParams) 
 	for rows.Next() {
 		var i CallsListRow
 		if err := rows.Scan(
+			&i.RobotCode,
 			&i.Month,
 			&i.Api,
 			&i.Count,
@@ -111,11 +127,16 @@ func (q *Queries) CallsList(ctx context.Context, db DBTX, arg *CallsListParams) 
 
 const callsMonth = `-- name: CallsMonth :one
 SELECT m.calls, m.level, m.exhausted_until,
-    coalesce((SELECT p.level > 0 OR p.exhausted_until IS NOT NULL FROM api_months p WHERE p.month < $1 ORDER BY p.month DESC LIMIT 1), false)::boolean
+    coalesce((SELECT p.level > 0 OR p.exhausted_until IS NOT NULL FROM api_months p WHERE p.robot_code = $1 AND p.month < $2 ORDER BY p.month DESC LIMIT 1), false)::boolean
         AS low_before
 FROM api_months m
-WHERE m.month = $1
+WHERE m.robot_code = $1 AND m.month = $2
 `
+
+type CallsMonthParams struct {
+	RobotCode sessions.RobotCode
+	Month     string
+}
 
 type CallsMonthRow struct {
 	Calls          int64
@@ -124,8 +145,8 @@ type CallsMonthRow struct {
 	LowBefore      bool
 }
 
-func (q *Queries) CallsMonth(ctx context.Context, db DBTX, month string) (CallsMonthRow, error) {
-	row := db.QueryRow(ctx, callsMonth, month)
+func (q *Queries) CallsMonth(ctx context.Context, db DBTX, arg *CallsMonthParams) (CallsMonthRow, error) {
+	row := db.QueryRow(ctx, callsMonth, arg.RobotCode, arg.Month)
 	var i CallsMonthRow
 	err := row.Scan(
 		&i.Calls,
@@ -149,17 +170,18 @@ func (q *Queries) CallsOfPerson(ctx context.Context, db DBTX, subject []byte) (i
 }
 
 const callsOpen = `-- name: CallsOpen :execrows
-INSERT INTO api_months (month, quota) VALUES ($1, $2) ON CONFLICT (month) DO NOTHING
+INSERT INTO api_months (robot_code, month, quota) VALUES ($1, $2, $3) ON CONFLICT (robot_code, month) DO NOTHING
 `
 
 type CallsOpenParams struct {
-	Month string
-	Quota int64
+	RobotCode sessions.RobotCode
+	Month     string
+	Quota     int64
 }
 
-// CallsOpen begins a month. One replica inserts the row.
+// CallsOpen begins the month of a robot. One replica inserts the row.
 func (q *Queries) CallsOpen(ctx context.Context, db DBTX, arg *CallsOpenParams) (int64, error) {
-	result, err := db.Exec(ctx, callsOpen, arg.Month, arg.Quota)
+	result, err := db.Exec(ctx, callsOpen, arg.RobotCode, arg.Month, arg.Quota)
 	if err != nil {
 		return 0, err
 	}
@@ -167,17 +189,18 @@ func (q *Queries) CallsOpen(ctx context.Context, db DBTX, arg *CallsOpenParams) 
 }
 
 const callsReport = `-- name: CallsReport :execrows
-UPDATE api_months m SET level = $1 WHERE m.month = $2 AND m.level < $1
+UPDATE api_months m SET level = $1 WHERE m.robot_code = $2 AND m.month = $3 AND m.level < $1
 `
 
 type CallsReportParams struct {
-	Level int
-	Month string
+	Level     int
+	RobotCode sessions.RobotCode
+	Month     string
 }
 
 // CallsReport notes the lowest level that was reported. One replica changes the row.
 func (q *Queries) CallsReport(ctx context.Context, db DBTX, arg *CallsReportParams) (int64, error) {
-	result, err := db.Exec(ctx, callsReport, arg.Level, arg.Month)
+	result, err := db.Exec(ctx, callsReport, arg.Level, arg.RobotCode, arg.Month)
 	if err != nil {
 		return 0, err
 	}
@@ -185,27 +208,58 @@ func (q *Queries) CallsReport(ctx context.Context, db DBTX, arg *CallsReportPara
 }
 
 const callsResume = `-- name: CallsResume :exec
-UPDATE api_months m SET exhausted_until = NULL WHERE m.month = $1
+UPDATE api_months m SET exhausted_until = NULL WHERE m.robot_code = $1 AND m.month = $2
 `
 
+type CallsResumeParams struct {
+	RobotCode sessions.RobotCode
+	Month     string
+}
+
 // CallsResume ends the platform's refusal of a month.
-func (q *Queries) CallsResume(ctx context.Context, db DBTX, month string) error {
-	_, err := db.Exec(ctx, callsResume, month)
+func (q *Queries) CallsResume(ctx context.Context, db DBTX, arg *CallsResumeParams) error {
+	_, err := db.Exec(ctx, callsResume, arg.RobotCode, arg.Month)
 	return err
 }
 
+const callsRobots = `-- name: CallsRobots :many
+SELECT m.robot_code FROM api_months m WHERE m.month = $1 ORDER BY m.robot_code
+`
+
+// CallsRobots lists the robots with calls of a month, in the order of locks.
+func (q *Queries) CallsRobots(ctx context.Context, db DBTX, month string) ([]sessions.RobotCode, error) {
+	rows, err := db.Query(ctx, callsRobots, month)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []sessions.RobotCode
+	for rows.Next() {
+		var robot_code sessions.RobotCode
+		if err := rows.Scan(&robot_code); err != nil {
+			return nil, err
+		}
+		items = append(items, robot_code)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const callsSetQuota = `-- name: CallsSetQuota :exec
-UPDATE api_months m SET quota = $1, level = 0, exhausted_until = NULL WHERE m.month = $2 AND m.quota <> $1
+UPDATE api_months m SET quota = $1, level = 0, exhausted_until = NULL WHERE m.robot_code = $2 AND m.month = $3 AND m.quota <> $1
 `
 
 type CallsSetQuotaParams struct {
-	Quota int64
-	Month string
+	Quota     int64
+	RobotCode sessions.RobotCode
+	Month     string
 }
 
 // CallsSetQuota changes a month's quota. Reports of the old quota do not count.
 func (q *Queries) CallsSetQuota(ctx context.Context, db DBTX, arg *CallsSetQuotaParams) error {
-	_, err := db.Exec(ctx, callsSetQuota, arg.Quota, arg.Month)
+	_, err := db.Exec(ctx, callsSetQuota, arg.Quota, arg.RobotCode, arg.Month)
 	return err
 }
 

@@ -13,15 +13,17 @@ import (
 )
 
 type ApiCall struct {
-	Month string
-	Api   string
-	Count int64
+	Month     string
+	Api       string
+	Count     int64
+	RobotCode sessions.RobotCode
 }
 
 type ApiDay struct {
-	Day   string
-	Api   string
-	Count int64
+	Day       string
+	Api       string
+	Count     int64
+	RobotCode sessions.RobotCode
 }
 
 type ApiMonth struct {
@@ -30,6 +32,7 @@ type ApiMonth struct {
 	Quota          int64
 	Level          int
 	ExhaustedUntil *time.Time
+	RobotCode      sessions.RobotCode
 }
 
 type Approval struct {

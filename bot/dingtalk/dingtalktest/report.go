@@ -205,7 +205,7 @@ type Reply struct {
 type posts struct {
 	*core
 	replies  []Reply
-	posted   map[string]int       // newest reply by conversation and text
+	posted   map[string]int       // newest reply by conversation, robot and text
 	lastSaid map[string]time.Time // per conversation
 	edits    int                  // replies changed after they were posted
 }
@@ -233,7 +233,7 @@ func (s *posts) repliedTwiceLocked(r Reply, index int) {
 	if r.Text == "" && r.Via == "card" {
 		return // its text comes with an update
 	}
-	key := r.Conversation + "\x00" + r.Text
+	key := r.Conversation + "\x00" + r.RobotCode + "\x00" + r.Text
 	if i, ok := s.posted[key]; ok && i != index {
 		old := s.replies[i]
 		same := old.MsgID == r.MsgID

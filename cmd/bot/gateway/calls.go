@@ -3,28 +3,77 @@ package gateway
 import (
 	"context"
 	"math"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ebb/bot/command"
 	"ebb/bot/dingtalk/calls"
+	"ebb/bot/schedule"
+	"ebb/sessions"
 )
+
+// robotCalls has the counted calls of a robot.
+type robotCalls struct {
+	robot    sessions.RobotCode
+	governor *calls.Governor
+}
+
+// governors are those of all robots.
+type governors []robotCalls
+
+var _ schedule.Calls = governors{}
+
+// of returns the first governor for a robot that is not configured any more.
+func (g governors) of(robot sessions.RobotCode) *calls.Governor {
+	for _, one := range g {
+		if one.robot == robot {
+			return one.governor
+		}
+	}
+	return g[0].governor
+}
+
+// MonthEnd implements [schedule.Calls].
+func (g governors) MonthEnd() time.Time { return g[0].governor.MonthEnd() }
+
+// Promise implements [schedule.Calls].
+func (g governors) Promise(ctx context.Context, p sessions.CallPromise) error {
+	return g.of(p.Robot).Promise(ctx, p)
+}
+
+// sum returns the calls of all robots and their quota, 0 where one of them has no bound.
+func (g governors) sum() (made, quota int64) {
+	for _, one := range g {
+		s := one.governor.Status()
+		made, quota = made+s.Calls, quota+s.Quota
+		if s.Quota == 0 {
+			quota = math.MinInt64
+		}
+	}
+	return made, max(quota, 0)
+}
 
 // watchCalls reads the calls of other replicas until stop. It does nothing without DingTalk.
 func (g *gateway) watchCalls(ctx context.Context) (stop func()) {
-	if g.calls == nil {
-		return func() {}
+	stops := make([]func(), len(g.calls))
+	for i, one := range g.calls {
+		stops[i] = inBackground(ctx, one.governor.Watch)
 	}
-	return inBackground(ctx, g.calls.Watch)
+	return func() {
+		for _, stop := range stops {
+			stop()
+		}
+	}
 }
 
 // callBudget is for /status; nil without DingTalk.
-func (g *gateway) callBudget() func() command.CallBudget {
-	if g.calls == nil {
+func (g *gateway) callBudget() func(sessions.RobotCode) command.CallBudget {
+	if len(g.calls) == 0 {
 		return nil
 	}
-	return func() command.CallBudget {
-		s := g.calls.Status()
+	return func(robot sessions.RobotCode) command.CallBudget {
+		s := g.calls.of(robot).Status()
 		return command.CallBudget{Calls: s.Calls, Quota: s.Quota, Level: int(s.Level)}
 	}
 }

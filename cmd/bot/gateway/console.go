@@ -66,11 +66,8 @@ func (g *gateway) openConsole() (http.Handler, error) {
 	if g.login != nil {
 		cfg.Identity, cfg.Rights = g.login, g.rights
 	}
-	if g.calls != nil {
-		cfg.Calls = func() (int64, int64) {
-			s := g.calls.Status()
-			return s.Calls, s.Quota
-		}
+	if len(g.calls) > 0 {
+		cfg.Calls = g.calls.sum
 	}
 	return console.New(cfg)
 }
@@ -103,7 +100,7 @@ func (g *gateway) rights(person sessions.UserID) console.Rights {
 
 // openLogin returns nil if the login is not configured.
 func (g *gateway) openLogin(tokens login.Tokens) pages.Identity {
-	d, l := g.cfg.DingTalk, g.cfg.Admin.DingTalkLogin
+	d, l := g.cfg.DingTalk[0], g.cfg.Admin.DingTalkLogin
 	if l.RedirectURI == "" {
 		return nil
 	}

@@ -55,8 +55,9 @@ type gateway struct {
 	embedder  *openai.Embedder // nil without an endpoint
 	replica   sessions.ReplicaID
 	transport chat.Transport
-	calls     *calls.Governor // nil without DingTalk
-	servers   *mcp.Pool       // nil without servers of tools
+	robot     func() sessions.RobotCode // the one that writes to administrators; nil without DingTalk
+	calls     governors                 // empty without DingTalk
+	servers   *mcp.Pool                 // nil without servers of tools
 	bot       *bot.Bot
 	login     pages.Identity // nil unless people log in to the console by DingTalk
 	console   http.Handler
@@ -119,7 +120,7 @@ func Serve(ctx context.Context, cfg *config.Config, o Options) error {
 	defer g.close(alive)
 	running.Store(g)
 	// This line gives the replica's name in restart reports and leases.
-	log.Info().Str("replica", string(g.replica)).Str("version", o.Version).Str("connections", cfg.DingTalk.Connections).Msg("Serving")
+	log.Info().Str("replica", string(g.replica)).Str("version", o.Version).Str("connections", cfg.DingTalk[0].Connections).Msg("Serving")
 	defer g.runServers(ctx)()
 	defer g.fillVectors(ctx)()
 	defer g.watchCalls(ctx)()
@@ -236,16 +237,16 @@ func (g *gateway) migrate(ctx context.Context, url string) error {
 	return nil
 }
 
-func (g *gateway) openDingTalk() (*dingtalk.Transport, error) {
-	d, a := g.cfg.DingTalk, g.cfg.Agent
+// openTransport connects nothing yet. cards are those of the robot.
+func (g *gateway) openTransport(d config.DingTalkConfig, governor *calls.Governor, cards sessions.Cards) (*dingtalk.Transport, error) {
 	c := dingtalk.Config{
 		ClientID: d.ClientID, ClientSecret: d.ClientSecret.Reveal(), APIBase: d.APIBase, OAPIBase: d.OAPIBase,
-		RepliesPerMinute: d.RepliesPerMinute, KeepAlive: d.KeepAlive, Calls: g.calls, Pictures: markdown.PicturesOf(d.PictureHosts),
+		RepliesPerMinute: d.RepliesPerMinute, KeepAlive: d.KeepAlive, Calls: governor, Pictures: markdown.PicturesOf(d.PictureHosts),
 	}
-	language := func(id sessions.ConversationID) string { return cmp.Or(g.bot.Language(id), a.Language) }
-	c.Reactions = &dingtalk.Reactions{Store: g.store.Cards, Language: language, Set: d.Reaction == config.ReactionOn}
+	language := func(id sessions.ConversationID) string { return cmp.Or(g.bot.Language(id), g.cfg.Agent.Language) }
+	c.Reactions = &dingtalk.Reactions{Store: cards, Language: language, Set: d.Reaction == config.ReactionOn}
 	c.Cards = &dingtalk.Cards{
-		Store: g.store.Cards, Key: d.CardContentKey, Stream: card.Mode(d.CardStream), Interval: d.CardInterval, Thoughts: d.CardReasoning, Language: language,
+		Store: cards, Key: d.CardContentKey, Stream: card.Mode(d.CardStream), Interval: d.CardInterval, Thoughts: d.CardReasoning, Language: language,
 	}
 	if d.Reply == config.ReplyCard {
 		c.Cards.Template = d.CardTemplateID
@@ -262,14 +263,9 @@ func (g *gateway) openBot(o Options) error {
 		return err
 	}
 	if g.transport == nil {
-		g.calls = calls.New(calls.Options{Store: g.store.Calls, Quota: int64(g.cfg.DingTalk.APICallsPerMonth)})
-		t, err := g.openDingTalk()
-		if err != nil {
+		if background, err = g.openRobots(&o); err != nil {
 			return err
 		}
-		registerStats(g.registry, t)
-		registerCalls(g.registry, g.calls)
-		g.login, g.transport, o.Display, background = g.openLogin(t), t, t.Display(), t.Background()
 	}
 	cleaner := retention.New(retention.Config{
 		Store: g.store.Retention, Leads: g.isLeader, Metrics: g.registry,
@@ -286,15 +282,11 @@ func (g *gateway) openBot(o Options) error {
 		values.Access, values.Limits = nil, sessions.Limits{} // the operator's own terminal
 	}
 	planner := &schedule.Planner{Store: g.store.Schedules, Location: g.location, Settings: func() schedule.Settings { return g.inForce.Load().Schedule.Settings() }}
-	if g.calls != nil {
+	if len(g.calls) > 0 {
 		planner.Calls = g.calls
 	}
-	var robot sessions.RobotCode
-	if o.Transport == nil {
-		robot = sessions.RobotCode(g.cfg.DingTalk.ClientID)
-	}
 	conf := bot.Config{
-		Robot:  robot,
+		Robot:  g.robot,
 		Stores: g.store.Ports(), Memory: g.store.Memory(), Tidying: g.store.FactUpkeep, Index: g.store.Index, Rights: g.store.Rights,
 		Erasures: g.store.Erasure, Requests: g.store.Requests, Reporter: g.store.Restarts, Elector: g.store.Replicas, Transport: g.transport,
 		Values: values, Counter: counter, Metrics: g.registry,
@@ -302,7 +294,7 @@ func (g *gateway) openBot(o Options) error {
 		Approvals: g.store.Approvals, ApprovalTimeout: g.cfg.Tools.ApprovalTimeout,
 		Tools: append(tools.All(ToolParts(g.store), g.location), tools.Remind(planner)), Replica: g.replica, LeaseTTL: g.cfg.Cluster.LeaseTTL,
 		Name: a.Name, Language: a.Language, Prompt: a.Prompt, Location: g.location,
-		OneStream: o.Transport == nil && g.cfg.DingTalk.Connections == config.ConnectionsOne,
+		OneStream: o.Transport == nil && g.cfg.DingTalk[0].Connections == config.ConnectionsOne,
 		Scope:     sessions.Scope(a.SessionScope), AloneEach: !a.MergePending, MaxMerged: a.MaxMerged, MaxToolRounds: a.MaxToolRounds,
 		MaxConcurrent: g.cfg.LLM.MaxConcurrent, SweepEvery: g.store.SweepEvery(),
 		BusyNote: a.BusyNote, StaleAfter: a.StaleAfter, Gather: a.Gather, TurnTimeout: a.TurnTimeout,

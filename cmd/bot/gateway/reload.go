@@ -132,5 +132,6 @@ func reloadable(cfg *config.Config, model *openai.Client) reload.Values {
 	}
 	v.Access = cfg.Access.Rules(v.Admins)
 	v.Compaction, v.Compactions = cfg.Policies()
+	v.Robots = cfg.RobotValues(v)
 	return v
 }

@@ -13,10 +13,9 @@ import (
 	"ebb/sql"
 )
 
-// OpenTrial connects a trial of the configured card template in a group. url is the direct address of the database,
+// OpenTrial connects a trial of a bot's card template in a group. url is the direct address of the database,
 // which counts the calls. stop is never nil.
-func OpenTrial(ctx context.Context, cfg *config.Config, url, group string) (trial *card.Trial, stop func(), err error) {
-	d := cfg.DingTalk
+func OpenTrial(ctx context.Context, cfg *config.Config, d config.DingTalkConfig, url, group string) (trial *card.Trial, stop func(), err error) {
 	if d.CardTemplateID == "" {
 		return nil, func() {}, errors.New("dingtalk.card_template_id is empty: make a template as deploy/dingtalk-card/README.md says, and set its id")
 	}
@@ -27,7 +26,7 @@ func OpenTrial(ctx context.Context, cfg *config.Config, url, group string) (tria
 	if err != nil {
 		return nil, func() {}, DatabaseFault(err)
 	}
-	governor := calls.New(calls.Options{Store: store.Calls, Quota: int64(d.APICallsPerMonth)})
+	governor := calls.New(calls.Options{Store: store.Calls.ForRobot(sessions.RobotCode(d.ClientID)), Quota: int64(d.APICallsPerMonth)})
 	t, err := dingtalk.New(dingtalk.Config{
 		ClientID: d.ClientID, ClientSecret: d.ClientSecret.Reveal(), APIBase: d.APIBase, OAPIBase: d.OAPIBase, Calls: governor,
 	})

@@ -77,7 +77,7 @@ func TestAllIsAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg, text := load(t, s)
-	if cfg.DingTalk.ClientID != "dingabc" || cfg.DingTalk.ClientSecret.Reveal() != `hunter2"${X}` || cfg.LLM.Models[0].APIKey.Reveal() != "sk-hunter2" ||
+	if cfg.DingTalk[0].ClientID != "dingabc" || cfg.DingTalk[0].ClientSecret.Reveal() != `hunter2"${X}` || cfg.LLM.Models[0].APIKey.Reveal() != "sk-hunter2" ||
 		cfg.Database.URL.Reveal() != "postgres://u:hunter2@h/d" || cfg.LLM.Models[0].Model != "qwen-plus" || len(cfg.Warnings) > 0 {
 		t.Errorf("the configuration is\n%s\nwarnings %q", text, cfg.Warnings)
 	}
@@ -118,15 +118,15 @@ func TestNothingIsWrittenOver(t *testing.T) {
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if cfg, _ := load(t, s); cfg.DingTalk.ClientID != "dingother" || cfg.DingTalk.ClientSecret.Reveal() != "s1" {
-		t.Errorf("id %q, secret %q", cfg.DingTalk.ClientID, cfg.DingTalk.ClientSecret.Reveal())
+	if cfg, _ := load(t, s); cfg.DingTalk[0].ClientID != "dingother" || cfg.DingTalk[0].ClientSecret.Reveal() != "s1" {
+		t.Errorf("id %q, secret %q", cfg.DingTalk[0].ClientID, cfg.DingTalk[0].ClientSecret.Reveal())
 	}
 	s.Force, s.Ask = true, &person{answers: map[string][]string{"Client ID": {"dingthird"}, "Client Secret": {"s3"}, "API key": {"k3"}}}
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if cfg, _ := load(t, s); cfg.DingTalk.ClientID != "dingthird" || cfg.DingTalk.ClientSecret.Reveal() != "s3" {
-		t.Errorf("id %q, secret %q", cfg.DingTalk.ClientID, cfg.DingTalk.ClientSecret.Reveal())
+	if cfg, _ := load(t, s); cfg.DingTalk[0].ClientID != "dingthird" || cfg.DingTalk[0].ClientSecret.Reveal() != "s3" {
+		t.Errorf("id %q, secret %q", cfg.DingTalk[0].ClientID, cfg.DingTalk[0].ClientSecret.Reveal())
 	}
 }
 
@@ -160,7 +160,7 @@ func TestNoTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg, text := load(t, s)
-	if cfg.DingTalk.ClientID != "dingenv" || cfg.DingTalk.ClientSecret.Reveal() != "hunter2" || cfg.LLM.Models[0].APIKey != "" || cfg.Database.URL.Reveal() != "postgres://h/d" {
+	if cfg.DingTalk[0].ClientID != "dingenv" || cfg.DingTalk[0].ClientSecret.Reveal() != "hunter2" || cfg.LLM.Models[0].APIKey != "" || cfg.Database.URL.Reveal() != "postgres://h/d" {
 		t.Errorf("the configuration is\n%s", text)
 	}
 	for _, want := range []string{`"${DINGTALK_CLIENT_ID}"`, `"${file:` + secret + `}"`, `"${DATABASE_URL:-}"`} {

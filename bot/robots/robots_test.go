@@ -1,0 +1,144 @@
+package robots
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"ebb/bot/chat"
+	"ebb/sessions"
+)
+
+// wire is a transport that records its calls.
+type wire struct {
+	ready, failing bool
+	err            error
+	ran            atomic.Int64
+	sent           []sessions.RobotCode
+	clicked        func(context.Context, chat.Click) chat.Clicked
+}
+
+func (w *wire) Run(ctx context.Context, accept chat.Accept) error {
+	w.ran.Add(1)
+	if w.err != nil {
+		return w.err
+	}
+	if err := accept(ctx, sessions.Message{}); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func (w *wire) Send(_ context.Context, o sessions.Outgoing) (chat.Sent, error) {
+	w.sent = append(w.sent, o.Reply.Target.RobotCode)
+	return chat.Sent{}, nil
+}
+func (w *wire) Ready() bool                                              { return w.ready }
+func (w *wire) Failing() bool                                            { return w.failing }
+func (w *wire) AwaitReceived(context.Context, sessions.ConversationID)   {}
+func (w *wire) OnClick(f func(context.Context, chat.Click) chat.Clicked) { w.clicked = f }
+func outgoing(robot sessions.RobotCode) sessions.Outgoing {
+	return sessions.Outgoing{Reply: sessions.Reply{Target: sessions.Target{RobotCode: robot}}}
+}
+
+// Each call goes to the transport of its robot; one of a robot that is not configured any more goes to the first.
+func TestCallsGoToTheirRobot(t *testing.T) {
+	t.Parallel()
+	a, b := &wire{}, &wire{}
+	r := New([]Robot{{Code: "a", Transport: a}, {Code: "b", Transport: b}})
+	for _, code := range []sessions.RobotCode{"b", "a", "gone", "b"} {
+		if _, err := r.Send(t.Context(), outgoing(code)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(a.sent, []sessions.RobotCode{"a", "gone"}) || !slices.Equal(b.sent, []sessions.RobotCode{"b", "b"}) {
+		t.Errorf("a sent %q, b sent %q", a.sent, b.sent)
+	}
+	r.OnClick(func(context.Context, chat.Click) chat.Clicked { return chat.Clicked{Hide: true} })
+	if a.clicked == nil || !b.clicked(t.Context(), chat.Click{}).Hide {
+		t.Error("clicks of a robot have no receiver")
+	}
+}
+
+// A robot that fails stops none of the others. One that still connects is awaited: its messages would have no receiver.
+func TestReadyWithoutARefusedRobot(t *testing.T) {
+	t.Parallel()
+	up, down, refused := &wire{ready: true}, &wire{}, &wire{failing: true}
+	for _, c := range []struct {
+		name string
+		a, b *wire
+		want bool
+	}{
+		{"both up", up, up, true}, {"one connects", up, down, false}, {"the second is refused", up, refused, true},
+		{"both are refused", refused, refused, false}, {"the first is refused", refused, up, true}, {"both connect", down, down, false},
+	} {
+		r := New([]Robot{{Code: "a", Transport: c.a}, {Code: "b", Transport: c.b}})
+		if got := r.Ready(); got != c.want {
+			t.Errorf("%s: ready %t", c.name, got)
+		}
+	}
+	r := New([]Robot{{Code: "a", Transport: &wire{failing: true}}, {Code: "b", Transport: &wire{ready: true}}})
+	if got := r.First(); got != "b" {
+		t.Errorf("%s writes to administrators", got)
+	}
+}
+
+// All run until the end, whatever one of them returns. Only the failure of all ends the run.
+func TestRunGoesOnWithoutOne(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	a, b := &wire{err: broken}, &wire{}
+	ctx, stop := context.WithCancel(t.Context())
+	accepted := make(chan struct{})
+	ended := make(chan error, 1)
+	go func() {
+		ended <- New([]Robot{{Code: "a", Transport: a}, {Code: "b", Transport: b}}).Run(ctx, func(context.Context, sessions.Message) error { close(accepted); return nil })
+	}()
+	<-accepted
+	select {
+	case err := <-ended:
+		t.Fatalf("the run ended with %v", err)
+	default:
+	}
+	stop()
+	if err := <-ended; err != nil || a.ran.Load() != 1 {
+		t.Errorf("the run ended with %v", err)
+	}
+	if err := New([]Robot{{Transport: &wire{err: broken}}, {Transport: &wire{err: broken}}}).Run(t.Context(), nil); !errors.Is(err, broken) {
+		t.Errorf("the run of two broken robots ended with %v", err)
+	}
+}
+
+// screen is a display that counts turns.
+type screen struct{ shown, queued int }
+
+func (s *screen) Show(context.Context, chat.Shown) chat.Live { s.shown++; return nil }
+func (s *screen) Queue(context.Context, chat.Shown) func() {
+	s.queued++
+	return func() {}
+}
+
+// Turns are shown by the display of their session's robot. Without any display there is none.
+func TestDisplayOfTheRobot(t *testing.T) {
+	t.Parallel()
+	s := &screen{}
+	r := New([]Robot{{Code: "a", Transport: &wire{}}, {Code: "b", Transport: &wire{}, Display: s}})
+	d := r.Display()
+	for _, robot := range []sessions.RobotCode{"a", "b", "b"} {
+		shown := chat.Shown{Lease: sessions.Lease{Key: sessions.NewKey(robot, "c", "")}}
+		if live := d.Show(t.Context(), shown); live != nil {
+			t.Errorf("robot %s: %v", robot, live)
+		}
+		d.(chat.Queuer).Queue(t.Context(), shown)()
+		d.(chat.Acknowledger).Acknowledge(t.Context(), shown.Lease, sessions.Event{})
+	}
+	if s.shown != 2 || s.queued != 2 {
+		t.Errorf("%d turns shown, %d queued", s.shown, s.queued)
+	}
+	if d := New([]Robot{{Code: "a", Transport: &wire{}}}).Display(); d != nil {
+		t.Errorf("a display without any: %v", d)
+	}
+}
