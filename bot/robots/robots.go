@@ -5,6 +5,7 @@ package robots
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 
 	"github.com/rs/zerolog"
@@ -26,6 +27,7 @@ type Transport interface {
 	chat.Transport
 	chat.Receiver
 	chat.Clickable
+	chat.Files
 	// Failing reports that the platform refuses the robot, or does not answer it again and again: no connection can be expected soon.
 	Failing() bool
 }
@@ -37,6 +39,7 @@ var (
 	_ chat.Transport    = (*Robots)(nil)
 	_ chat.Receiver     = (*Robots)(nil)
 	_ chat.Clickable    = (*Robots)(nil)
+	_ chat.Files        = (*Robots)(nil)
 	_ chat.Acknowledger = display{}
 	_ chat.Queuer       = display{}
 )
@@ -78,6 +81,11 @@ func (r *Robots) Run(ctx context.Context, accept chat.Accept) error {
 // Send implements [chat.Transport].
 func (r *Robots) Send(ctx context.Context, o sessions.Outgoing) (chat.Sent, error) {
 	return r.of(o.Reply.Target.RobotCode).Transport.Send(ctx, o)
+}
+
+// Download implements [chat.Files]. The code of a file is valid with the credentials of its robot alone.
+func (r *Robots) Download(ctx context.Context, robot sessions.RobotCode, a sessions.Attachment, to *os.File, limit int64) error {
+	return r.of(robot).Transport.Download(ctx, robot, a, to, limit)
 }
 
 // Ready implements [chat.Transport]: one is connected, and each of the others is connected or failing. A robot that still connects would miss

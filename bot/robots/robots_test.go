@@ -3,6 +3,7 @@ package robots
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -17,6 +18,7 @@ type wire struct {
 	err            error
 	ran            atomic.Int64
 	sent           []sessions.RobotCode
+	downloaded     []sessions.RobotCode
 	clicked        func(context.Context, chat.Click) chat.Clicked
 }
 
@@ -35,6 +37,10 @@ func (w *wire) Run(ctx context.Context, accept chat.Accept) error {
 func (w *wire) Send(_ context.Context, o sessions.Outgoing) (chat.Sent, error) {
 	w.sent = append(w.sent, o.Reply.Target.RobotCode)
 	return chat.Sent{}, nil
+}
+func (w *wire) Download(_ context.Context, robot sessions.RobotCode, _ sessions.Attachment, _ *os.File, _ int64) error {
+	w.downloaded = append(w.downloaded, robot)
+	return nil
 }
 func (w *wire) Ready() bool                                              { return w.ready }
 func (w *wire) Failing() bool                                            { return w.failing }
@@ -56,6 +62,9 @@ func TestCallsGoToTheirRobot(t *testing.T) {
 	}
 	if !slices.Equal(a.sent, []sessions.RobotCode{"a", "gone"}) || !slices.Equal(b.sent, []sessions.RobotCode{"b", "b"}) {
 		t.Errorf("a sent %q, b sent %q", a.sent, b.sent)
+	}
+	if err := r.Download(t.Context(), "b", sessions.Attachment{}, nil, 0); err != nil || len(a.downloaded) > 0 || len(b.downloaded) != 1 {
+		t.Errorf("a file of b was asked of a %d times, of b %d times: %v", len(a.downloaded), len(b.downloaded), err)
 	}
 	r.OnClick(func(context.Context, chat.Click) chat.Clicked { return chat.Clicked{Hide: true} })
 	if a.clicked == nil || !b.clicked(t.Context(), chat.Click{}).Hide {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"reflect"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
@@ -26,7 +27,8 @@ type Reload struct {
 type reloader struct {
 	gateway *gateway
 	Reload
-	total *prometheus.CounterVec
+	total  *prometheus.CounterVec
+	robots map[sessions.RobotCode]*reload.Values // in force
 }
 
 const (
@@ -39,7 +41,7 @@ func (g *gateway) watchReloads(ctx context.Context, o Reload) (stop func()) {
 	if o.Signals == nil {
 		return func() {}
 	}
-	r := &reloader{gateway: g, Reload: o, total: prometheus.NewCounterVec(prometheus.CounterOpts{
+	r := &reloader{gateway: g, Reload: o, robots: reloadable(g.cfg, g.model).Robots, total: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "ebb", Name: "config_reloads_total", Help: "Signals to load the configuration again, by outcome: applied, refused.",
 	}, []string{"outcome"})}
 	r.total.WithLabelValues(reloadApplied)
@@ -91,15 +93,30 @@ func (r *reloader) apply(next *config.Config) error {
 			return err
 		}
 	}
-	if err := r.gateway.bot.Reload(reloadable(next, model)); err != nil {
+	values := reloadable(next, model)
+	keepRunning(values.Robots, r.robots, r.gateway.cfg, next)
+	if err := r.gateway.bot.Reload(values); err != nil {
 		return err
 	}
+	r.robots = values.Robots
 	if model != r.gateway.model {
 		r.gateway.model.Close() // calls in progress finish
 		r.gateway.model = model
 	}
 	r.Level.Set(next.Log.Level)
 	return nil
+}
+
+// keepRunning leaves robots that the next file does not have the values that are in force. They run until the restart, and the common
+// access may admit more people.
+func keepRunning(values, inForce map[sessions.RobotCode]*reload.Values, running, next *config.Config) {
+	for _, d := range running.DingTalk {
+		code := sessions.RobotCode(d.ClientID)
+		listed := slices.ContainsFunc(next.DingTalk, func(n config.DingTalkConfig) bool { return n.ClientID == d.ClientID })
+		if own := inForce[code]; own != nil && !listed {
+			values[code] = own
+		}
+	}
 }
 
 // listFaults lists a configuration's faults, each with its file, line and field.

@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"ebb/bot/config"
+	"ebb/bot/reload"
 	"ebb/bot/tools"
+	"ebb/sessions"
 )
 
 // loaded reads a configuration file with two models and a text of further sections.
@@ -94,4 +96,32 @@ func TestNoCallsWithoutDingTalk(t *testing.T) {
 		t.Error("there is a budget of calls")
 	}
 	g.watchCalls(t.Context())()
+}
+
+// A robot whose entry left the file runs until the restart, with its own access: the common one may admit more people. It keeps it at
+// each further reload.
+func TestRunningRobotKeepsItsAccess(t *testing.T) {
+	t.Parallel()
+	file := func(ids ...string) *config.Config {
+		cfg := &config.Config{}
+		for _, id := range ids {
+			cfg.DingTalk = append(cfg.DingTalk, config.DingTalkConfig{ClientID: id})
+		}
+		return cfg
+	}
+	own := &reload.Values{Name: "小乙"}
+	inForce := map[sessions.RobotCode]*reload.Values{"b": own}
+	for range 2 {
+		values := map[sessions.RobotCode]*reload.Values{}
+		keepRunning(values, inForce, file("a", "b"), file("a", "c"))
+		if values["b"] != own || len(values) != 1 {
+			t.Fatalf("robots have the values %v", values)
+		}
+		inForce = values
+	}
+	values := map[sessions.RobotCode]*reload.Values{}
+	keepRunning(values, inForce, file("a", "b"), file("a", "b"))
+	if len(values) > 0 {
+		t.Errorf("the file's own values were replaced by %v", values)
+	}
 }
