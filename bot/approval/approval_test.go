@@ -200,3 +200,27 @@ func TestWaitingIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// A deleted conversation begins its numbers again. Its messages may not come again, but the end of a new call's wait is another message.
+func TestExpiryAfterADeletion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	x := &approval.Expiry{
+		Desk: w.desk, Replica: w.Lease.Owner, Leads: leads, Languages: wording.Languages{Preset: "zh", Assigned: unassigned}, Accepted: func(sessions.Accepted) {},
+	}
+	for i := range 2 {
+		if i > 0 {
+			if _, err := w.Store.Erasure.Delete(t.Context(), w.Lease.Key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.ask(time.Duration(i+1)*time.Microsecond, "x__one")
+		if err := x.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		pending := storetest.Must[[]sessions.Event](t)(w.Store.Inbox.Pending(t.Context(), w.Lease.Key, 10))
+		if len(pending) != 1 || !strings.Contains(pending[0].Content, "#1 x__one") {
+			t.Errorf("deletion %d: waiting are %+v", i, pending)
+		}
+	}
+}

@@ -78,12 +78,12 @@ func (x *Expiry) expire(ctx context.Context, a sessions.Approval) error {
 	return nil
 }
 
-// message is of the asker, so that the reply mentions them. Its id is the same for each attempt.
+// message is of the asker, so that the reply mentions them. Its id is the same for each attempt, and another one for a call that has the number in a conversation that was deleted.
 func (x *Expiry) message(a sessions.Approval, asked sessions.Message) sessions.Message {
 	m := sessions.Message{
 		RobotCode: asked.RobotCode, ConversationID: asked.ConversationID, ConversationType: asked.ConversationType, ConversationTitle: asked.ConversationTitle,
 		Organization: asked.Organization, SenderID: asked.SenderID, StaffID: asked.StaffID, External: asked.External, SenderNick: asked.SenderNick,
-		ID: sessions.MessageID(fmt.Sprintf("approval:%d:expired", a.ID)), Kind: "text",
+		ID: sessions.MessageID(fmt.Sprintf("approval:%d:%d:expired", a.ID, a.ExpiresAt.UnixMicro())), Kind: "text",
 	}
 	m.Scheduled = &sessions.Scheduled{
 		Kind: sessions.Expired, DueAt: a.ExpiresAt.In(x.Desk.Location), Number: a.ID, Call: a.Tool, Lang: x.Languages.OfText(m.ConversationID, asked.Text),
