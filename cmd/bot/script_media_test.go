@@ -162,8 +162,7 @@ func (w *world) cmdAbout(args []string) error {
 	return nil
 }
 
-// cmdDownload is: api|file ACTION N: the next N requests for an address, or for a file, fail; or drop NAME: its code has expired; or
-// hold DURATION: files come late.
+// cmdDownload is: api|file ACTION N: the next N requests for an address, or for a file, fail or come late; or drop NAME: its code has expired.
 func (w *world) cmdDownload(args []string) error {
 	switch route := args[0]; route {
 	case "drop":
@@ -197,16 +196,28 @@ func (w *world) cmdDownload(args []string) error {
 	return fmt.Errorf("download %s?", args[0])
 }
 
-// cmdFetched is: ROUTE N: the number of requests so far, for an address or for a file.
+// cmdFetched is: ROUTE N: the number of requests so far, for an address (download) or for a file.
 func (w *world) cmdFetched(args []string) error {
+	if n := w.entriesOf("http", args[0]); n != args[1] {
+		return fmt.Errorf("%s requests of %s, want %s", n, args[0], args[1])
+	}
+	return nil
+}
+
+// cmdFetching is: ROUTE N: waits until N requests of the route have met a fault, that of a late answer for example.
+func (w *world) cmdFetching(args []string) error {
+	return w.until(args[1]+" faults of "+args[0], patience, func() (bool, string) {
+		n := w.entriesOf("fault", args[0])
+		return n == args[1], n
+	})
+}
+
+func (w *world) entriesOf(kind, route string) string {
 	n := 0
 	for _, e := range w.ding.Transcript() {
-		if e.Kind == "http" && e.Route == args[0] {
+		if e.Kind == kind && e.Route == route {
 			n++
 		}
 	}
-	if strconv.Itoa(n) != args[1] {
-		return fmt.Errorf("%d requests of %s, want %s", n, args[0], args[1])
-	}
-	return nil
+	return strconv.Itoa(n)
 }
