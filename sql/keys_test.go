@@ -41,6 +41,7 @@ var overAllSessions = map[string]string{
 	"SchedulesExpire":         "background: rows past their retention period, by an index on the time",
 	"ApprovalsDue":            "background: calls that waited too long for approval, every two seconds, by a partial index that holds what waits",
 	"ApprovalsExpire":         "background: rows past their retention period, by an index on the time",
+	"PicturesExpire":          "background: pictures past their retention period, by an index on the time",
 	"ApprovalsStrip":          "background: the last row of each session past its retention period, by an index on the time",
 	"SchedulesOfPerson":       "a new reminder: the active ones of its creator, by an index on the person",
 	"SchedulesOutstanding":    "a new reminder: the active ones of the month, which share its calls, by a partial index on their times",
@@ -58,6 +59,7 @@ var overAllSessions = map[string]string{
 	"PageSpoke":             "for admins: the conversations of one person, by an index on the person",
 	"PeopleNamed":           "for admins: the people of a name, by indexes on name and person",
 	"PeopleNames":           "for admins: the names of the people of a page, by an index on the person",
+	"PeopleNamesAnywhere":   "for admins: the names of the people of a page, by an index on the person alone",
 	"CompactionRequestsDue": "background: the few compactions that administrators asked for",
 
 	"UsageRows":   "for admins: a page of the usage of a period, by the primary key",

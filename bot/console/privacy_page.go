@@ -45,7 +45,7 @@ func (p Privacy) stored() []storedData {
 		{"compactions", "compaction_log, compaction_jobs, compaction_requests", r.CompactionLog},
 		{"replies", "outbox", r.Replies},
 		{"pictures", "pictures", r.Pictures},
-		{"schedules", "schedules", r.Replies},
+		{"schedules", "schedules, approvals", r.Replies},
 		{"sessions", "dingtalk_sessions, group_scopes", 0},
 		{"receipts", "memory_flushes, memory_digests", 0},
 		{"ratings", "cards", 0},

@@ -18,6 +18,7 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/bot/tools"
+	"ebb/bot/view"
 	"ebb/compaction"
 	"ebb/compaction/summarize"
 	"ebb/compaction/tokens"
@@ -178,6 +179,7 @@ func TestNotesAreTrue(t *testing.T) {
 			r.notesOfViews()
 			r.notesOfResults()
 			r.notesOfMemory()
+			r.notesOfFiles()
 		})
 	}
 }
@@ -280,6 +282,25 @@ func (r *room) notesOfMemory() {
 	r.listsGoOn()
 }
 
+// notesOfFiles are those for documents that a request does not show whole.
+func (r *room) notesOfFiles() {
+	asked := r.events[4].ID
+	pages := []sessions.MediaPage{{Number: 1, Text: "the first page"}, {Number: 2, Text: "an axolotl lives here"}}
+	file := sessions.Media{Event: asked, Kind: "docx", Name: "handbook.docx", ID: "hash", Bytes: 9, Pages: 2, Tokens: 99_999}
+	if err := r.store.Media.Keep(r.Context(), r.lease, file, pages); err != nil {
+		r.Fatal(err)
+	}
+	note := callRE.FindStringSubmatch(view.MediaNote(file))
+	if note == nil {
+		r.Fatalf("%q names no call for a page", view.MediaNote(file))
+	}
+	for page, want := range map[string]string{"1": "the first page", "2": "axolotl", "3": "no text"} {
+		if got := r.call(note[1], strings.ReplaceAll(note[2], "N}", page+"}")); !strings.Contains(got, want) {
+			r.Errorf("page %s of the file is %q", page, got)
+		}
+	}
+}
+
 // listsGoOn follows a list of all messages to its end: each is named once.
 func (r *room) listsGoOn() {
 	seen := map[string]int{}
@@ -324,6 +345,8 @@ var noted = map[string]string{
 	"compaction.readsResults":  "no text",
 	"upkeep.missingNote":       "a call of ReadCallOf, as in gap notes",
 	"answer.makeRoom":          "no text: it writes compaction.Reference, of notesOfResults",
+	"view.MediaNote":           "notesOfFiles",
+	"tools.file":               "notesOfFiles; errors of the storage",
 	"view.shrink":              "shortened; its number: TestHugeToolResult",
 	"show.callGet":             "pages",
 	"sessions.BlobCall":        "offloaded",

@@ -65,7 +65,7 @@ func (f *Frame) attach(m *llm.Message, e sessions.Event) {
 		if a.Picture != nil {
 			m.Pictures = append(m.Pictures, llm.Picture{At: at, Type: a.Picture.Type, Body: a.Picture.Body})
 		}
-		behind.WriteString(mediaNote(a))
+		behind.WriteString(MediaNote(a))
 	}
 	orderPictures(m.Pictures)
 	m.Content += behind.String()
@@ -91,8 +91,8 @@ func orderPictures(pictures []llm.Picture) {
 	}
 }
 
-// mediaNote is what a message says of an attachment; empty for one that the request shows. Its beginning is a line break.
-func mediaNote(a sessions.Media) string {
+// MediaNote is what a message says of an attachment; empty for one that the request shows. Its beginning is a line break.
+func MediaNote(a sessions.Media) string {
 	name := sessions.QuoteText(a.Name)
 	switch {
 	case a.Picture != nil, a.Text != "":
@@ -116,7 +116,7 @@ func (b *Builder) MediaTokens(key sessions.Key, events []sessions.Event) (n int)
 			if a.Picture != nil {
 				n += a.Tokens + tokens.MessageOverhead
 			}
-			n += b.Counted.Count(mediaNote(a))
+			n += b.Counted.Count(MediaNote(a))
 		}
 		if text := fileTexts(key, e); text != "" {
 			n += b.Counted.Count(text) + tokens.MessageOverhead

@@ -13,7 +13,7 @@ const (
 	unknownWords   = "（原文不在消息中 words not given）"
 )
 
-// Quotes fills in speaker and text of the messages that waiting messages reply to. The log has precedence over the
+// Quotes fills in speaker, text and time of the messages that waiting messages reply to. The log has precedence over the
 // frame, which often lacks one of the two, and an erased message must not return as a quote. It runs under the turn's
 // lease, which an erasure takes, so that a quote is stored only if no erasure came between.
 func (b *Builder) Quotes(ctx context.Context, l sessions.Lease, v *sessions.View) error {
@@ -34,9 +34,13 @@ func (b *Builder) quote(ctx context.Context, l sessions.Lease, e *sessions.Event
 	defer stop()
 	q, own := *e.Message.Quote, b.OwnWords(*e)
 	original, err := b.quotes.Quoted(one, l.Key, q)
+	said := q.SentAt
 	switch {
 	case err == nil:
 		q = b.quoteOf(q, original, s)
+		if !original.CreatedAt.IsZero() {
+			said = original.CreatedAt
+		}
 	case errors.Is(err, sessions.ErrNotFound):
 		q.Who, q.Shown = cmp.Or(sessions.Nick(q.Nick), unknownSpeaker), cmp.Or(sessions.QuoteText(q.Text), unknownWords)
 		if q.FromBot {
@@ -44,6 +48,9 @@ func (b *Builder) quote(ctx context.Context, l sessions.Lease, e *sessions.Event
 		}
 	default:
 		return err
+	}
+	if q.Shown != "" && !said.IsZero() {
+		q.Shown += said.In(b.shared.Location).Format(" (2006-01-02 15:04)")
 	}
 	m := *e.Message
 	m.Quote = &q

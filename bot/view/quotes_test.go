@@ -44,7 +44,7 @@ func TestQuotesAreOfTheLog(t *testing.T) {
 		bottest.After(time.Minute)
 		w.Say("m3", "alice", "hello")
 		answer := w.Wire.Texts()[len(w.Wire.Texts())-1]
-		if got = read("q5", sessions.Quote{FromBot: true, SentAt: time.Now()}); !strings.Contains(got, "[引用 Ebb: "+sessions.QuoteText(answer)+"]\n") {
+		if got = read("q5", sessions.Quote{FromBot: true, SentAt: time.Now()}); !strings.Contains(got, "[引用 Ebb: "+sessions.QuoteText(answer)+" (2000-01-01 00:01)]\n") {
 			t.Errorf("of the answer %q: %q", answer, got)
 		}
 		if got = read("q6", sessions.Quote{Kind: "picture", Text: "[图片]"}); !strings.Contains(got, "[引用 "+bottest.UnknownSpeaker+": ［图片］]\n") {

@@ -248,7 +248,7 @@ var phrases = map[Phrase]Text{
 	CallsLeft: {"，剩 %s", ", %s left"},
 
 	ApprovalAsk:      {"🔐 等待批准 #%d：%s 的请求要使用工具 `%s`，参数：\n\n%s\n\n同意请回复 `/approve %d`，拒绝请回复 `/reject %d`。只有提问的人和管理员可以决定，%s 前有效。", "🔐 Waiting for approval #%d: the request of %s needs the tool `%s`, with the arguments:\n\n%s\n\nReply `/approve %d` or `/reject %d`. Only the person who asked and administrators may decide, until %s."},
-	ApprovalCut:      {"（只显示一部分，共 %s 字节，SHA-256 %s）", "(cut; %s bytes in all, SHA-256 %s)"},
+	ApprovalCut:      {"（只显示一部分，共 %s 字节，SHA-256 %s）", "(cut; size in bytes: %s, SHA-256 %s)"},
 	ApprovalLine:     {"- #%d `%s` · %s\n", "- #%d `%s` · %s\n"},
 	ApprovalsWait:    {"有 %d 个操作等待批准，请写上编号：\n\n%s", "Calls that wait for approval: %d. Please write the number:\n\n%s"},
 	ApprovalNone:     {"现在没有等待批准的操作。", "Nothing waits for an approval."},

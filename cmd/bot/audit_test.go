@@ -38,7 +38,7 @@ var unaudited = map[string]string{
 	"serve": "its turns are in the log", "chat": "its turns are in the log", "migrate up": "the schema, before there is an audit",
 	"migrate distribute": "the place of tables", "migrate status": "reads", "doctor": "reads", "sessions list": "reads", "compactions list": "reads",
 	"compactions cost": "reads", "debts": "reads", "deadletters list": "reads", "calls list": "reads", "restarts": "reads",
-	"memory list": "reads", "config check": "reads a file", "config print": "reads a file",
+	"memory list": "reads", "config check": "reads a file", "config print": "reads a file", "init": "writes a file, before there is an audit",
 	"healthcheck": "reads", "version": "reads",
 }
 

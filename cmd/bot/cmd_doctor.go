@@ -15,6 +15,7 @@ import (
 	"ebb/bot/config"
 	"ebb/bot/dingtalk"
 	"ebb/bot/openai"
+	"ebb/bot/wording"
 	"ebb/cmd/bot/gateway"
 	"ebb/sessions/llm"
 )
@@ -226,7 +227,7 @@ func eachBot(cfg *config.Config, did string, check func(*dingtalk.Transport) err
 	if !several {
 		return did, errs[0]
 	}
-	return fmt.Sprintf("%d bots: %s", len(errs), did), errors.Join(errs...)
+	return wording.Count("%d bot{|s}: %s", len(errs), did), errors.Join(errs...)
 }
 
 // Leases use the database's clock, but webhooks expire by ours.

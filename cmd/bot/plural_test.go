@@ -19,7 +19,7 @@ import (
 var countedRE = regexp.MustCompile(`%(?:\[\d\])?[ds](?: [a-z]+)? [a-z]*[a-rt-z]s\b`)
 
 // noPlurals are words after a place that end like a plural.
-var noPlurals = []string{"is", "was", "has", "its", "yes", "belongs", "denies", "refuses", "waits", "answers", "times", "this"}
+var noPlurals = []string{"is", "was", "has", "its", "yes", "belongs", "denies", "needs", "refuses", "waits", "answers", "times", "this"}
 
 func isHan(r rune) bool { return unicode.Is(unicode.Han, r) }
 

@@ -44,7 +44,7 @@ func (s *Turns) findQuoted(ctx context.Context, key sessions.Key, q sessions.Quo
 			return sessions.Event{}, err
 		}
 		return convert.Event(sessions.Event{
-			ID: row.ID, Key: key, Role: row.Role, Content: row.Content, SenderID: row.SenderID, SenderNick: row.SenderNick, MsgID: pg.OrZero(row.MsgID),
+			ID: row.ID, Key: key, Role: row.Role, Content: row.Content, SenderID: row.SenderID, SenderNick: row.SenderNick, MsgID: pg.OrZero(row.MsgID), CreatedAt: row.CreatedAt,
 		}, convert.EventJSON{Message: row.Message, Withheld: row.Withheld})
 	}
 	if q.SentAt.IsZero() {

@@ -84,7 +84,7 @@ func (q *Queries) QuotedCard(ctx context.Context, db DBTX, arg *QuotedCardParams
 }
 
 const quotedMessage = `-- name: QuotedMessage :one
-SELECT e.id, e.role, e.content, e.sender_id, e.sender_nick, e.msg_id, e.message, e.withheld FROM dingtalk_session_events e
+SELECT e.id, e.role, e.content, e.sender_id, e.sender_nick, e.msg_id, e.created_at, e.message, e.withheld FROM dingtalk_session_events e
 WHERE e.session_key = $1 AND e.msg_id = $2::text
 `
 
@@ -100,6 +100,7 @@ type QuotedMessageRow struct {
 	SenderID   sessions.UserID
 	SenderNick string
 	MsgID      *sessions.MessageID
+	CreatedAt  time.Time
 	Message    []byte
 	Withheld   []byte
 }
@@ -115,6 +116,7 @@ func (q *Queries) QuotedMessage(ctx context.Context, db DBTX, arg *QuotedMessage
 		&i.SenderID,
 		&i.SenderNick,
 		&i.MsgID,
+		&i.CreatedAt,
 		&i.Message,
 		&i.Withheld,
 	)

@@ -91,7 +91,7 @@ WHERE e.state = 'pending' AND (e.attempts = 2 OR e.attempts = 1 AND (e.attempt_t
 
 -- name: QuotedMessage :one
 -- QuotedMessage reads a person's message by its id.
-SELECT e.id, e.role, e.content, e.sender_id, e.sender_nick, e.msg_id, e.message, e.withheld FROM dingtalk_session_events e
+SELECT e.id, e.role, e.content, e.sender_id, e.sender_nick, e.msg_id, e.created_at, e.message, e.withheld FROM dingtalk_session_events e
 WHERE e.session_key = @session_key AND e.msg_id = @msg_id::text;
 
 -- name: QuotedAnswer :many
