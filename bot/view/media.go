@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -93,7 +94,7 @@ func orderPictures(pictures []llm.Picture) {
 
 // MediaNote is what a message says of an attachment; empty for one that the request shows. Its beginning is a line break.
 func MediaNote(a sessions.Media) string {
-	name := sessions.QuoteText(a.Name)
+	name := cmp.Or(sessions.QuoteText(a.Name), "图片 picture")
 	switch {
 	case a.Picture != nil, a.Text != "":
 		return ""
