@@ -21,9 +21,20 @@ import (
 // waits signals each wait of an erasure for open work.
 type waits chan struct{}
 
-func (w waits) Write(line []byte) (int, error) {
-	if strings.Contains(string(line), "Erasure waits") {
-		w <- struct{}{}
+// waitLog reads the log of an erasure in a turn, whose lines have its session and term.
+type waitLog struct {
+	t     *testing.T
+	waits waits
+}
+
+func (w waitLog) Write(line []byte) (int, error) {
+	if text := string(line); strings.Contains(text, "Erasure waits") {
+		for _, key := range []string{"session", "term"} {
+			if strings.Count(text, `"`+key+`":`) != 1 {
+				w.t.Errorf("the key %s is not there once: %s", key, text)
+			}
+		}
+		w.waits <- struct{}{}
 	}
 	return len(line), nil
 }
@@ -32,7 +43,7 @@ func (w waits) Write(line []byte) (int, error) {
 func watched(t *testing.T) (context.Context, waits) {
 	t.Helper()
 	w := make(waits, 100)
-	return zerolog.New(w).WithContext(t.Context()), w
+	return zerolog.New(waitLog{t, w}).With().Str("session", "asking").Int64("term", 7).Logger().WithContext(t.Context()), w
 }
 
 // spareWork makes the next erasure wait for the open turn or upkeep of a session.

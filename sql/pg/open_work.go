@@ -64,11 +64,11 @@ func (d *DB) ended(ctx context.Context, o *OpenWork) error {
 }
 
 func (d *DB) poll(ctx context.Context, o *OpenWork) error {
-	log := zerolog.Ctx(ctx).Info().Str("session", string(o.Key))
+	log := zerolog.Ctx(ctx).Info().Str("awaited_session", string(o.Key)) // a turn that erases has its own session in its lines
 	if o.Reply {
 		log.Msg("Erasure waits for a reply that is being sent")
 	} else {
-		log.Int64("term", o.Term).Msg("Erasure waits for a turn or upkeep")
+		log.Int64("awaited_term", o.Term).Msg("Erasure waits for a turn or upkeep")
 	}
 	err := periodic.Poll(ctx, cutPoll, func() (bool, error) {
 		open, err := d.IsWorkOpen(ctx, d.Pool, o)
