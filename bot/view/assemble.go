@@ -88,7 +88,7 @@ func (f *Frame) appendEvents(clock *clockwork, msgs []llm.Message, events []sess
 		if line := clock.timestampBefore(e); line != "" {
 			msgs = append(msgs, llm.Message{Role: "user", Content: line})
 		}
-		if text := fileTexts(clock.session.Key, e); text != "" {
+		if text := fileTexts(clock.session.Key, e.Media); text != "" {
 			msgs = append(msgs, llm.Message{Role: "user", Content: text})
 		}
 		if e.Role == sessions.RoleUser {

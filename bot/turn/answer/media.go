@@ -44,6 +44,10 @@ func (r mediaReader) open(ctx context.Context, q question) (question, error) {
 	if r.media == nil {
 		return q, nil
 	}
+	v := &q.made.View
+	if !slices.ContainsFunc(v.Tail, bringsFiles) && !slices.ContainsFunc(q.made.Asked, bringsFiles) {
+		return q, nil
+	}
 	part, stop := withHalf(ctx)
 	defer stop()
 	if err := r.media.Fetch(part, q.made.Lease, q.made.Asked); err != nil {
@@ -52,10 +56,9 @@ func (r mediaReader) open(ctx context.Context, q question) (question, error) {
 		}
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Attachments could not be fetched in time")
 	}
-	v := &q.made.View
 	var events []sessions.Event
 	for _, e := range slices.Concat(v.Tail, q.made.Asked) {
-		if e.Message != nil && !e.Withheld.From(v.Reads, sessions.WithheldBody) {
+		if bringsFiles(e) && !e.Withheld.From(v.Reads, sessions.WithheldBody) {
 			events = append(events, e)
 		}
 	}
@@ -72,6 +75,11 @@ func (r mediaReader) open(ctx context.Context, q question) (question, error) {
 	q.media.attach(v.Tail)
 	q.media.attach(q.made.Asked)
 	return q, nil
+}
+
+// bringsFiles reports whether a message, or the message that it quotes, may have attachments.
+func bringsFiles(e sessions.Event) bool {
+	return e.Message != nil && (len(e.Message.Attachments) > 0 || e.Message.Quote != nil && e.Message.Quote.Event != 0)
 }
 
 func (r mediaReader) wordsOf(asked []sessions.Event) string {

@@ -12,7 +12,7 @@ import (
 
 // attachments is a question about one message of a kind with attachments.
 func attachments(kind, words string, media ...sessions.Media) question {
-	asked := []sessions.Event{{ID: 7, Role: sessions.RoleUser, Message: &sessions.Message{Kind: kind}, Media: media}}
+	asked := []sessions.Event{{ID: 7, Role: sessions.RoleUser, Message: &sessions.Message{Kind: kind, Attachments: []sessions.Attachment{{Kind: kind}}}, Media: media}}
 	return question{
 		made:  choice.Choice{Asked: asked, Lang: "zh"},
 		media: attached{of: map[int64][]sessions.Media{7: media}, words: words},
