@@ -13,14 +13,15 @@ import (
 )
 
 const approvalsErase = `-- name: ApprovalsErase :exec
-UPDATE approvals a SET arguments = '', asked_by = '', decided_at = coalesce(a.decided_at, now()),
+UPDATE approvals a SET arguments = '', asked_by = '', decided_at = coalesce(a.decided_at, $1::timestamptz),
     state = CASE WHEN a.state = 'waiting' THEN 'expired' ELSE a.state END
-WHERE a.session_key = $1 AND (a.turn_event_id = ANY($2::bigint[]) OR EXISTS (
+WHERE a.session_key = $2 AND (a.turn_event_id = ANY($3::bigint[]) OR EXISTS (
     SELECT FROM dingtalk_session_events f JOIN dingtalk_session_events e ON e.session_key = f.session_key
-    WHERE f.session_key = $1 AND f.id = a.turn_event_id AND e.turn = f.turn AND e.seq = ANY($3::bigint[])))
+    WHERE f.session_key = $2 AND f.id = a.turn_event_id AND e.turn = f.turn AND e.seq = ANY($4::bigint[])))
 `
 
 type ApprovalsEraseParams struct {
+	At         time.Time
 	SessionKey sessions.Key
 	Aside      []int64
 	Seqs       []int64
@@ -28,7 +29,12 @@ type ApprovalsEraseParams struct {
 
 // ApprovalsErase wipes the calls that turns with erased events asked for. One that waits expires without a word.
 func (q *Queries) ApprovalsErase(ctx context.Context, db DBTX, arg *ApprovalsEraseParams) error {
-	_, err := db.Exec(ctx, approvalsErase, arg.SessionKey, arg.Aside, arg.Seqs)
+	_, err := db.Exec(ctx, approvalsErase,
+		arg.At,
+		arg.SessionKey,
+		arg.Aside,
+		arg.Seqs,
+	)
 	return err
 }
 

@@ -17,24 +17,30 @@ import (
 const approvalsForget = `-- name: ApprovalsForget :exec
 UPDATE approvals a SET
     arguments = CASE WHEN a.asked_by = ANY($1::text[]) THEN '' ELSE a.arguments END,
-    decided_at = CASE WHEN a.asked_by = ANY($1::text[]) THEN coalesce(a.decided_at, now()) ELSE a.decided_at END,
+    decided_at = CASE WHEN a.asked_by = ANY($1::text[]) AND a.decided_at IS NULL THEN $2::timestamptz ELSE a.decided_at END,
     state = CASE WHEN a.asked_by = ANY($1::text[]) AND a.state = 'waiting' THEN 'expired' ELSE a.state END,
     asked_by = CASE WHEN a.asked_by = ANY($1::text[]) THEN '' ELSE a.asked_by END,
     decided_by = CASE WHEN a.decided_by = ANY($1::text[]) THEN '' ELSE a.decided_by END
 WHERE (a.asked_by = ANY($1::text[]) AND a.asked_by <> '' OR a.decided_by = ANY($1::text[]) AND a.decided_by <> '')
-  AND starts_with(a.session_key, $2::text)
-  AND ($3::text = '' OR a.session_key = $3::text OR starts_with(a.session_key, $3::text || '/'))
+  AND starts_with(a.session_key, $3::text)
+  AND ($4::text = '' OR a.session_key = $4::text OR starts_with(a.session_key, $4::text || '/'))
 `
 
 type ApprovalsForgetParams struct {
 	People        []string
+	At            time.Time
 	RobotSessions string
 	GroupKey      string
 }
 
 // ApprovalsForget wipes the calls that a person asked for, and takes the person's name from decisions on those of others.
 func (q *Queries) ApprovalsForget(ctx context.Context, db DBTX, arg *ApprovalsForgetParams) error {
-	_, err := db.Exec(ctx, approvalsForget, arg.People, arg.RobotSessions, arg.GroupKey)
+	_, err := db.Exec(ctx, approvalsForget,
+		arg.People,
+		arg.At,
+		arg.RobotSessions,
+		arg.GroupKey,
+	)
 	return err
 }
 
@@ -1656,10 +1662,9 @@ func (q *Queries) PersonWaiting(ctx context.Context, db DBTX, arg *PersonWaiting
 const quoteErase = `-- name: QuoteErase :one
 UPDATE dingtalk_session_events q SET
     content = $1::text, shown = NULL, shown_tokens = NULL, blob_id = NULL,
-    message = jsonb_set(q.message, '{quote}', jsonb_build_object('text', $2::text))
-        || CASE WHEN q.message -> 'attachments' IS NULL THEN '{}'::jsonb ELSE jsonb_build_object('attachments', (
-            SELECT coalesce(jsonb_agg(t.one ORDER BY t.place), '[]') FROM jsonb_array_elements(q.message -> 'attachments') WITH ORDINALITY AS t (one, place)
-            WHERE (t.one -> 'quoted')::boolean IS NOT TRUE)) END
+    message = jsonb_set(jsonb_set(q.message, '{quote}', jsonb_build_object('text', $2::text)), '{attachments}', coalesce((
+        SELECT jsonb_agg(t.one ORDER BY t.place) FROM jsonb_array_elements(q.message -> 'attachments') WITH ORDINALITY AS t (one, place)
+        WHERE (t.one -> 'quoted')::boolean IS NOT TRUE), '[]'), false)
 WHERE q.session_key = $3 AND q.id = $4
 RETURNING coalesce(q.seq, 0)::bigint AS seq
 `

@@ -286,7 +286,7 @@ func (e *eventErasure) eraseUnplaced(ctx context.Context) error {
 
 func (e *eventErasure) eraseApprovals(ctx context.Context) error {
 	return e.store.db.Q.ApprovalsErase(ctx, e.tx, &dbsqlc.ApprovalsEraseParams{
-		SessionKey: e.row.SessionKey, Seqs: append([]int64{}, e.seqs...), Aside: append([]int64{}, e.aside...),
+		SessionKey: e.row.SessionKey, Seqs: append([]int64{}, e.seqs...), Aside: append([]int64{}, e.aside...), At: time.Now(),
 	})
 }
 

@@ -18,7 +18,7 @@ import (
 // deleteSchedules also wipes the person's calls that wait for approval.
 func (g *personErasure) deleteSchedules(ctx context.Context, db dbsqlc.DBTX) error {
 	if err := g.store.db.Q.ApprovalsForget(ctx, db, &dbsqlc.ApprovalsForgetParams{
-		People: g.plan.who.ids, RobotSessions: g.plan.robotSessions(), GroupKey: string(g.plan.forget.Group),
+		People: g.plan.who.ids, RobotSessions: g.plan.robotSessions(), GroupKey: string(g.plan.forget.Group), At: time.Now(),
 	}); err != nil {
 		return err
 	}

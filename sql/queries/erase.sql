@@ -76,7 +76,7 @@ WHERE t.session_key = @session_key AND e.session_key = @session_key AND e.role =
 
 -- name: ApprovalsErase :exec
 -- ApprovalsErase wipes the calls that turns with erased events asked for. One that waits expires without a word.
-UPDATE approvals a SET arguments = '', asked_by = '', decided_at = coalesce(a.decided_at, now()),
+UPDATE approvals a SET arguments = '', asked_by = '', decided_at = coalesce(a.decided_at, @at::timestamptz),
     state = CASE WHEN a.state = 'waiting' THEN 'expired' ELSE a.state END
 WHERE a.session_key = @session_key AND (a.turn_event_id = ANY(@aside::bigint[]) OR EXISTS (
     SELECT FROM dingtalk_session_events f JOIN dingtalk_session_events e ON e.session_key = f.session_key

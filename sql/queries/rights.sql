@@ -186,7 +186,7 @@ WHERE t.created_by = ANY(@people::text[]) AND t.created_by <> '' AND starts_with
 -- ApprovalsForget wipes the calls that a person asked for, and takes the person's name from decisions on those of others.
 UPDATE approvals a SET
     arguments = CASE WHEN a.asked_by = ANY(@people::text[]) THEN '' ELSE a.arguments END,
-    decided_at = CASE WHEN a.asked_by = ANY(@people::text[]) THEN coalesce(a.decided_at, now()) ELSE a.decided_at END,
+    decided_at = CASE WHEN a.asked_by = ANY(@people::text[]) AND a.decided_at IS NULL THEN @at::timestamptz ELSE a.decided_at END,
     state = CASE WHEN a.asked_by = ANY(@people::text[]) AND a.state = 'waiting' THEN 'expired' ELSE a.state END,
     asked_by = CASE WHEN a.asked_by = ANY(@people::text[]) THEN '' ELSE a.asked_by END,
     decided_by = CASE WHEN a.decided_by = ANY(@people::text[]) THEN '' ELSE a.decided_by END
@@ -313,10 +313,9 @@ WHERE coalesce(q.quoted, '') <> @erased::text AND (
 -- QuoteErase wipes a message's quote with its files, and keeps its own words. It returns the message's place, 0 for one that has none.
 UPDATE dingtalk_session_events q SET
     content = @content::text, shown = NULL, shown_tokens = NULL, blob_id = NULL,
-    message = jsonb_set(q.message, '{quote}', jsonb_build_object('text', @erased::text))
-        || CASE WHEN q.message -> 'attachments' IS NULL THEN '{}'::jsonb ELSE jsonb_build_object('attachments', (
-            SELECT coalesce(jsonb_agg(t.one ORDER BY t.place), '[]') FROM jsonb_array_elements(q.message -> 'attachments') WITH ORDINALITY AS t (one, place)
-            WHERE (t.one -> 'quoted')::boolean IS NOT TRUE)) END
+    message = jsonb_set(jsonb_set(q.message, '{quote}', jsonb_build_object('text', @erased::text)), '{attachments}', coalesce((
+        SELECT jsonb_agg(t.one ORDER BY t.place) FROM jsonb_array_elements(q.message -> 'attachments') WITH ORDINALITY AS t (one, place)
+        WHERE (t.one -> 'quoted')::boolean IS NOT TRUE), '[]'), false)
 WHERE q.session_key = @session_key AND q.id = @id
 RETURNING coalesce(q.seq, 0)::bigint AS seq;
 
