@@ -56,8 +56,11 @@ type Config struct {
 	Tools     []chat.Tool
 	Media     answer.Media // reads attachments; nil: they are named
 	Outside   chat.Toolbox // tools of other programs; nil: none
-	Counter   *tokens.Counter
-	Metrics   prometheus.Registerer // nil: a registry of its own
+	// SchemaTokens and Finder are those of [view.Options].
+	SchemaTokens int
+	Finder       func(others []llm.ToolSpec) chat.Tool
+	Counter      *tokens.Counter
+	Metrics      prometheus.Registerer // nil: a registry of its own
 
 	Replica  sessions.ReplicaID // new at each start
 	LeaseTTL time.Duration      // as the store was opened with [5 s]
@@ -221,7 +224,7 @@ func New(cfg Config) (*Bot, error) {
 	b.placing = newPlacing(&b.cfg, current, b.configuredScope)
 	b.stream = leader.New(leader.Config{Elector: cfg.Elector, LeaseTTL: cfg.LeaseTTL, OneStream: cfg.OneStream, Transport: cfg.Transport}, leases, b.accept)
 	var err error
-	if b.views, err = view.New(p, cfg.Stores.Turns, cfg.Memory.Facts, command.Commands, view.Options{Tools: cfg.Tools, Outside: cfg.Outside, Name: cfg.Name, Prompt: cfg.Prompt, Remember: cfg.Remember}); err != nil {
+	if b.views, err = view.New(p, cfg.Stores.Turns, cfg.Memory.Facts, command.Commands, view.Options{Tools: cfg.Tools, Outside: cfg.Outside, SchemaTokens: cfg.SchemaTokens, Finder: cfg.Finder, Name: cfg.Name, Prompt: cfg.Prompt, Remember: cfg.Remember}); err != nil {
 		return nil, err
 	}
 	b.worker = upkeep.New(p, b.views, upkeepStores(cfg.Stores, cfg.Memory), b.gate, upkeep.Options{

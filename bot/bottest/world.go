@@ -116,7 +116,7 @@ func NewViews(t interface{ Fatal(...any) }, cfg bot.Config) *view.Builder {
 	v, err := view.New(&parts.Shared{
 		Now: time.Now, Current: current, Languages: wording.Languages{Preset: cmp.Or(cfg.Language, "zh"), Assigned: current.Language},
 		Location: cmp.Or(cfg.Location, time.UTC), Counter: cmp.Or(cfg.Counter, Counter), CommitTimeout: cmp.Or(cfg.CommitTimeout, 5*time.Second),
-	}, cfg.Stores.Turns, cfg.Memory.Facts, command.Commands, view.Options{Tools: cfg.Tools, Outside: cfg.Outside, Name: cmp.Or(cfg.Name, "Ebb"), Prompt: cfg.Prompt, Remember: cfg.Remember})
+	}, cfg.Stores.Turns, cfg.Memory.Facts, command.Commands, view.Options{Tools: cfg.Tools, Outside: cfg.Outside, SchemaTokens: cfg.SchemaTokens, Finder: cfg.Finder, Name: cmp.Or(cfg.Name, "Ebb"), Prompt: cfg.Prompt, Remember: cfg.Remember})
 	if err != nil {
 		t.Fatal(err)
 	}

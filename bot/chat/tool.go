@@ -50,6 +50,26 @@ func ServerOf(tool string) string {
 	return server
 }
 
+// SearchTool is the name of the tool that finds others, which requests do not offer by themselves.
+const SearchTool = "tool_search"
+
+const foundLead, foundEnd = "- ", ": "
+
+// FoundLine begins the line of a tool in a result of [SearchTool].
+func FoundLine(name string) string { return foundLead + name + foundEnd }
+
+// FoundIn lists the names in a result of [SearchTool].
+func FoundIn(result string) (names []string) {
+	for line := range strings.Lines(result) {
+		if rest, ok := strings.CutPrefix(line, foundLead); ok {
+			if name, _, ok := strings.Cut(rest, foundEnd); ok {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
 // Toolbox has the tools of other programs. They come and go while the process runs.
 type Toolbox interface {
 	// Tools returns those that a conversation may use, sorted by name.

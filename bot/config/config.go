@@ -196,7 +196,7 @@ func defaults(src *source) *Config {
 		},
 		Access:    defaultAccess(),
 		Groups:    map[string]GroupConfig{},
-		Tools:     ToolsConfig{ApprovalTimeout: time.Hour, MCP: []MCPConfig{}},
+		Tools:     ToolsConfig{ApprovalTimeout: time.Hour, SchemaTokens: 4000, MCP: []MCPConfig{}},
 		Schedule:  ScheduleConfig{Enabled: true},
 		Retention: defaultRetention(),
 		Cluster:   ClusterConfig{LeaseTTL: 5 * time.Second},

@@ -18,6 +18,8 @@ import (
 type ToolsConfig struct {
 	// ApprovalTimeout is the time after which a call that waits for approval expires.
 	ApprovalTimeout time.Duration `json:"approval_timeout"`
+	// SchemaTokens bounds the schemas of servers' tools in a request. The model finds the tools beyond it by a search.
+	SchemaTokens int `json:"schema_tokens"`
 	// MCP are servers of the Model Context Protocol.
 	MCP []MCPConfig `json:"mcp"`
 }
@@ -78,6 +80,7 @@ const (
 
 func (t *ToolsConfig) check(k checker) {
 	k.want(t.ApprovalTimeout >= time.Second && t.ApprovalTimeout <= maxApprovalTimeout, "tools.approval_timeout", durationText(t.ApprovalTimeout), "1s to %s", durationText(maxApprovalTimeout))
+	k.want(t.SchemaTokens >= 0, "tools.schema_tokens", t.SchemaTokens, "0 or more")
 	k.want(len(t.MCP) <= maxServers, "tools.mcp", len(t.MCP), "at most %d servers", maxServers)
 	first := map[string]int{}
 	for i := range t.MCP {

@@ -15,7 +15,7 @@ import (
 
 // Names lists the built-in tools.
 func Names() (names []string) {
-	for _, t := range append(All(Parts{}, nil), Remind(nil)) {
+	for _, t := range append(All(Parts{}, nil), Remind(nil), Finder(nil)) {
 		names = append(names, t.Spec().Name)
 	}
 	return names

@@ -239,7 +239,7 @@ func (a accuser) settle(ctx context.Context, l sessions.Lease) error {
 	case !s.Concerns(v.Reads): // the model has changed: it is asked for everything again
 		return a.withhold(ctx, l, sessions.Withholding{Model: v.Reads, At: a.shared.Now(), Settles: s})
 	}
-	x := &evidence{model: a.views.Model(v.Session), id: v.Reads, class: s.Class, s: v.Session, tools: a.views.FrameOf(v.Session).Tools}
+	x := &evidence{model: a.views.Model(v.Session), id: v.Reads, class: s.Class, s: v.Session, tools: a.views.FrameOf(v.Session).Offer(v.Tail).Tools}
 	if x.rows, err = a.suspected(ctx, v); err != nil {
 		return err
 	}

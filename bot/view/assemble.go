@@ -21,12 +21,15 @@ type Frame struct {
 	Tokens int            // size of System and Tools
 	Loc    *time.Location
 	byName map[string]chat.Tool
+	others map[string]measured // tools of other programs that a search finds, see [Frame.Offer]
+	bound  int                 // limit of the schemas of found tools in a request, in tokens
+	room   int                 // limit of a single one
 }
 
-// Tool returns an offered tool by its name, and nil for another one.
+// Tool returns a tool that requests offer or a search finds, and nil for another name.
 func (f *Frame) Tool(name string) chat.Tool { return f.byName[name] }
 
-// Offers reports whether requests offer a tool.
+// Offers reports whether the conversation has a tool.
 func (f *Frame) Offers(tool string) bool { return f.byName[tool] != nil }
 
 // Voices are the names in the requests on a view. Only messages of groups have names.

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,11 +44,14 @@ type Facts interface {
 
 // Options are the settings of a [Builder].
 type Options struct {
-	Tools    []chat.Tool  // offered in every request
-	Outside  chat.Toolbox // offered besides, by conversation; nil: none
-	Name     string
-	Prompt   string // further instructions for the model
-	Remember Remember
+	Tools   []chat.Tool  // offered in every request
+	Outside chat.Toolbox // offered besides, by conversation; nil: none
+	// SchemaTokens bounds the schemas of Outside in a request. The tools beyond it are found by the tool that Finder makes of them.
+	SchemaTokens int
+	Finder       func(others []llm.ToolSpec) chat.Tool // nil: tools beyond the bound are not found
+	Name         string
+	Prompt       string // further instructions for the model
+	Remember     Remember
 }
 
 // Builder decides what a view shows, measures it, and assembles requests.
@@ -119,12 +121,29 @@ func (b *Builder) FrameOf(s sessions.Session) *Frame {
 	return f
 }
 
-// newFrame leaves out tools of other programs beyond room tokens: a server with endless schemas costs its own tools, and not the conversation.
+// newFrame offers tools of other programs within their bound, and the search for those beyond it: a server with endless schemas costs its own
+// tools, and not the conversation. A small window has the same search with fewer tools.
 func (b *Builder) newFrame(name string, g reload.Group, withheld []string, outside []chat.Tool, room int) (*Frame, error) {
 	isOffered := func(name string) bool {
 		return !slices.Contains(withheld, name) && (len(g.Tools) == 0 || slices.Contains(g.Tools, name) || slices.Contains(g.Tools, chat.ServerOf(name)))
 	}
+	f := &Frame{name: name, Loc: b.shared.Location, byName: map[string]chat.Tool{}, room: room}
+	for _, tool := range b.opts.Tools {
+		one, err := measure(b.shared.Counter, tool)
+		if err != nil {
+			return nil, err
+		}
+		if isOffered(one.spec.Name) {
+			f.add(tool, one)
+		}
+	}
+	if err := b.addOutside(f, slices.DeleteFunc(slices.Clone(outside), func(t chat.Tool) bool { return !isOffered(t.Spec().Name) })); err != nil {
+		return nil, err
+	}
 	only := slices.DeleteFunc(slices.Sorted(slices.Values(g.Tools)), func(name string) bool { return !isOffered(name) })
+	if len(only) > 0 && f.Offers(chat.SearchTool) && !slices.Contains(only, chat.SearchTool) {
+		only = append(only, chat.SearchTool)
+	}
 	t, err := template.New("system.md").Parse(systemPrompt)
 	if err != nil {
 		return nil, fmt.Errorf("read system prompt: %w", err)
@@ -136,29 +155,9 @@ func (b *Builder) newFrame(name string, g reload.Group, withheld []string, outsi
 	}); err != nil {
 		return nil, fmt.Errorf("write system prompt: %w", err)
 	}
-	f := &Frame{name: name, System: strings.TrimSpace(sys.String()), Loc: b.shared.Location, byName: map[string]chat.Tool{}}
-	f.Tokens = b.shared.Counter.Count(f.System) + tokens.MessageOverhead
-	for i, tool := range slices.Concat(b.opts.Tools, outside) {
-		spec := tool.Spec()
-		if !isOffered(spec.Name) {
-			continue
-		}
-		schema, err := json.Marshal(spec)
-		if err != nil {
-			return nil, fmt.Errorf("schema of tool %s: %w", spec.Name, err)
-		}
-		size := b.shared.Counter.Count(string(schema))
-		if i >= len(b.opts.Tools) {
-			if size > room {
-				continue
-			}
-			room -= size
-		}
-		f.Tokens += size
-		f.Tools = append(f.Tools, spec)
-		f.byName[spec.Name] = tool
-	}
-	slices.SortFunc(f.Tools, func(x, y llm.ToolSpec) int { return strings.Compare(x.Name, y.Name) })
+	f.System = strings.TrimSpace(sys.String())
+	f.Tokens += b.shared.Counter.Count(f.System) + tokens.MessageOverhead
+	slices.SortFunc(f.Tools, byToolName)
 	return f, nil
 }
 

@@ -11,7 +11,7 @@ import (
 // Estimate returns the uncalibrated token count of a request with the question asked.
 func (b *Builder) Estimate(v sessions.View, asked []sessions.Event) int {
 	frame := b.FrameOf(v.Session)
-	n := frame.Tokens + clockTokens + b.Counted.Count(Reference(v, b.Settings(v.Session).Policy)) + tokens.MessageOverhead
+	n := frame.Tokens + frame.Offer(v.Tail, asked).Tokens + clockTokens + b.Counted.Count(Reference(v, b.Settings(v.Session).Policy)) + tokens.MessageOverhead
 	group := v.Session.ConversationType != sessions.Private
 	var minute time.Time
 	for _, events := range [][]sessions.Event{v.Tail, asked} {
@@ -48,7 +48,8 @@ func (b *Builder) CountEvent(e sessions.Event) int {
 
 // Fixed counts a view besides conversation and summaries.
 func (b *Builder) Fixed(v sessions.View) int {
-	return b.FrameOf(v.Session).Tokens + b.Counted.Count(v.Session.Pinned) + tokens.MessageOverhead
+	frame := b.FrameOf(v.Session)
+	return frame.Tokens + frame.Offer(v.Tail).Tokens + b.Counted.Count(v.Session.Pinned) + tokens.MessageOverhead
 }
 
 // Size estimates a view as a request, in tokens corrected by cal.

@@ -53,6 +53,7 @@ type turnResults struct {
 	reminders map[string]string // results of remind by their arguments
 	tried     map[string]bool   // names of called tools
 	outside   map[string]string // results of tools of other programs by name
+	search    string            // result of the search for tools
 }
 
 func readTurn(r Request) turnResults {
@@ -85,6 +86,9 @@ func (t *turnResults) add(c Call, result string) {
 		return
 	case remindTool:
 		t.reminders[c.Arguments] = result
+		return
+	case searchTool:
+		t.search = result
 		return
 	}
 	if strings.Contains(c.Name, "__") {
@@ -178,6 +182,10 @@ func wanted(r Request, before, asked []said, turn turnResults) []Call {
 			if _, done := turn.reminders[args]; !done {
 				calls = append(calls, Call{Name: remindTool, Arguments: args})
 			}
+			continue
+		}
+		if call, ok := findCall(r, s, turn); ok {
+			calls = append(calls, call)
 			continue
 		}
 		if call, ok := outsideCall(r, s); ok {

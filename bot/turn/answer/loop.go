@@ -27,13 +27,14 @@ type toolLoop struct {
 	answer   Answer
 	round    int             // 0 before the first one
 	called   map[string]bool // calls of tools, each with its arguments
+	found    int             // tokens of the schemas of found tools, in the estimate
 	repeated bool            // the model was asked once more for an answer that can't be read
 	last     bool            // no round may follow
 }
 
 func newLoop(r request, before Answer) *toolLoop {
 	return &toolLoop{
-		before: before, sent: r, messages: slices.Clone(r.messages), called: map[string]bool{},
+		before: before, sent: r, found: r.found, messages: slices.Clone(r.messages), called: map[string]bool{},
 		answer: Answer{Report: Report{estimate: r.size, recalled: r.recalled.tokens, partial: r.partial}},
 	}
 }
@@ -74,14 +75,17 @@ type roundRunner struct {
 // next makes the request of the next round.
 func (r roundRunner) next(q question, f *refusals, l *toolLoop) llm.Request {
 	l.round++
+	v := q.made.View
+	frame := r.views.FrameOf(v.Session)
+	// A search in the turn adds its finds to the next request.
+	tools := frame.Offer(l.sent.view.Tail, l.answer.Events)
+	l.answer.Report.estimate, l.found = l.answer.Report.estimate+tools.Tokens-l.found, tools.Tokens
 	l.last = !r.makeRoom(q, l) || l.round > r.most || f.left() == 1
 	if l.round == 1 && f.left() == 1 { // no request is left for a result
 		l.messages[len(l.messages)-1].Content += noMoreCalls
 	}
-	v := q.made.View
-	frame := r.views.FrameOf(v.Session)
 	req := llm.Request{
-		Kind: llm.KindTurn, Model: cmp.Or(f.accepts, r.views.Model(v.Session)), Messages: l.messages, Tools: frame.Tools,
+		Kind: llm.KindTurn, Model: cmp.Or(f.accepts, r.views.Model(v.Session)), Messages: l.messages, Tools: tools.Tools,
 		Requests: f.bound(), Voices: frame.Voices(v, q.made.Asked),
 	}
 	if q.live != nil { // without a display a model is asked for no stream

@@ -19,6 +19,7 @@ type request struct {
 	view     sessions.View // it shows this besides the question
 	recalled recalled
 	size     int  // our own count, not calibrated
+	found    int  // tokens of the schemas of found tools
 	partial  bool // it shows a part of the conversation's view
 	half     bool // the provider refused a request as too large: our counts may use half of the window only
 	alone    bool // it shows the oldest question alone
@@ -79,7 +80,9 @@ func (b requestBuilder) build(q question, v sessions.View, partial bool) request
 	v, asked, suspected := b.views.WithoutSuspects(v, q.made.Asked)
 	r.view, r.partial = v, partial || suspected
 	r.size = b.views.Estimate(v, asked) + r.recalled.tokens
-	r.messages = b.views.FrameOf(v.Session).Assemble(v, b.views.Settings(v.Session).Policy, r.recalled.text, asked)
+	frame := b.views.FrameOf(v.Session)
+	r.found = frame.Offer(v.Tail).Tokens
+	r.messages = frame.Assemble(v, b.views.Settings(v.Session).Policy, r.recalled.text, asked)
 	return r
 }
 

@@ -310,7 +310,7 @@ func (g *gateway) openBot(o Options) error {
 		conf.Embeddings = g.embedder
 	}
 	if g.servers = g.openServers(o.Version); g.servers != nil {
-		conf.Outside = g.servers
+		conf.Outside, conf.SchemaTokens, conf.Finder = g.servers, g.cfg.Tools.SchemaTokens, tools.Finder
 	}
 	g.bot, err = bot.New(conf)
 	return err

@@ -65,9 +65,28 @@ func New() *mcp.Server {
 	add("picture", "Answers with a picture.", func(context.Context, words) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.ImageContent{MIMEType: "image/png", Data: []byte("png")}}}, nil
 	})
+	if os.Getenv("ODD_OFFICE") != "" {
+		for name, about := range office() {
+			add(name, about, func(_ context.Context, in words) (*mcp.CallToolResult, error) { return say(name + ": " + in.Text), nil })
+		}
+	}
 	add("grow", "Adds a tool.", func(context.Context, words) (*mcp.CallToolResult, error) {
 		add("grown", "Came later.", func(context.Context, words) (*mcp.CallToolResult, error) { return say("grown"), nil })
 		return say("added"), nil
 	})
 	return s
+}
+
+// office is 60 tools by name, with their descriptions.
+func office() map[string]string {
+	tools := map[string]string{}
+	for verb, does := range map[string]string{"query": "查询", "create": "新建", "update": "修改", "delete": "删除", "list": "列出"} {
+		for noun, what := range map[string]string{
+			"weather": "天气预报", "expense": "报销单", "leave": "请假申请", "room": "会议室", "calendar": "日程", "document": "文档",
+			"contract": "合同", "invoice": "发票", "order": "订单", "customer": "客户资料", "attendance": "考勤记录", "vote": "投票",
+		} {
+			tools[verb+"_"+noun] = does + what + "。text 写明时间、地点、编号或名称；一次只处理一条，结果以文字返回，失败时说明原因，不会影响其他数据。"
+		}
+	}
+	return tools
 }
