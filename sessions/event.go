@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -65,6 +66,12 @@ func (e Event) IsScheduled() bool { return e.Message != nil && e.Message.Schedul
 
 // IsPress reports whether a button made the message.
 func (e Event) IsPress() bool { return e.Message != nil && (e.Message.Press != nil || e.Message.Quiet) }
+
+// HasFiles reports whether a message, or the message of the log that it quotes, has attachments that are read.
+func (e *Event) HasFiles() bool {
+	m := e.Message
+	return m != nil && e.Content != ErasedText && (slices.ContainsFunc(m.Attachments, Attachment.IsRead) || m.Quote != nil && m.Quote.Event != 0)
+}
 
 // ToolCall is a call by the model. Arguments are JSON text.
 type ToolCall struct {

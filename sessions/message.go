@@ -159,6 +159,9 @@ type Attachment struct {
 	Quoted bool `json:"quoted,omitempty"`
 }
 
+// IsRead reports whether the content of an attachment is read. The words of a recording came with its message.
+func (a Attachment) IsRead() bool { return a.Kind != "audio" && a.Kind != "voice" && a.Kind != "video" }
+
 // MediaKind is the kind of a file, by its bytes.
 type MediaKind string
 

@@ -61,17 +61,6 @@ const (
 // New returns a reader.
 func New(cfg Config) *Reader { return &Reader{cfg, semaphore.NewWeighted(parallel)} }
 
-// isRead reports whether an attachment is downloaded. The words of a recording came with its message.
-func isRead(a sessions.Attachment) bool {
-	return a.Kind != "audio" && a.Kind != "voice" && a.Kind != "video"
-}
-
-// has reports whether a message, or the message that it quotes, has attachments.
-func has(e sessions.Event) bool {
-	m := e.Message
-	return m != nil && e.Content != sessions.ErasedText && (slices.ContainsFunc(m.Attachments, isRead) || m.Quote != nil && m.Quote.Event != 0)
-}
-
 type place struct {
 	event int64
 	place int
@@ -81,7 +70,7 @@ type place struct {
 func (r *Reader) known(ctx context.Context, key sessions.Key, events []sessions.Event) (map[place]sessions.Media, error) {
 	var ids []int64
 	for _, e := range events {
-		if has(e) {
+		if e.HasFiles() {
 			ids = append(ids, e.ID)
 			if q := e.Message.Quote; q != nil && q.Event != 0 {
 				ids = append(ids, q.Event)
@@ -106,17 +95,17 @@ func (r *Reader) known(ctx context.Context, key sessions.Key, events []sessions.
 // the storage, or the end of ctx.
 func (r *Reader) Fetch(ctx context.Context, l sessions.Lease, events []sessions.Event) error {
 	known, err := r.known(ctx, l.Key, events)
-	if err != nil || !slices.ContainsFunc(events, has) {
+	if err != nil || !slices.ContainsFunc(events, func(e sessions.Event) bool { return e.HasFiles() }) {
 		return err
 	}
 	for _, e := range events {
-		if !has(e) {
+		if !e.HasFiles() {
 			continue
 		}
 		for i, a := range e.Message.Attachments {
 			before, isKnown := known[place{e.ID, i}]
 			again := before.Fault == sessions.MediaUnavailable || before.Fault == sessions.MediaNoCalls
-			if i >= maxAttachments || !isRead(a) || isKnown && !again || a.Quoted && quotedIsKnown(known, e.Message.Quote) {
+			if i >= maxAttachments || !a.IsRead() || isKnown && !again || a.Quoted && quotedIsKnown(known, e.Message.Quote) {
 				continue
 			}
 			if err := r.fetch(ctx, l, e, i); err != nil {

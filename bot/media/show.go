@@ -19,7 +19,7 @@ func (r *Reader) Show(ctx context.Context, key sessions.Key, events []sessions.E
 		return err
 	}
 	for i := range events {
-		if has(events[i]) {
+		if events[i].HasFiles() {
 			events[i].Media = mediaOf(events[i], known)
 		}
 	}

@@ -155,6 +155,9 @@ func TestVisionIsConfigured(t *testing.T) {
 		if sees && err == nil || !sees && (err != nil || !resp.Blind || len(s.Requests()) != 1) {
 			t.Errorf("vision %t: blind %t after %d requests, %v", sees, resp.Blind, len(s.Requests()), err)
 		}
+		if last := s.Requests()[len(s.Requests())-1]; strings.Contains(last.Text(), unseen) == sees {
+			t.Errorf("vision %t: the request is %q", sees, last.Text())
+		}
 	}
 }
 

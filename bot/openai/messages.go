@@ -38,6 +38,8 @@ const (
 	earlier   = "(Earlier messages.)" // a first one
 	noted     = "(Noted.)"            // between a result and the next question
 	callsOnly = "(Tools are called.)"
+	// unseen stands for pictures that a model takes none of: without it some describe pictures that they did not get.
+	unseen = "(Pictures were sent here, and you can't see pictures. Say so, and describe none.)"
 )
 
 // writeMessages writes what the provider accepts, and reports the properties whose opposite it shows. The caller pairs calls and
@@ -56,6 +58,8 @@ func (f forms) writeMessages(in []llm.Message) (out []message, shows property) {
 		one := message{Role: m.Role, Content: m.Content}
 		if !f.has(noPictures) {
 			one.pictures = m.Pictures
+		} else if len(m.Pictures) > 0 {
+			one.Content = strings.TrimSpace(m.Content + "\n" + unseen)
 		}
 		switch m.Role {
 		case roleAssistant:

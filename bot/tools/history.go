@@ -62,6 +62,14 @@ func (h historian) call(ctx context.Context, in chat.ToolInput, a historyArgs) (
 		return "", err
 	}
 	log := logReader(h.from, in, h.loc)
+	var shown []sessions.Event
+	if h.from.Files != nil && in.Show != nil {
+		log.Shown = func(e sessions.Event) {
+			if e.HasFiles() && e.Content != sessions.WithheldText {
+				shown = append(shown, e)
+			}
+		}
+	}
 	var text string
 	if q.From > 0 && q.Words == "" && q.Since.IsZero() && q.Until.IsZero() {
 		text, err = log.Whole(ctx, q.From, q.Through, a.Page, func(span string, page int) string {
@@ -78,7 +86,10 @@ func (h historian) call(ctx context.Context, in chat.ToolInput, a historyArgs) (
 	if errors.Is(err, show.ErrUnreadable) {
 		err = storeFault(ctx, err, "query_history: the log can't be read at the moment")
 	}
-	return text, err
+	if err != nil || len(shown) == 0 {
+		return text, err
+	}
+	return text + h.attachments(ctx, in, shown), nil
 }
 
 // seek turns arguments into a query. Models send numbers as texts and dates without times: a day means all of it, a minute all its

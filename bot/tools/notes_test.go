@@ -77,10 +77,14 @@ func newRoom(t *testing.T) *room {
 func (r *room) turn(i int, text, result string) {
 	r.Helper()
 	key := sessions.NewKey(roomRobot, roomChat, "")
-	a, err := r.store.Inbox.Accept(r.Context(), "a", key, sessions.Message{
+	m := sessions.Message{
 		RobotCode: roomRobot, ConversationID: roomChat, ConversationType: sessions.Group,
 		ID: sessions.MessageID(fmt.Sprint("m", i)), SenderID: "u1", SenderNick: "Alice", Text: text,
-	})
+	}
+	if i == 2 {
+		m.Attachments = slices.Repeat([]sessions.Attachment{{Kind: "picture"}}, 4)
+	}
+	a, err := r.store.Inbox.Accept(r.Context(), "a", key, m)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -105,6 +109,13 @@ func (r *room) turn(i int, text, result string) {
 // call calls a tool as the model would, and fails the test where the result is too long to be shown whole.
 func (r *room) call(name, arguments string) string {
 	r.Helper()
+	return r.callIn(name, chat.ToolInput{Arguments: arguments})
+}
+
+func (r *room) callIn(name string, in chat.ToolInput) string {
+	r.Helper()
+	arguments := in.Arguments
+	in.Lease, in.Room, in.Reader = r.lease, r.bytes, memory.Reader{Key: r.lease.Key, Robot: roomRobot, Conversation: roomChat}
 	for _, tool := range tools.All(partsOf(r.store), time.UTC) {
 		if tool.Spec().Name != name {
 			continue
@@ -118,10 +129,7 @@ func (r *room) call(name, arguments string) string {
 				r.Errorf("%s has no argument %q, which a note names", name, argument)
 			}
 		}
-		out, err := tool.Call(r.Context(), chat.ToolInput{
-			Arguments: arguments, Lease: r.lease, Room: r.bytes,
-			Reader: memory.Reader{Key: r.lease.Key, Robot: roomRobot, Conversation: roomChat},
-		})
+		out, err := tool.Call(r.Context(), in)
 		if err != nil {
 			r.Fatalf("%s %s: %v", name, arguments, err)
 		}
@@ -290,14 +298,50 @@ func (r *room) notesOfFiles() {
 	if err := r.store.Media.Keep(r.Context(), r.lease, file, pages); err != nil {
 		r.Fatal(err)
 	}
-	note := callRE.FindStringSubmatch(view.MediaNote(file))
+	note := callRE.FindStringSubmatch(view.MediaNote(file, 9))
 	if note == nil {
-		r.Fatalf("%q names no call for a page", view.MediaNote(file))
+		r.Fatalf("%q names no call for a page", view.MediaNote(file, 9))
 	}
 	for page, want := range map[string]string{"1": "the first page", "2": "axolotl", "3": "no text"} {
 		if got := r.call(note[1], strings.ReplaceAll(note[2], "N}", page+"}")); !strings.Contains(got, want) {
 			r.Errorf("page %s of the file is %q", page, got)
 		}
+	}
+	r.notesOfPictures()
+}
+
+// notesOfPictures are those for pictures that a request shows no more: the call brings each back, once, or says why not.
+func (r *room) notesOfPictures() {
+	asked := r.events[8]
+	set := func(m sessions.Media) {
+		r.Helper()
+		if m.Event = asked.ID; m.Fault == "" {
+			m.ID = fmt.Sprint("picture", m.Place%2) // two are the same
+		}
+		if err := r.store.Media.Keep(r.Context(), r.lease, m, nil); err != nil {
+			r.Fatal(err)
+		}
+	}
+	set(sessions.Media{Place: 0, Kind: sessions.MediaPicture, Picture: &sessions.Picture{Type: "image/png", Body: []byte("png")}})
+	set(sessions.Media{Place: 1, Kind: sessions.MediaPicture})
+	set(sessions.Media{Place: 2, Kind: sessions.MediaPicture})
+	set(sessions.Media{Place: 3, Fault: sessions.MediaExpired})
+	note := callRE.FindStringSubmatch(view.MediaNote(sessions.Media{Kind: sessions.MediaPicture}, asked.Seq))
+	if note == nil {
+		r.Fatal("a picture that is not shown names no call")
+	}
+	var shown []sessions.Media
+	got := r.callIn(note[1], chat.ToolInput{Arguments: note[2], Show: func(m sessions.Media) bool { shown = append(shown, m); return true }})
+	if len(shown) != 1 || string(shown[0].Picture.Body) != "png" {
+		r.Errorf("%d pictures are shown: %s", len(shown), got)
+	}
+	for want, times := range map[string]int{"shown in the next message": 2, "not kept any more": 1, "could not be read (expired)": 1} {
+		if n := strings.Count(got, want); n != times {
+			r.Errorf("the result says %q %d times, want %d: %s", want, n, times, got)
+		}
+	}
+	if got := r.callIn(note[1], chat.ToolInput{Arguments: note[2], Show: func(sessions.Media) bool { return false }}); strings.Contains(got, "shown in the next message") {
+		r.Errorf("without room the result is %s", got)
 	}
 }
 
@@ -338,29 +382,31 @@ func counter(t *testing.T) *tokens.Counter {
 // noted are the functions that write the name of a reading tool for the model. A new one belongs into TestNotesAreTrue,
 // or is named here with the reason.
 var noted = map[string]string{
-	"summarize.readCall":       "gap notes",
-	"compaction.pruneNote":     "notesOfResults",
-	"compaction.referenceText": "notesOfResults",
-	"summarize.WriteNote":      "joined notes",
-	"compaction.readsResults":  "no text",
-	"upkeep.missingNote":       "a call of ReadCallOf, as in gap notes",
-	"answer.makeRoom":          "no text: it writes compaction.Reference, of notesOfResults",
-	"view.MediaNote":           "notesOfFiles",
-	"tools.file":               "notesOfFiles; errors of the storage",
-	"view.shrink":              "shortened; its number: TestHugeToolResult",
-	"show.callGet":             "pages",
-	"sessions.BlobCall":        "offloaded",
-	"sessions.ReadCall":        "pruned",
-	"sessions.ReadCallOf":      "gap notes",
-	"tools.blob":               "pages",
-	"tools.call":               "pages and lists; errors of the storage",
-	"sessions.HistoryTool":     "the name",
-	"sessions.GetTool":         "the name",
-	"tools.historySpec":        "the name",
-	"tools.getSpec":            "the name",
-	"openaitest.wanted":        "a simulator",
-	"openaitest.lookFor":       "a simulator",
-	"openaitest.cite":          "a simulator",
+	"summarize.readCall":          "gap notes",
+	"compaction.pruneNote":        "notesOfResults",
+	"compaction.referenceText":    "notesOfResults",
+	"summarize.WriteNote":         "joined notes",
+	"compaction.readsResults":     "no text",
+	"upkeep.missingNote":          "a call of ReadCallOf, as in gap notes",
+	"answer.makeRoom":             "no text: it writes compaction.Reference, of notesOfResults",
+	"view.MediaNote":              "notesOfFiles",
+	"tools.file":                  "notesOfFiles; errors of the storage",
+	"view.shrink":                 "shortened; its number: TestHugeToolResult",
+	"show.callGet":                "pages",
+	"sessions.BlobCall":           "offloaded",
+	"sessions.ReadCall":           "pruned",
+	"sessions.ReadCallOf":         "gap notes",
+	"tools.blob":                  "pages",
+	"tools.showAttachment":        "notesOfPictures",
+	"summarize.attachmentSection": "TestAttachmentsStayInSummaries; its call has a number to fill in",
+	"tools.call":                  "pages and lists; errors of the storage",
+	"sessions.HistoryTool":        "the name",
+	"sessions.GetTool":            "the name",
+	"tools.historySpec":           "the name",
+	"tools.getSpec":               "the name",
+	"openaitest.wanted":           "a simulator",
+	"openaitest.lookFor":          "a simulator",
+	"openaitest.cite":             "a simulator",
 }
 
 // A note that no test calls can't be added unseen.

@@ -39,9 +39,10 @@ type Blobs interface {
 	Blob(ctx context.Context, key sessions.Key, blob string) (string, error)
 }
 
-// Files are the documents of a session. See package media.
+// Files are the pictures and documents of a session. See package media.
 type Files interface {
 	Attachments(ctx context.Context, key sessions.Key, events []int64) ([]sessions.Media, error)
+	Pictures(ctx context.Context, key sessions.Key, ids []string) (map[string]sessions.Picture, error)
 	Pages(ctx context.Context, key sessions.Key, id string, from, through int) ([]sessions.MediaPage, error)
 }
 

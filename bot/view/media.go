@@ -66,7 +66,7 @@ func (f *Frame) attach(m *llm.Message, e sessions.Event) {
 		if a.Picture != nil {
 			m.Pictures = append(m.Pictures, llm.Picture{At: at, Type: a.Picture.Type, Body: a.Picture.Body})
 		}
-		behind.WriteString(MediaNote(a))
+		behind.WriteString(MediaNote(a, e.Seq))
 	}
 	orderPictures(m.Pictures)
 	m.Content += behind.String()
@@ -92,14 +92,17 @@ func orderPictures(pictures []llm.Picture) {
 	}
 }
 
-// MediaNote is what a message says of an attachment; empty for one that the request shows. Its beginning is a line break.
-func MediaNote(a sessions.Media) string {
+// MediaNote is what a message says of an attachment; empty for one that the request shows. Its beginning is a line break. seq is the number of
+// the message, by which its picture can be read; 0: it has none yet.
+func MediaNote(a sessions.Media, seq int64) string {
 	name := cmp.Or(sessions.QuoteText(a.Name), "图片 picture")
 	switch {
 	case a.Picture != nil, a.Text != "":
 		return ""
 	case a.Fault != "":
 		return fmt.Sprintf("\n[附件 %s: 读不了 could not be read (%s)]", name, a.Fault)
+	case a.Kind == sessions.MediaPicture && seq > 0:
+		return "\n[图片不再随附 the picture is not shown any more, see it again: " + sessions.ReadCall(seq) + "]"
 	case a.Kind == sessions.MediaPicture:
 		return "\n[图片不再随附 the picture is not shown any more]"
 	}
@@ -121,7 +124,7 @@ func (b *Builder) MediaTokens(key sessions.Key, events []sessions.Event) (n int)
 			if a.Picture != nil {
 				n += a.Tokens + tokens.MessageOverhead
 			}
-			n += b.Counted.Count(MediaNote(a))
+			n += b.Counted.Count(MediaNote(a, e.Seq))
 		}
 		if text := fileTexts(key, e.Media); text != "" {
 			n += b.Counted.Count(text) + tokens.MessageOverhead

@@ -11,6 +11,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -220,4 +221,27 @@ func (w *world) entriesOf(kind, route string) string {
 		}
 	}
 	return strconv.Itoa(n)
+}
+
+// cmdPictured is: WHICH N [spare]: the last request for an answer to WHICH, of the model or of the spare one, has N pictures in all.
+func (w *world) cmdPictured(args []string) error {
+	m := w.main
+	if third(args) == "spare" {
+		m = w.spare
+	}
+	match := which(args[0])
+	for _, r := range slices.Backward(m.Requests()) {
+		if !match(r) {
+			continue
+		}
+		n := 0
+		for _, msg := range r.Messages {
+			n += len(msg.Pictures)
+		}
+		if strconv.Itoa(n) != args[1] {
+			return fmt.Errorf("%d pictures, want %s", n, args[1])
+		}
+		return nil
+	}
+	return fmt.Errorf("no request has %s", args[0])
 }

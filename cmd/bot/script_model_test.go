@@ -246,7 +246,11 @@ func (w *world) cmdModel(args []string) error {
 		m.letGo()
 		return nil
 	case verb == "spare":
-		return w.addSpare(slices.Contains(args, "able"))
+		err := w.addSpare(slices.Contains(args, "able"))
+		if slices.Contains(args, "blind") {
+			w.spare.Behave("no_pictures")
+		}
+		return err
 	case verb == "behave": // like the named providers from now on; without names like an ordinary one
 		m.Behave(args[1:]...)
 		return nil
@@ -430,7 +434,7 @@ func (w *world) addSpare(able bool) error {
 			if able && r.Kind != openaitest.Chat {
 				return openaitest.Persona(r)
 			}
-			return openaitest.Text("备用模型的回答 " + answersTo(r))
+			return openaitest.Text(strings.TrimSpace("备用模型的回答 " + answersTo(r) + " " + r.Seen()))
 		},
 		Usage: w.spare.usage,
 	})

@@ -134,7 +134,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"back": {(*world).cmdBack, 2, 2, nil}, "bridged": {(*world).cmdBridged, 1, 1, nil}, "metric": {(*world).cmdMetric, 3, 3, nil}, "calm": {(*world).cmdCalm, 2, 2, nil}, "stored": {(*world).cmdStored, 1, 1, nil},
 		"poison": {(*world).cmdPoison, 3, 3, nil}, "recovered": {(*world).cmdRecovered, 3, 3, nil},
 		"picture": {(*world).cmdPicture, 4, 5, nil}, "file": {(*world).cmdFile, 4, 99, nil}, "send": {(*world).cmdSend, 5, 99, nil}, "about": {(*world).cmdAbout, 7, 8, nil},
-		"download": {(*world).cmdDownload, 2, 3, nil}, "fetched": {(*world).cmdFetched, 2, 2, nil}, "fetching": {(*world).cmdFetching, 2, 2, nil},
+		"download": {(*world).cmdDownload, 2, 3, nil}, "fetched": {(*world).cmdFetched, 2, 2, nil}, "fetching": {(*world).cmdFetching, 2, 2, nil}, "pictured": {(*world).cmdPictured, 2, 3, nil},
 		"crowd": {(*world).cmdFlock, 2, 3, nil}, "answered": {(*world).cmdAnswered, 2, 2, nil},
 	} {
 		cmds[name] = c.run

@@ -67,6 +67,9 @@ func (t *summaryRun) longestSummary(c chunkRequest) int {
 			most = n
 		}
 	}
+	if section := t.attachments(); most > 0 && section != "" {
+		most = max(compaction.MinSummary, most-t.summarizer.Counter.Count(section))
+	}
 	return most
 }
 

@@ -133,9 +133,11 @@ func IsHeading(line string) bool {
 	if !strings.HasPrefix(line, "#") {
 		return false
 	}
-	for _, h := range audit.HealHeadings {
-		if line == h {
-			return true
+	for _, headings := range []map[string]string{audit.HealHeadings, attachmentHeadings} {
+		for _, h := range headings {
+			if line == h {
+				return true
+			}
 		}
 	}
 	title := strings.TrimSpace(strings.TrimLeft(line, "#"))

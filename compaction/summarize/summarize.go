@@ -72,6 +72,7 @@ func (s *Summarizer) Summarize(ctx context.Context, r Request) (Result, error) {
 			return t.res, err
 		}
 	}
+	t.res.Text, t.res.Tokens = t.done.text, t.done.tokens
 	return t.res, nil
 }
 
@@ -89,6 +90,8 @@ type summaryRun struct {
 	cleaned transcript.Cleaner
 	res     Result      // its text continues Request.Previous
 	done    summaryPart // whole turns, which an error leaves
+	// attached are the lines on attachments so far, which no model writes.
+	attached []attachmentLine
 }
 
 type summaryPart struct {
@@ -104,7 +107,8 @@ func (s *Summarizer) newRun(r Request) *summaryRun {
 	for _, e := range r.Events {
 		t.rest = append(t.rest, t.writer().Split(e, t.limit)...)
 	}
-	t.res.Text, t.res.Recall, t.res.Precision = transcript.Clean(r.Previous), 1, 1
+	t.res.Text, t.attached = splitAttachments(transcript.Clean(r.Previous))
+	t.res.Recall, t.res.Precision = 1, 1
 	if f := strings.TrimSpace(r.Focus); f != "" {
 		t.focus = transcript.Fence("focus", transcript.Clip(transcript.Clean(f), maxFocus)) + "\n\n"
 	}
@@ -242,6 +246,15 @@ func (t *summaryRun) remind(c *chunkRequest) {
 	}
 }
 
+// attachments is the section on attachments so far; empty for none.
+func (t *summaryRun) attachments() string {
+	budget := t.Target / attachmentShare
+	if t.MaxTokens > 0 {
+		budget = min(budget, t.MaxTokens/attachmentShare)
+	}
+	return attachmentSection(t.attached, t.summarizer.Language, budget, t.summarizer.Counter.Count)
+}
+
 func nameOf(model string) string { return cmp.Or(model, "default") }
 
 const maxHalved = 4
@@ -276,11 +289,19 @@ func (t *summaryRun) askModel(ctx context.Context, r llm.Request, events []sessi
 }
 
 func (t *summaryRun) acceptText(ctx context.Context, c chunkRequest, a llm.Response, text string) {
+	text, _ = splitAttachments(text)
+	if t.summarizer.Kind != llm.KindDigest { // readers of a digest can't read the messages
+		t.attached = joinAttachments(t.attached, attachmentsOf(c.events))
+	}
 	text = t.auditText(ctx, c, text)
 	t.res.Text, t.res.Tokens, t.res.Model, t.rest = text, t.summarizer.Counter.Count(text), a.UsedModel(), t.rest[len(c.events):]
 	last := c.events[len(c.events)-1]
 	if len(t.rest) == 0 || t.rest[0].Role == sessions.RoleUser && last.Role != sessions.RoleUser {
 		t.done = summaryPart{t.res.Text, t.res.Tokens, last.Seq}
+		if section := t.attachments(); section != "" {
+			t.done.text += "\n\n" + section
+			t.done.tokens = t.summarizer.Counter.Count(t.done.text)
+		}
 		t.res.Through = last.Seq
 	}
 	if t.model != t.summarizer.Name {

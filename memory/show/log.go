@@ -28,6 +28,8 @@ type LogReader struct {
 	Current  []sessions.Event
 	Room     int // bytes of a page; 0: the default
 	Location *time.Location
+	// Shown is called for each event that Whole shows the beginning of; nil: not noted.
+	Shown func(e sessions.Event)
 }
 
 // readAhead is the number of events that one page reads.
@@ -55,6 +57,9 @@ func (r LogReader) Whole(ctx context.Context, from, through int64, page int, cal
 	room := roomOf(r.Room)
 	first := r.eventLine(events[0])
 	if parts := splitPages(first, room); len(parts) > 1 || page > 1 {
+		if page <= 1 {
+			r.noteShown(events[0])
+		}
 		return r.longPage(events[0].Seq, through, parts, page, call), nil
 	}
 	var b strings.Builder
@@ -65,12 +70,19 @@ func (r LogReader) Whole(ctx context.Context, from, through int64, page int, cal
 			break
 		}
 		b.WriteString(line)
+		r.noteShown(e)
 		last = e.Seq
 	}
 	if last < through && (last < events[len(events)-1].Seq || len(events) == readAhead) {
 		return fmt.Sprintf("events %s of %s; next: %s\n%s", formatSpan(events[0].Seq, last), formatSpan(from, through), call(formatSpan(last+1, through), 1), b.String()), nil
 	}
 	return b.String(), nil
+}
+
+func (r LogReader) noteShown(e sessions.Event) {
+	if r.Shown != nil {
+		r.Shown(e)
+	}
 }
 
 func (r LogReader) longPage(seq, through int64, parts []string, page int, call func(span string, page int) string) string {

@@ -35,8 +35,9 @@ type Answer struct {
 	Waits   []sessions.Approval // calls that wait for a decision: the reply asks for it
 	Kept    string              // logged in place of an answer that must not be stored; empty: the answer itself
 	Marks   Marks
-	stalled bool         // the storage did not record a tool call at once
-	last    llm.Response // the last call's
+	stalled bool             // the storage did not record a tool call at once
+	shown   []sessions.Media // pictures of the log that a tool brought back, for the next requests of the turn
+	last    llm.Response     // the last call's
 }
 
 // Stalled reports whether the storage held the answer up. A deadline that expired meanwhile is no fault of the model.

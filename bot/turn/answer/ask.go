@@ -55,7 +55,9 @@ func (k *Asker) Ask(ctx context.Context, made choice.Choice, live chat.Live) (An
 		}
 		resp, err := k.model.Generate(ctx, k.rounds.next(q, f, l))
 		f.note(resp, err, l.sent.half)
-		q.media.blind = q.media.blind || resp.Blind
+		if err == nil { // the last model that answered decides: another one may have called the tools
+			q.media.blind = resp.Blind
+		}
 		more, err := k.rounds.take(ctx, &q, f, l, resp, err)
 		if !more {
 			more, err = k.askAgain(ctx, &q, f, l, err)
@@ -74,6 +76,7 @@ func finish(q question, f *refusals, l *toolLoop, err error) Answer {
 	}
 	a.For, a.Pinned, a.Share, a.Read = q.made, q.pinned, q.share, slices.Concat(q.found.facts(), a.Read)
 	a.Spent.Kind, a.Marks = sessions.SpentTurn, f.marks(q.made.View)
+	q.media.again = len(a.shown) > 0
 	if len(q.made.Decided) > 0 {
 		a.Outcome = sessions.Decided
 	}

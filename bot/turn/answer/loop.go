@@ -88,6 +88,9 @@ func (r roundRunner) next(q question, f *refusals, l *toolLoop) llm.Request {
 		Kind: llm.KindTurn, Model: cmp.Or(f.accepts, r.views.Model(v.Session)), Messages: l.messages, Tools: tools.Tools,
 		Requests: f.bound(), Voices: frame.Voices(v, q.made.Asked),
 	}
+	if shown := l.answer.shown; len(shown) > 0 {
+		req.Messages = append(slices.Clip(l.messages), shownAgain(shown))
+	}
 	if q.live != nil { // without a display a model is asked for no stream
 		req.Delta, req.Thought = q.live.Text, q.live.Thought
 	}
@@ -237,7 +240,7 @@ func (r roundRunner) dropCalls(ctx context.Context, q question, f *refusals, l *
 	if cause == nil || at == len(a.Events) || at == 0 {
 		return false
 	}
-	a.Report.partial = true
+	a.Report.partial, a.shown = true, nil // the pictures that they brought back go with them
 	results := msgs[len(msgs)-(len(a.Events)-at):]
 	for i := range results {
 		a.Report.estimate += sessions.WithheldTokens - r.shared.Counter.Count(results[i].Content)

@@ -163,6 +163,7 @@ func (t toolCaller) run(ctx context.Context, q question, a *Answer, suspicion *s
 		Suspicion: suspicion,
 		May:       t.may,
 		Read:      func(id int64) { a.Read = append(a.Read, id) },
+		Show:      func(m sessions.Media) bool { return t.showPicture(q, a, m) },
 	})
 	outcome := ToolOK
 	switch {
