@@ -21,8 +21,8 @@ type getArgs struct {
 
 var getSpec = llm.ToolSpec{
 	Name:        sessions.GetTool,
-	Description: "Read a path that memory_search, a tool result or a note gave, whole; or MEMORY.md for everything saved.",
-	Schema:      object([]string{"path"}, map[string]any{"path": field("string", "as given"), "page": field("integer", "default 1")}),
+	Description: "Read a path whole; MEMORY.md is all that is saved.",
+	Schema:      object([]string{"path"}, map[string]any{"path": plain("string"), "page": plain("integer")}),
 }
 
 type getter struct {

@@ -26,12 +26,11 @@ type historyArgs struct {
 
 var historySpec = llm.ToolSpec{
 	Name:        sessions.HistoryTool,
-	Description: "Read this conversation's original messages, also compacted ones: a range whole, or finds by words or time, the newest.",
+	Description: "Original messages of this conversation, also compacted ones: a range whole, or the newest by words or time.",
 	Schema: object(nil, map[string]any{
-		"query": field("string", "words that must occur"), "range": field("string", "message numbers: 12 or 10-20"),
-		"since": field("string", "YYYY-MM-DD or YYYY-MM-DD HH:MM"), "until": field("string", "the same"),
-		"before": field("integer", "only older than this number"), "limit": field("integer", "1 to 50, default 20"),
-		"page": field("integer", "of a long message"),
+		"query": field("string", "words that occur"), "range": field("string", "12 or 10-20"),
+		"since": field("string", "YYYY-MM-DD [HH:MM]"), "until": plain("string"),
+		"before": plain("integer"), "limit": plain("integer"), "page": plain("integer"),
 	}),
 }
 

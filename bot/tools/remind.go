@@ -32,12 +32,12 @@ type remindArgs struct {
 
 var remindSpec = llm.ToolSpec{
 	Name:        RemindTool,
-	Description: "Set a reminder in this chat when someone asks for one.",
+	Description: "Set a reminder in this chat when asked.",
 	Schema: object([]string{"when", "text"}, map[string]any{
-		"when": field("string", "the time in the user's words: 10分钟后, 每周五9点, tomorrow at 3 pm"),
-		"text": field("string", "what to say then, in the asker's words"),
+		"when": field("string", "in their words: 每周五9点, tomorrow at 3 pm"),
+		"text": field("string", "in the asker's words"),
 		"kind": map[string]any{"type": "string", "enum": []sessions.ScheduleKind{sessions.Remind, sessions.AskModel},
-			"description": "remind (default) sends the text; ask gives it to you as a task then"},
+			"description": "ask: text is your task then"},
 	}),
 }
 

@@ -20,9 +20,9 @@ type searchArgs struct {
 
 var searchSpec = llm.ToolSpec{
 	Name:        "memory_search",
-	Description: "Find saved memories and earlier messages by words. Use it before answering about anything from the past. Hits marked OUTDATED no longer hold.",
+	Description: "Find memories and earlier messages by words, before answering about the past.",
 	Schema: object([]string{"query"}, map[string]any{
-		"query": field("string", "words to look for"), "limit": field("integer", "hits, 1 to 20, default 8"),
+		"query": plain("string"),
 	}),
 }
 

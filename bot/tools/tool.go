@@ -48,6 +48,8 @@ func object(required []string, properties map[string]any) map[string]any {
 	return s
 }
 
+func plain(kind string) map[string]any { return map[string]any{"type": kind} }
+
 func field(kind, description string) map[string]any {
 	return map[string]any{"type": kind, "description": description}
 }

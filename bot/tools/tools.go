@@ -59,7 +59,7 @@ type Parts struct {
 func All(p Parts, loc *time.Location) []chat.Tool {
 	return []chat.Tool{
 		tool[json.RawMessage]{ // ParseSave reads the items one by one: a bad one does not spoil the others
-			spec: draft.SaveSpec(),
+			spec: draft.TurnSaveSpec(),
 			call: (saver{p.Facts, loc}).call,
 		},
 		tool[searchArgs]{spec: searchSpec, call: (searcher{p, loc}).call, reads: true},

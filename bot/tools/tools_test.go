@@ -286,21 +286,21 @@ func TestSpecs(t *testing.T) {
 	}
 }
 
-// The prompt and the built-in tools leave the window to the conversation: under 1,200 tokens in either language.
+// The prompt and the built-in tools leave the window to the conversation, and each request pays for them: at most 3 KB in either language.
 func TestPromptAndToolsAreSmall(t *testing.T) {
 	t.Parallel()
 	counter, err := tokens.NewCounter()
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokens := 0
+	tokens, size := 0, 0
 	for _, tool := range append(All(parts(&shelf{}), time.UTC), Remind(nil)) {
 		s := tool.Spec()
 		b, err := json.Marshal(map[string]any{"type": "function", "function": map[string]any{"name": s.Name, "description": s.Description, "parameters": s.Schema}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		tokens += counter.Count(string(b))
+		tokens, size = tokens+counter.Count(string(b)), size+len(b)
 	}
 	source, err := os.ReadFile("../view/prompts/system.md")
 	if err != nil {
@@ -312,8 +312,13 @@ func TestPromptAndToolsAreSmall(t *testing.T) {
 		if err := prompt.Execute(&b, map[string]any{"Chinese": chinese, "Name": "Ebb", "Extra": ""}); err != nil {
 			t.Fatal(err)
 		}
-		if n := tokens + counter.Count(b.String()); n >= 1200 {
-			t.Errorf("%d tokens with the prompt (Chinese: %v)", n, chinese)
+		message, err := json.Marshal(map[string]string{"role": "system", "content": strings.TrimSpace(b.String())})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens, size := tokens+counter.Count(b.String()), size+len(message)
+		if tokens >= 800 || size > 3<<10 {
+			t.Errorf("%d tokens, %d bytes of JSON (Chinese: %v); want less than 800, and at most 3 KB", tokens, size, chinese)
 		}
 	}
 }

@@ -18,8 +18,8 @@ import (
 const SaveTool = "memory_save"
 
 // saveDescription states the tool's purpose to a model.
-const saveDescription = "Save facts worth remembering beyond this conversation: decisions, owners, deadlines, identifiers, preferences. " +
-	"One fact per item, complete in itself, with names and dates. Never credentials."
+const saveDescription = "Save lasting facts: decisions, owners, deadlines, identifiers, preferences. " +
+	"One complete fact per item, with names and dates."
 
 // MaxFacts bounds the facts of one call.
 const MaxFacts = 20
@@ -34,8 +34,15 @@ type Save struct {
 	Refused map[string]int `json:"-"`
 }
 
-// SaveSpec describes the tool to a model; its arguments are a [Save].
+// SaveSpec describes the tool to a model that must call it; its arguments are a [Save].
 func SaveSpec() llm.ToolSpec {
+	schema := saveSchema()
+	schema["properties"].(map[string]any)["nothing_to_save"] = map[string]any{"type": "boolean", "description": "true only when there is nothing worth saving"}
+	return llm.ToolSpec{Name: SaveTool, Description: saveDescription, Schema: schema}
+}
+
+// TurnSaveSpec is [SaveSpec] for a turn, which calls the tool only with facts.
+func TurnSaveSpec() llm.ToolSpec {
 	return llm.ToolSpec{Name: SaveTool, Description: saveDescription, Schema: saveSchema()}
 }
 
@@ -46,21 +53,20 @@ func saveSchema() map[string]any {
 		"type": "object",
 		"properties": map[string]any{
 			"facts": map[string]any{
-				"type": "array", "maxItems": MaxFacts,
+				"type": "array",
 				"items": map[string]any{
 					"type": "object",
 					"properties": map[string]any{
-						"content":  str("the fact, one or two sentences"),
+						"content":  map[string]any{"type": "string"},
 						"kind":     map[string]any{"type": "string", "enum": kinds},
-						"subject":  str("name or id of the person it is about; empty for nobody"),
-						"key":      str("what it is the value of, as in: Alpha release date"),
-						"replaces": map[string]any{"type": "integer", "description": "id of the known fact it corrects"},
+						"subject":  str("person it is about"),
+						"key":      str("what it is the value of"),
+						"replaces": map[string]any{"type": "integer", "description": "id of corrected fact"},
 						"by":       str("who said it"),
 					},
 					"required": []string{"content", "kind"},
 				},
 			},
-			"nothing_to_save": map[string]any{"type": "boolean", "description": "true only when there is nothing worth saving"},
 		},
 		"required": []string{"facts"},
 	}
