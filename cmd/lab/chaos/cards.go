@@ -131,7 +131,7 @@ func (e *evidence) excuses(v dingtalktest.Violation) bool {
 		return e.anyStood(before, v.Time)
 	case dingtalktest.CardAfterFinalize:
 		return e.anyStood(before, v.Time) || e.erasedBetween(v.Conversation, before, v.Time) ||
-			countOverlaps(e.away, rig.Interval{From: before, To: v.Time}) > 0 || e.endedUnseen(v.TrackID, v.Time)
+			countOverlaps(e.away, rig.Interval{From: before, To: v.Time}) > 0 || e.endedUnseen(v)
 	}
 	return false
 }
@@ -139,16 +139,31 @@ func (e *evidence) excuses(v dingtalktest.Violation) bool {
 // uncertainFor is the time from a reply that left its card to the closing call: the conversation pauses meanwhile.
 const uncertainFor = 2 * time.Minute
 
-// endedUnseen reports whether the end of a card had no answer before a time. Another call had to find it out, on the card or after the
-// reply was sent again.
-func (e *evidence) endedUnseen(track string, at time.Time) bool {
-	return slices.ContainsFunc(e.letters, func(l inspect.Letter) bool {
-		since := func(known map[letterID]time.Time) bool {
-			from := known[letterID{l.Key, l.ID}]
-			return !from.IsZero() && from.Before(at) && at.Sub(from) < uncertainFor
+// endedUnseen reports whether the end of a card had no answer before the call of a violation. Another call had to find it out, on the card
+// or after the reply was sent again. A later erasure takes the card's name from the reply: any uncertain reply of the conversation
+// counts then.
+func (e *evidence) endedUnseen(v dingtalktest.Violation) bool {
+	uncertain := func(id letterID) bool {
+		return slices.ContainsFunc([]map[letterID]time.Time{e.again, e.unsure}, func(known map[letterID]time.Time) bool {
+			from := known[id]
+			return !from.IsZero() && from.Before(v.Time) && v.Time.Sub(from) < uncertainFor
+		})
+	}
+	named := slices.IndexFunc(e.letters, func(l inspect.Letter) bool { return l.Nonce != "" && l.Nonce == v.TrackID })
+	if named >= 0 {
+		return uncertain(letterID{e.letters[named].Key, e.letters[named].ID})
+	}
+	if v.TrackID == "" || !e.erasedBetween(v.Conversation, v.Time, endOfTime) {
+		return false
+	}
+	for _, known := range []map[letterID]time.Time{e.again, e.unsure} {
+		for id := range known {
+			if _, conversation := id.key.Conversation(); string(conversation) == v.Conversation && uncertain(id) {
+				return true
+			}
 		}
-		return l.Nonce != "" && l.Nonce == track && (since(e.again) || since(e.unsure))
-	})
+	}
+	return false
 }
 
 func cardsLine(f *findings) string {

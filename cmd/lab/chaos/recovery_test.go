@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/sessions"
 )
 
 // Messages that waited at a crash count, and no others.
@@ -58,5 +59,25 @@ func checkOthersCards(t *testing.T, e *evidence) {
 	}
 	if f := e.checkAll(); len(f.broken) != 3 {
 		t.Errorf("of four calls after the end of cards, the last one after an end without an answer, these are found: %q", f.broken)
+	}
+}
+
+// An erasure after the call takes the card's name from the reply, and the call stays excused. One before it, and a reply of another
+// conversation, excuse nothing.
+func TestCheckerExcusesTheCardOfAnErasedReply(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		key    sessions.Key
+		erased time.Time
+		want   int
+	}{{groupB, at(91_000), 0}, {groupB, at(20_000), 1}, {groupA, at(91_000), 1}} {
+		e := wholeEvidence()
+		e.letters[2].ID, e.letters[2].Nonce = 7, "c4-other"
+		e.erased = []erasure{{touched: []string{"cid-b"}, begun: tt.erased, receipt: tt.erased.Add(time.Second)}}
+		e.unsure[letterID{tt.key, 7}] = at(80_000)
+		e.strange = []dingtalktest.Violation{{Kind: dingtalktest.CardAfterFinalize, TrackID: "c4", Conversation: "cid-b", Time: at(90_000)}}
+		if f := e.checkAll(); len(f.broken) != tt.want {
+			t.Errorf("%v: %q, want %d faults", tt, f.broken, tt.want)
+		}
 	}
 }
