@@ -139,11 +139,24 @@ const (
 // MaxQuote bounds a shown quote, in characters.
 const MaxQuote = 500
 
+// maxQuotedRecord bounds a shown quote of a forwarded record, in characters: it has many messages.
+const maxQuotedRecord = 4000
+
 // QuoteText is a text inside a quote: one line of bounded length without closing brackets.
-func QuoteText(text string) string {
+func QuoteText(text string) string { return quoteText(text, MaxQuote) }
+
+// QuoteTextOf is [QuoteText] of a message of a kind.
+func QuoteTextOf(kind, text string) string {
+	if strings.EqualFold(kind, "chatRecord") {
+		return quoteText(text, maxQuotedRecord)
+	}
+	return QuoteText(text)
+}
+
+func quoteText(text string, most int) string {
 	text = strings.Join(strings.Fields(strings.NewReplacer("[", "［", "]", "］").Replace(text)), " ")
-	if rs := []rune(text); len(rs) > MaxQuote {
-		return string(rs[:MaxQuote]) + "…"
+	if rs := []rune(text); len(rs) > most {
+		return string(rs[:most]) + "…"
 	}
 	return text
 }

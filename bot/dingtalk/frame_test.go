@@ -162,11 +162,43 @@ func TestDecodeReadsTheText(t *testing.T) {
 	}
 }
 
+func quoting(replied any) dict {
+	return dict{"text": dict{"content": " and this?", "isReplyMsg": true, "repliedMsg": replied}, "originalMsgId": "orig"}
+}
+
+// Each message of a forwarded record, and a quote in a quote, has its speaker and its time where the frame has them.
+func TestDecodeReadsSpeakersWithinQuotes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		over dict
+		want sessions.Quote
+	}{
+		{
+			"chat record with people and times", quoting(dict{"msgType": "chatRecord", "content": dict{"summary": "A: hi", "title": "发布群", "chatRecord": `[
+				{"senderNick":"张伟","msgType":"text","content":{"text":"周五上线"},"createAt":1767167000000},
+				{"senderName":"李娜","msgtype":"picture","content":{"downloadCode":"d"},"sendTime":"1767167060000"},
+				{"nick":"王]芳","content":"好的"}]`}}),
+			sessions.Quote{
+				ID: "orig", Kind: "chatRecord",
+				Text: "[聊天记录: 发布群]\n> 张伟 (2025-12-31 15:43 UTC+8): 周五上线\n> 李娜 (2025-12-31 15:44 UTC+8): [图片]\n> 王 芳: 好的",
+			},
+		},
+		{
+			"a quote with a speaker in the quote", quoting(dict{"msgType": "text", "content": dict{"text": "outer", "repliedMsg": dict{
+				"msgType": "text", "senderNick": "李[四", "createdAt": 1767167000000, "content": dict{"text": "inner"},
+			}}}),
+			sessions.Quote{ID: "orig", Kind: "text", Text: "outer\n[引用 李 四 (2025-12-31 15:43 UTC+8)] inner"},
+		},
+	} {
+		if m := mustDecode(t, c.over); m.Quote == nil || !reflect.DeepEqual(*m.Quote, c.want) {
+			t.Errorf("%s: got %+v, want %+v", c.name, m.Quote, c.want)
+		}
+	}
+}
+
 func TestDecodeReadsQuotes(t *testing.T) {
 	t.Parallel()
-	quoting := func(replied any) dict {
-		return dict{"text": dict{"content": " and this?", "isReplyMsg": true, "repliedMsg": replied}, "originalMsgId": "orig"}
-	}
 	for _, c := range []struct {
 		name string
 		over dict

@@ -44,7 +44,7 @@ func readQuote(r object, bot string, depth int) (sessions.Quote, []sessions.Atta
 		Nick:     clipRunes(oneLine(r.str("senderNick", "nick")), 100),
 		Kind:     kindOf(r, body),
 		FromBot:  bot != "" && (sender == bot || r.str("senderId") == bot),
-		SentAt:   r.millis("createdAt"),
+		SentAt:   r.millis("createdAt", "createAt", "sendTime"),
 	}
 	if q.Mentioned = mentionsOf(r, bot).people; q.Mentioned == nil {
 		q.Mentioned = mentionsOf(body, bot).people
@@ -56,10 +56,22 @@ func readQuote(r object, bot string, depth int) (sessions.Quote, []sessions.Atta
 	}
 	if inner := firstObject(body.obj("repliedMsg"), r.obj("repliedMsg"), r.obj("quoteMessage")); inner != nil && depth > 1 {
 		if deeper, _ := readQuote(inner, bot, depth-1); deeper.Text != "" {
-			q.Text = strings.TrimSpace(q.Text + "\n[引用] " + deeper.Text)
+			q.Text = strings.TrimSpace(q.Text + "\n" + innerLead(deeper) + deeper.Text)
 		}
 	}
 	return q, files
+}
+
+// innerLead names the speaker and the time of a quote within a quote, as far as they are known.
+func innerLead(q sessions.Quote) string {
+	lead := "[引用"
+	if nick := sessions.Nick(q.Nick); nick != "" {
+		lead += " " + nick
+	}
+	if !q.SentAt.IsZero() {
+		lead += q.SentAt.In(recordZone).Format(" (2006-01-02 15:04 UTC+8)")
+	}
+	return lead + "] "
 }
 
 func quotedWords(v any) string {

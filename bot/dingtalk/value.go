@@ -129,8 +129,8 @@ var (
 	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-func (o object) millis(name string) time.Time {
-	f, err := strconv.ParseFloat(o.str(name), 64)
+func (o object) millis(names ...string) time.Time {
+	f, err := strconv.ParseFloat(o.str(names...), 64)
 	if err != nil || f < float64(earliest.UnixMilli()) || f > float64(latest.UnixMilli()) {
 		return time.Time{}
 	}

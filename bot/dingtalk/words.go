@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"ebb/sessions"
 )
@@ -272,8 +273,14 @@ func recordLine(o object, depth int) string {
 	default:
 		text = bracketed("聊天记录", body.str("title"))
 	}
+	if at := o.millis("createAt", "createdAt", "sendTime", "time"); !at.IsZero() {
+		nick += at.In(recordZone).Format(" (2006-01-02 15:04 UTC+8)")
+	}
 	return nick + ": " + text
 }
+
+// recordZone is that of DingTalk's clients. The lines of a record name it, as they are words of a message.
+var recordZone = time.FixedZone("", 8*60*60)
 
 func quoteLines(text string) string {
 	return "> " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n> ")

@@ -49,6 +49,7 @@ type Config struct {
 type Reader struct {
 	cfg       Config
 	downloads *semaphore.Weighted
+	searches  *semaphore.Weighted
 }
 
 const (
@@ -56,10 +57,14 @@ const (
 	maxAttachments = 20
 	// parallel bounds the files that are on the disk at once.
 	parallel = 4
+	// searchesAtOnce bounds the documents that are searched at once.
+	searchesAtOnce = 2
 )
 
 // New returns a reader.
-func New(cfg Config) *Reader { return &Reader{cfg, semaphore.NewWeighted(parallel)} }
+func New(cfg Config) *Reader {
+	return &Reader{cfg, semaphore.NewWeighted(parallel), semaphore.NewWeighted(searchesAtOnce)}
+}
 
 type place struct {
 	event int64

@@ -68,14 +68,14 @@ func (r *Reader) Passages(ctx context.Context, key sessions.Key, before, asked [
 }
 
 func (r *Reader) passagesOf(ctx context.Context, key sessions.Key, m sessions.Media, question string, room int, isAsked bool) (string, error) {
-	pages, err := r.cfg.Store.Pages(ctx, key, m.ID, 1, max(1, m.Pages))
+	pages, err := r.bestPages(ctx, key, m, question, isAsked)
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
 	head := fmt.Sprintf("%s (%d 页 pages):\n", m.Name, m.Pages)
 	room -= r.cfg.Count(head)
-	for _, p := range bestOf(pages, question, isAsked) {
+	for _, p := range pages {
 		title := heading(p) + "\n"
 		left := room - r.cfg.Count(title)
 		if left < leastPassage {
@@ -105,25 +105,62 @@ const (
 	maxPassages  = 8
 )
 
-// bestOf returns the named pages, then those with the rarest words of the question, by BM25. A question without a word of the document gets
-// its beginning, if it asks about that document.
-func bestOf(pages []sessions.MediaPage, question string, isAsked bool) []sessions.MediaPage {
+// pagesAtOnce bounds the pages that a search holds. A book of 2,000 pages has 8 MB of text, and many conversations may have one.
+const pagesAtOnce = 100
+
+// bestPages finds the pages of a document for a question, best first. A long document is read in parts, and the best pages once more.
+func (r *Reader) bestPages(ctx context.Context, key sessions.Key, m sessions.Media, question string, isAsked bool) ([]sessions.MediaPage, error) {
+	if err := r.searches.Acquire(ctx, 1); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	defer r.searches.Release(1)
+	terms := setOf(question)
+	var counted []countedPage
+	var part []sessions.MediaPage
+	for from := 1; from <= max(1, m.Pages); from += pagesAtOnce {
+		var err error
+		if part, err = r.cfg.Store.Pages(ctx, key, m.ID, from, from+pagesAtOnce-1); err != nil {
+			return nil, err
+		}
+		for _, p := range part {
+			counted = append(counted, countPage(p, terms))
+		}
+	}
 	var best []sessions.MediaPage
-	for _, n := range pagesIn(question) {
-		for _, p := range pages {
-			if p.Number == n {
+	for _, number := range bestOf(counted, question, isAsked) {
+		if m.Pages > pagesAtOnce {
+			var err error
+			if part, err = r.cfg.Store.Pages(ctx, key, m.ID, number, number); err != nil {
+				return nil, err
+			}
+		}
+		for _, p := range part {
+			if p.Number == number {
 				best = append(best, p)
 			}
 		}
 	}
+	return best, nil
+}
+
+// bestOf returns the numbers of the named pages, then of those with the rarest words of the question, by BM25. A question without a word of
+// the document gets its beginning, if it asks about that document.
+func bestOf(pages []countedPage, question string, isAsked bool) (best []int) {
+	for _, n := range pagesIn(question) {
+		if slices.ContainsFunc(pages, func(p countedPage) bool { return p.number == n }) {
+			best = append(best, n)
+		}
+	}
 	named := len(best)
-	for _, p := range ranked(pages, question, isAsked) {
-		if len(best) < maxPassages && !slices.ContainsFunc(best[:named], func(b sessions.MediaPage) bool { return b.Number == p.Number }) {
-			best = append(best, p)
+	for _, n := range ranked(pages, isAsked) {
+		if len(best) < maxPassages && !slices.Contains(best[:named], n) {
+			best = append(best, n)
 		}
 	}
 	if len(best) == 0 && isAsked {
-		best = pages[:min(len(pages), 2)]
+		for _, p := range pages[:min(len(pages), 2)] {
+			best = append(best, p.number)
+		}
 	}
 	return best
 }
@@ -154,48 +191,60 @@ func setOf(s string) map[string]bool {
 	return set
 }
 
-type scored struct {
-	page  sessions.MediaPage
-	score float64
+// countedPage is a page without its text.
+type countedPage struct {
+	number int
+	terms  map[string]int // those of the question; nil: none
+	length int
 }
 
-func ranked(pages []sessions.MediaPage, question string, isAsked bool) []sessions.MediaPage {
-	terms := setOf(question)
-	counts := make([]map[string]int, len(pages))
-	lengths, sum := make([]float64, len(pages)), 0.0
-	in := map[string]int{}
-	for i, p := range pages {
-		counts[i] = map[string]int{}
-		for _, token := range termsOf(p.Text) {
-			lengths[i]++
-			if terms[token] {
-				counts[i][token]++
+func countPage(p sessions.MediaPage, terms map[string]bool) countedPage {
+	c := countedPage{number: p.Number}
+	for _, term := range termsOf(p.Text) {
+		c.length++
+		if terms[term] {
+			if c.terms == nil {
+				c.terms = map[string]int{}
 			}
+			c.terms[term]++
 		}
-		sum += lengths[i]
-		for token := range counts[i] {
-			in[token]++
+	}
+	return c
+}
+
+type scored struct {
+	number int
+	score  float64
+}
+
+func ranked(pages []countedPage, isAsked bool) []int {
+	all, sum := float64(len(pages)), 0.0
+	in := map[string]int{}
+	for _, p := range pages {
+		sum += float64(p.length)
+		for term := range p.terms {
+			in[term]++
 		}
 	}
 	least := 0.0
 	if !isAsked { // a talk about something else shares common words only
-		least = math.Log(1 + float64(len(pages))/2)
+		least = math.Log(1 + all/2)
 	}
 	var list []scored
-	for i, p := range pages {
+	for _, p := range pages {
 		score := 0.0
-		for token, n := range counts[i] {
-			rarity := math.Log(1 + (float64(len(pages))-float64(in[token])+0.5)/(float64(in[token])+0.5))
-			score += rarity * float64(n) * 2.2 / (float64(n) + 1.2*(0.25+0.75*lengths[i]*float64(len(pages))/max(1, sum)))
+		for term, n := range p.terms {
+			rarity := math.Log(1 + (all-float64(in[term])+0.5)/(float64(in[term])+0.5))
+			score += rarity * float64(n) * 2.2 / (float64(n) + 1.2*(0.25+0.75*float64(p.length)*all/max(1, sum)))
 		}
 		if score > least {
-			list = append(list, scored{p, score})
+			list = append(list, scored{p.number, score})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
-	best := make([]sessions.MediaPage, 0, maxPassages)
+	best := make([]int, 0, maxPassages)
 	for _, s := range list[:min(len(list), maxPassages)] {
-		best = append(best, s.page)
+		best = append(best, s.number)
 	}
 	return best
 }

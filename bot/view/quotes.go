@@ -42,7 +42,7 @@ func (b *Builder) quote(ctx context.Context, l sessions.Lease, e *sessions.Event
 			said = original.CreatedAt
 		}
 	case errors.Is(err, sessions.ErrNotFound):
-		q.Who, q.Shown = cmp.Or(sessions.Nick(q.Nick), unknownSpeaker), cmp.Or(sessions.QuoteText(q.Text), unknownWords)
+		q.Who, q.Shown = cmp.Or(sessions.Nick(q.Nick), unknownSpeaker), cmp.Or(sessions.QuoteTextOf(q.Kind, q.Text), unknownWords)
 		if q.FromBot {
 			q.Who = b.nameOf(s.RobotCode)
 		}
@@ -64,7 +64,7 @@ func (b *Builder) quote(ctx context.Context, l sessions.Lease, e *sessions.Event
 
 // quoteOf keeps the frame's text, by which an erasure finds the quote.
 func (b *Builder) quoteOf(q sessions.Quote, original sessions.Event, s sessions.Session) sessions.Quote {
-	said := b.OwnWords(original)
+	said, kind := b.OwnWords(original), q.Kind
 	if original.Content == sessions.ErasedText {
 		return sessions.Quote{Text: sessions.ErasedText}
 	}
@@ -73,6 +73,7 @@ func (b *Builder) quoteOf(q sessions.Quote, original sessions.Event, s sessions.
 	} else {
 		q.SenderID, q.Nick = original.SenderID, original.SenderNick
 		if original.Message != nil {
+			kind = cmp.Or(original.Message.Kind, kind)
 			q.Mentioned = original.Message.Mentioned
 			if len(original.Message.Attachments) > 0 {
 				q.Event = original.ID
@@ -83,7 +84,7 @@ func (b *Builder) quoteOf(q sessions.Quote, original sessions.Event, s sessions.
 		}
 	}
 	q.Text = cmp.Or(q.Text, firstRunes(said, sessions.MaxQuote))
-	q.Shown = cmp.Or(sessions.QuoteText(said), unknownWords)
+	q.Shown = cmp.Or(sessions.QuoteTextOf(kind, said), unknownWords)
 	if original.Withheld.From(b.Reads(s), sessions.WithheldBody) {
 		q.Shown = sessions.QuoteText(sessions.WithheldText)
 	}

@@ -129,7 +129,7 @@ var importRules = []struct {
 var owners = map[string][]string{
 	"github.com/ledongthuc/pdf":                       {"bot/media/document"},
 	"github.com/modelcontextprotocol/go-sdk":          {"bot/tools/mcp", "bot/tools/mcp/mcptest"},
-	"github.com/xuri/excelize":                        {"bot/media/document"},
+	"github.com/xuri/excelize":                        {"bot/media/document", "bot/media/document/documenttest"},
 	"database/sql":                                    {"sql", "sql/*"},
 	"github.com/alecthomas/kong":                      {"cmd/bot", "cmd/lab/rig"},
 	"github.com/cenkalti/backoff/v5":                  {"sessions/retry"},

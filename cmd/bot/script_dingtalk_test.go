@@ -140,6 +140,22 @@ func (w *world) cmdQuote(args []string) error {
 		}
 		m.Quote = dingtalktest.QuoteOf(cards[at])
 		m.Quote.CreatedAt = cards[at].Delivered.Add(-time.Hour) // the key of the card alone names it
+	case "record": // TITLE NICK TEXT…: a forwarded record that the bot never got
+		var said [][2]string
+		for at := 7; at+1 < len(args); at += 2 {
+			said = append(said, [2]string{args[at], args[at+1]})
+		}
+		m.Quote = dingtalktest.QuoteRecord(what, args[6], time.Date(2026, 3, 5, 2, 0, 0, 0, time.UTC), said...)
+	case "nested": // WORDS INNERWORDS
+		m.Quote = dingtalktest.QuoteText(what, "$:LWCP_v1:$"+w.person("李娜"), args[6])
+		m.Quote.Inner = dingtalktest.QuoteText(what+"-inner", "$:LWCP_v1:$"+w.person("张伟"), args[7])
+	case "quoteMessage", "quoteContent": // WORDS: the older shapes
+		m.Quote = dingtalktest.QuoteText(what, "$:LWCP_v1:$"+w.person("李娜"), args[6])
+		m.Quote.Legacy = kind
+	case "tree": // TITLE TEXT: another program's card
+		m.Quote = &dingtalktest.Quote{MsgType: "interactiveCard", MsgID: what, Content: map[string]any{"cardContent": map[string]any{
+			"title": args[6], "contents": []any{map[string]any{"text": args[7]}},
+		}}}
 	default: // the nick of a person
 		if len(args) != 7 {
 			return errors.New("want the person, the id and the words of the quoted message")

@@ -113,7 +113,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	cmds := map[string]func(*testscript.TestScript, bool, []string){}
 	for name, c := range map[string]scriptCommand{
 		"config": {(*world).cmdConfig, 2, 2, nil}, "replica": {(*world).cmdReplica, 2, 3, nil}, "ready": {(*world).cmdReady, 2, 2, nil},
-		"log": {(*world).cmdLog, 2, 3, (*world).cmdNotLog}, "say": {(*world).cmdSay, 4, 4, nil}, "quote": {(*world).cmdQuote, 6, 7, nil}, "unstaffed": {(*world).cmdUnstaffed, 4, 5, nil}, "dm": {(*world).cmdDM, 3, 3, nil}, "form": {(*world).cmdForm, 5, 9, nil},
+		"log": {(*world).cmdLog, 2, 3, (*world).cmdNotLog}, "say": {(*world).cmdSay, 4, 4, nil}, "quote": {(*world).cmdQuote, 6, 99, nil}, "unstaffed": {(*world).cmdUnstaffed, 4, 5, nil}, "dm": {(*world).cmdDM, 3, 3, nil}, "form": {(*world).cmdForm, 5, 9, nil},
 		"admin": {(*world).cmdAdmin, 1, 1, nil}, "shout": {(*world).cmdShout, 5, 5, nil}, "acked": {(*world).cmdAcked, 1, 2, (*world).cmdNotAcked},
 		"refused": {(*world).cmdRefused, 1, 1, nil}, "reply": {(*world).cmdReply, 2, 3, nil}, "replies": {(*world).cmdReplies, 2, 3, nil},
 		"order": {(*world).cmdOrder, 2, 99, nil}, "mentions": {(*world).cmdMentions, 2, 99, nil}, "via": {(*world).cmdVia, 3, 3, nil},

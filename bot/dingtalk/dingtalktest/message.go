@@ -246,6 +246,16 @@ func QuoteChatRecord(msgID, summary string) *Quote {
 	return &Quote{MsgType: "chatRecord", MsgID: msgID, Content: map[string]any{"summary": summary}}
 }
 
+// QuoteRecord quotes a forwarded conversation with its messages, each a nick and a text, a minute apart from a time on.
+func QuoteRecord(msgID, title string, from time.Time, messages ...[2]string) *Quote {
+	list := []map[string]any{}
+	for i, m := range messages {
+		list = append(list, map[string]any{"senderNick": m[0], "msgType": "text", "content": map[string]string{"text": m[1]}, "createAt": from.Add(time.Duration(i) * time.Minute).UnixMilli()})
+	}
+	b, _ := json.Marshal(list) // plain values
+	return &Quote{MsgType: "chatRecord", MsgID: msgID, Content: map[string]any{"title": title, "summary": "[消息]", "chatRecord": string(b)}}
+}
+
 // QuoteID quotes a message by its id alone.
 func QuoteID(msgID string) *Quote { return &Quote{MsgID: msgID, Legacy: "originalMsgId"} }
 

@@ -12,11 +12,26 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/xuri/excelize/v2"
 	"golang.org/x/text/encoding/simplifiedchinese"
 	"golang.org/x/text/encoding/unicode"
 	"pgregory.net/rapid"
+
+	"ebb/bot/media/document/documenttest"
 )
+
+// xlsxOf is a sheet of people and amounts.
+func xlsxOf(t testing.TB, rows int) []byte {
+	t.Helper()
+	table := [][]any{{"姓名", "金额"}}
+	for i := range rows {
+		table = append(table, []any{fmt.Sprintf("员工%d", i+1), 10 * (i + 1)})
+	}
+	b, err := documenttest.XLSX(table, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
 
 func TestMain(m *testing.M) {
 	if os.Getenv(ChildVariable) != "" {
@@ -80,12 +95,12 @@ func TestKindsAreRead(t *testing.T) {
 		{"GBK", []byte(gbk), 1, "编号,名称\n1,合同"},
 		{"UTF-16", []byte(utf16), 1, "编号\n合同"},
 		{"UTF-8 with a mark", []byte("\ufeff{\"a\": 1}"), 1, `{"a": 1}`},
-		{"pdf", pdfOf("第一页：预算 30 万", "第二页"), 1, "预算 30 万"},
-		{"pdf of 200 pages", pdfOf(many...), 180, "第 180 页：条款"},
-		{"docx", docxOf(t, `<w:p><w:r><w:t>第一段</w:t></w:r></w:p><w:p><w:r><w:br w:type="page"/><w:t>第二页</w:t></w:r></w:p>`), 2, "第二页"},
-		{"docx with a deletion", docxOf(t, `<w:p><w:del><w:r><w:delText>旧</w:delText></w:r></w:del><w:r><w:t>新</w:t></w:r></w:p>`), 1, "新"},
-		{"docx with a table", docxOf(t, `<w:tbl><w:tr><w:tc><w:p><w:r><w:t>甲</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>乙</w:t></w:r></w:p></w:tc></w:tr></w:tbl>`), 1, "甲\n | 乙"},
-		{"pptx", pptxOf(t, "第一张", "第二张", "3", "4", "5", "6", "7", "8", "9", "第十张"), 10, "第十张"},
+		{"pdf", documenttest.PDF("第一页：预算 30 万", "第二页"), 1, "预算 30 万"},
+		{"pdf of 200 pages", documenttest.PDF(many...), 180, "第 180 页：条款"},
+		{"docx", documenttest.DOCX(`<w:p><w:r><w:t>第一段</w:t></w:r></w:p><w:p><w:r><w:br w:type="page"/><w:t>第二页</w:t></w:r></w:p>`), 2, "第二页"},
+		{"docx with a deletion", documenttest.DOCX(`<w:p><w:del><w:r><w:delText>旧</w:delText></w:r></w:del><w:r><w:t>新</w:t></w:r></w:p>`), 1, "新"},
+		{"docx with a table", documenttest.DOCX(`<w:tbl><w:tr><w:tc><w:p><w:r><w:t>甲</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>乙</w:t></w:r></w:p></w:tc></w:tr></w:tbl>`), 1, "甲\n | 乙"},
+		{"pptx", documenttest.PPTX("第一张", "第二张", "3", "4", "5", "6", "7", "8", "9", "第十张"), 10, "第十张"},
 		{"xlsx", xlsxOf(t, 500), 2, "姓名\t金额\n员工"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -105,31 +120,18 @@ func TestKindsAreRead(t *testing.T) {
 	}
 }
 
-// zeros is a part that is small in an archive and large outside.
-type zeros struct{ left int64 }
-
-func (z *zeros) Read(p []byte) (int, error) {
-	if z.left <= 0 {
-		return 0, io.EOF
-	}
-	n := int(min(int64(len(p)), z.left))
-	for i := range p[:n] {
-		p[i] = ' '
-	}
-	z.left -= int64(n)
-	return n, nil
-}
-
 // A file that can't be read says why, also one whose name promises something else.
 func TestFaultsAreNamed(t *testing.T) {
 	t.Parallel()
-	var locked bytes.Buffer
-	book := excelize.NewFile()
-	if err := book.Write(&locked, excelize.Options{Password: "1234"}); err != nil {
+	locked, err := documenttest.XLSX(nil, "1234")
+	if err != nil {
 		t.Fatal(err)
 	}
-	good := pdfOf("一")
-	bomb := zipOf(t, map[string]io.Reader{docxPart: io.MultiReader(strings.NewReader("<w:document><w:t>"), &zeros{left: 600 << 20})})
+	other, err := documenttest.Archive(map[string]io.Reader{"a.txt": strings.NewReader("a")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := documenttest.PDF("一")
 	for name, c := range map[string]struct {
 		file []byte
 		want Reason
@@ -137,17 +139,18 @@ func TestFaultsAreNamed(t *testing.T) {
 		"nothing":            {nil, Empty},
 		"blanks":             {[]byte("  \n \n"), Empty},
 		"half a picture":     {[]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"), Broken},
-		"a huge picture":     {hugePNG(t), TooComplex},
+		"a huge picture":     {documenttest.HugePNG(20_000), TooComplex},
 		"a program":          {[]byte("\x7fELF\x02\x01\x01\x00\x00\x00"), Unsupported},
-		"another archive":    {zipOf(t, map[string]io.Reader{"a.txt": strings.NewReader("a")}), Unsupported},
-		"half an archive":    {docxOf(t, "<w:p/>")[:60], Broken},
+		"another archive":    {other, Unsupported},
+		"half an archive":    {documenttest.DOCX("<w:p/>")[:60], Broken},
 		"a legacy file":      {append(bytes.Clone(oleMagic), make([]byte, 4096)...), Legacy},
-		"an encrypted sheet": {locked.Bytes(), Encrypted},
+		"an encrypted sheet": {locked, Encrypted},
 		"half a PDF":         {good[:len(good)/2], Broken},
-		"a PDF of pictures":  {pdfOf("", ""), Empty},
+		"a PDF of pictures":  {documenttest.PDF("", ""), Empty},
 		"a PDF with no page": {[]byte("%PDF-1.4\nnothing"), Broken},
-		"a bomb":             {bomb, TooComplex},
-		"a deep document":    {docxOf(t, strings.Repeat("<w:p>", 2000)), TooComplex},
+		"a bomb":             {documenttest.DOCXBomb(600 << 20), TooComplex},
+		"a PDF with a bomb":  {documenttest.PDFBomb(700 << 20), TooComplex},
+		"a deep document":    {documenttest.DOCX(strings.Repeat("<w:p>", 2000)), TooComplex},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -253,7 +256,7 @@ func TestPagesAreTheText(t *testing.T) {
 // FuzzRead holds that any bytes are pages of valid text within the limits, or a fault with a reason.
 func FuzzRead(f *testing.F) {
 	for _, seed := range [][]byte{
-		[]byte("text"), pdfOf("一"), docxOf(f, "<w:p><w:r><w:t>a</w:t></w:r></w:p>"), pptxOf(f, "a"), xlsxOf(f, 2), append(bytes.Clone(oleMagic), 0), {0xff, 0xfe, 'a', 0},
+		[]byte("text"), documenttest.PDF("一"), documenttest.DOCX("<w:p><w:r><w:t>a</w:t></w:r></w:p>"), documenttest.PPTX("a"), xlsxOf(f, 2), append(bytes.Clone(oleMagic), 0), {0xff, 0xfe, 'a', 0},
 	} {
 		f.Add(seed)
 	}

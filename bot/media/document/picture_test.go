@@ -2,8 +2,6 @@ package document
 
 import (
 	"bytes"
-	"encoding/binary"
-	"hash/crc32"
 	"image"
 	"image/color"
 	"image/gif"
@@ -15,21 +13,6 @@ import (
 
 	"golang.org/x/image/bmp"
 )
-
-// hugePNG says that it has 100,000 x 100,000 pixels, and is small.
-func hugePNG(t testing.TB) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
-		t.Fatal(err)
-	}
-	file := b.Bytes()
-	head := file[12:29] // IHDR and its fields
-	binary.BigEndian.PutUint32(head[4:], 20_000)
-	binary.BigEndian.PutUint32(head[8:], 20_000)
-	binary.BigEndian.PutUint32(file[29:], crc32.ChecksumIEEE(head))
-	return file
-}
 
 // half is red on the left and blue on the right.
 func half(w, h int) image.Image {

@@ -20,7 +20,7 @@ type Command struct {
 }
 
 type allCommand struct {
-	Only []string `help:"Only these rows: commits, turns, server, latency, history, tokens, upkeep, replay, takeover, restart, memory, search, erasure, console." placeholder:"ROW"`
+	Only []string `help:"Only these rows: commits, turns, server, latency, history, tokens, upkeep, replay, takeover, restart, memory, files, search, erasure, console." placeholder:"ROW"`
 }
 
 type benchRow struct {
@@ -41,6 +41,7 @@ var benchRows = []benchRow{
 	{"takeover", (*suite).measureTakeover},
 	{"restart", (*suite).measureRestart},
 	{"memory", (*suite).measureMemory},
+	{"files", (*suite).measureFiles},
 	{"search", (*suite).measureSearch},
 	{"erasure", (*suite).measureErasure},
 	{"console", (*suite).measureConsole},

@@ -39,8 +39,11 @@ func (q *Question) ResponseTime() time.Duration { return q.Answered.Sub(q.Pushed
 const AnswerTimeout = 30 * time.Second
 
 // Wait returns when the question is answered.
-func (q *Question) Wait(ctx context.Context) error {
-	limit := time.NewTimer(AnswerTimeout)
+func (q *Question) Wait(ctx context.Context) error { return q.WaitWithin(ctx, AnswerTimeout) }
+
+// WaitWithin is [Question.Wait] with a bound of its own.
+func (q *Question) WaitWithin(ctx context.Context, within time.Duration) error {
+	limit := time.NewTimer(within)
 	defer limit.Stop()
 	select {
 	case <-q.done:
@@ -48,7 +51,7 @@ func (q *Question) Wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-limit.C:
-		return fmt.Errorf("message %s has no answer after %s", q.mark, AnswerTimeout)
+		return fmt.Errorf("message %s has no answer after %s", q.mark, within)
 	}
 }
 
@@ -106,7 +109,10 @@ func (c *Askers) noteEntry(e dingtalktest.Entry) {
 }
 
 // Ask sends a message in a conversation.
-func (c *Askers) Ask(conversation, text string) *Question {
+func (c *Askers) Ask(conversation, text string) *Question { return c.AskAbout(conversation, text, nil) }
+
+// AskAbout sends a message that quotes another one; nil: none.
+func (c *Askers) AskAbout(conversation, text string, quote *dingtalktest.Quote) *Question {
 	c.mu.Lock()
 	c.n++
 	q := &Question{mark: fmt.Sprintf("q%07d", c.n), done: make(chan struct{})}
@@ -116,7 +122,7 @@ func (c *Askers) Ask(conversation, text string) *Question {
 		text = "请问发布窗口和回滚负责人是谁？另外压测报告放在哪里了，今天下班前能看到吗"
 	}
 	c.sim.Say(dingtalktest.Message{
-		MsgID: q.mark, Conversation: c.ConversationID(conversation), Sender: Zhang.ID, SenderNick: Zhang.Name, Text: q.mark + " " + text,
+		MsgID: q.mark, Conversation: c.ConversationID(conversation), Sender: Zhang.ID, SenderNick: Zhang.Name, Text: q.mark + " " + text, Quote: quote,
 	})
 	return q
 }

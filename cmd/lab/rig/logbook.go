@@ -115,6 +115,18 @@ func (b *LogBook) Follow(ctx context.Context, message string, each func(LogLine)
 	}
 }
 
+// Lines returns the lines of all replicas so far that have the message.
+func (b *LogBook) Lines(message string) (found []LogLine) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, l := range b.lines {
+		if l.Message == message {
+			found = append(found, l)
+		}
+	}
+	return found
+}
+
 // LastLines returns the newest n lines, as written.
 func (b *LogBook) LastLines(n int) []string {
 	b.mu.Lock()
