@@ -37,6 +37,12 @@ import (
 	"ebb/sessions/serial"
 )
 
+// Files keeps the files of replies from their making until they are sent.
+type Files interface {
+	answer.Files
+	outbox.Files
+}
+
 // Config is what a Bot needs. The zero value of a duration or a limit means its default, in brackets.
 type Config struct {
 	Stores    sessions.Stores
@@ -55,6 +61,7 @@ type Config struct {
 	Transport chat.Transport
 	Tools     []chat.Tool
 	Media     answer.Media // reads attachments; nil: they are named
+	Files     Files        // keeps the files of replies; nil: none has any
 	Outside   chat.Toolbox // tools of other programs; nil: none
 	// SchemaTokens and Finder are those of [view.Options].
 	SchemaTokens int
@@ -237,7 +244,7 @@ func New(cfg Config) (*Bot, error) {
 	})
 	b.runner = turn.New(turn.Config{
 		Shared: p, Views: b.views, Stores: turnStores(cfg.Stores, cfg.Memory), Model: b.gate, Upkeep: b.worker, Commands: b.handler,
-		Transport: cfg.Transport, Display: cfg.Display, Approvals: b.approvals, Media: cfg.Media,
+		Transport: cfg.Transport, Display: cfg.Display, Approvals: b.approvals, Media: cfg.Media, Files: cfg.Files,
 		MaxMerged: cfg.mergeLimit(), MaxToolRounds: cfg.MaxToolRounds, MaxTurns: gate.TurnsPerCall * cfg.MaxConcurrent,
 		StaleAfter: cfg.StaleAfter, Gather: cfg.Gather, TurnTimeout: cfg.TurnTimeout, BusyNote: cfg.BusyNote,
 	})
@@ -269,6 +276,7 @@ func (b *Bot) connect(turns, upkeep, replies context.Context) {
 	b.outbox = outbox.New(replies, b.shared, b.store.Outbox, b.cfg.Transport, b.stats, outbox.Options{
 		WakeSession: b.turns.Wake,
 		Scheduled:   func(ctx context.Context, o sessions.Outgoing, arrived bool) { noteSchedules(ctx, &b.cfg, o, arrived) },
+		Files:       b.cfg.Files,
 	})
 	if b.cfg.Planner != nil {
 		b.timer = b.newTimer()

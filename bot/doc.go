@@ -31,6 +31,7 @@
 //	wording   chat   gate                  fixed words, ports to transport and tools, admission of model calls
 //	console                                pages and API for administrators, over ebb/memory/pages and manage
 //	parts                                  clock, leases, settings, languages and timeouts that the parts share
+//	sendfile                               types and names of files that replies send
 //	rows                                   what the API and the command line show of a thing, in JSON
 //	reload   access                        settings that a newer configuration file replaces, rules of who is served
 //	approval                               calls of tools that need a person's approval: asked for, decided, expired

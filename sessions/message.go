@@ -250,7 +250,34 @@ type Target struct {
 	Card string `json:"card,omitempty"`
 	// Approve gives the card the buttons of an approval in place of those of a rating.
 	Approve bool `json:"approve,omitempty"`
+	// File is sent in place of a text; nil: none.
+	File *File `json:"file,omitempty"`
 }
+
+// FileKind is the form in which the platform shows a file.
+type FileKind string
+
+// The kinds.
+const (
+	FileImage FileKind = "image"
+	FilePlain FileKind = "file"
+)
+
+// File is a file that a reply sends. The storage has its bytes until the reply is settled.
+type File struct {
+	ID   int64    `json:"id"`
+	Name string   `json:"name"` // with an extension of the type that the bytes have
+	Kind FileKind `json:"kind"`
+	Lang string   `json:"lang"` // language of the words that replace it if it can't be sent
+	// Source is the part of its turn that made it; Body are its bytes, at most [MaxFile]. Only a file that is not stored yet has them.
+	Source string `json:"-"`
+	Body   []byte `json:"-"`
+	// Media is the platform's id of the uploaded bytes; empty: not uploaded.
+	Media string `json:"-"`
+}
+
+// MaxFile bounds the bytes of a sent file, as DingTalk does.
+const MaxFile = 20 << 20
 
 // Mention is one mentioned person.
 type Mention struct {

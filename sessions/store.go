@@ -262,6 +262,7 @@ type Turn struct {
 	CardTo        int64      // a message that waits on and gets the open reply cards of the taken ones; 0: none
 	Dead          []int64    // ids of pending messages to set aside, without a place in the view
 	Reply         *Reply     // nil: nothing to send
+	Files         []Reply    // files behind Reply, each in its target; one whose bytes are deleted meanwhile is left out
 	Waits         []Approval // calls of tools that wait for a decision, see [Approvals]
 	// ReplyWaits says that the reply is not sent before it is claimed. Otherwise the commit is the claim of its first
 	// try.
@@ -299,7 +300,7 @@ type Pinned struct {
 // Committed is the outcome of [Turner.Commit].
 type Committed struct {
 	LastSeq int64
-	Replies []Outgoing // the row of Turn.Reply, if there was one
+	Replies []Outgoing // the rows of Turn.Reply and Turn.Files
 }
 
 // Compaction is a change of a session's view, for [Compactor.Compact].

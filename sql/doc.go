@@ -15,7 +15,7 @@
 //	limits        counts of turns and tokens by person and group
 //	schedules     messages at set times
 //	approvals     calls of tools that wait for a person
-//	media         pictures and texts of files
+//	media         pictures and texts of files, files of replies
 //	retention     deletion of expired rows
 //	admin         lists for administrators
 //	console       pages of rows for the console, logins, the audit

@@ -541,6 +541,24 @@ CREATE INDEX outbox_settled_by_time ON outbox (session_key, created_at) WHERE se
 CREATE INDEX outbox_settled_to_person ON outbox ((target ->> 'staff_id'), session_key)
     WHERE state IN ('sent', 'failed') AND target ->> 'staff_id' <> '';
 
+-- Files that replies send. The bytes are stored before the turn commits, and deleted once their reply is settled.
+CREATE TABLE sent_files (
+    session_key text NOT NULL,
+    id          bigint GENERATED ALWAYS AS IDENTITY,
+    event_id    bigint NOT NULL, -- first message of the turn
+    source      text NOT NULL,   -- the part of the turn that made it: a repeated attempt replaces it
+    name        text NOT NULL,
+    kind        text NOT NULL,   -- image or file
+    body        bytea NOT NULL,
+    created_at  timestamptz NOT NULL DEFAULT now(),
+
+    PRIMARY KEY (session_key, id)
+);
+ALTER TABLE sent_files ALTER COLUMN body SET STORAGE EXTERNAL; -- compressed already
+
+CREATE UNIQUE INDEX sent_files_source ON sent_files (session_key, event_id, source);
+CREATE INDEX sent_files_by_time ON sent_files (created_at);
+
 -- Cards, written before they are delivered, and reactions, which have their message's id as track id. A card is open until DingTalk
 -- shows its last frame or an error, a reaction until it is removed. A card belongs to the turn of a message, and to that turn's
 -- reply after the commit. One with neither is closed in the background.

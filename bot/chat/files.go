@@ -14,6 +14,13 @@ type Files interface {
 	Download(ctx context.Context, robot sessions.RobotCode, a sessions.Attachment, to *os.File, limit int64) error
 }
 
+// Uploader is a [Transport] that sends files. Send delivers a reply with a file that has a Media.
+type Uploader interface {
+	// Upload gives the bytes of a file to the platform, for a robot, and returns the id by which a message shows them. A repeated upload has
+	// no effect on people. The error is a [*SendError].
+	Upload(ctx context.Context, robot sessions.RobotCode, f sessions.File) (media string, err error)
+}
+
 // FileError is a file that can't be had.
 type FileError struct {
 	Fault sessions.MediaFault

@@ -82,5 +82,19 @@ func StopsTurnOf(press, e sessions.Event) bool {
 	return strings.HasPrefix(id, stopPrefix(e.ID)) || strings.HasPrefix(id, "stop-"+ReplyKey(e.Key, e)+"-")
 }
 
+// FileReplies are the replies of files behind a reply. The text of each is the reply's: an erasure of that takes the file too.
+func FileReplies(behind sessions.Reply, files []sessions.File, lang string) (replies []sessions.Reply) {
+	for i, f := range files {
+		r := behind
+		f.Lang = lang
+		r.Target.File, r.Target.Card, r.Target.Approve, r.Target.Late = &f, "", false, ""
+		r.Target.Mentions, r.Target.Schedules = nil, nil
+		sum := sha256.Sum256(fmt.Appendf(nil, "file\x00%s\x00%d", behind.Nonce, i))
+		r.Nonce = KeyPrefix + hex.EncodeToString(sum[:12])
+		replies = append(replies, r)
+	}
+	return replies
+}
+
 // KeyPrefix distinguishes our keys from those of other senders.
 const KeyPrefix = "ebb-"

@@ -30,6 +30,7 @@ type ToolInput struct {
 	Room      int                                          // bound of the result in bytes; a longer one is cut; 0: none
 	May       func(by sessions.Event, command string) bool // whether a message's sender may use a command, by its English name
 	Read      func(id int64)                               // called with each memory that the tool read; nil: not noted
+	Send      func(name string, body []byte) error         // sends a file behind the reply; the error says why not, for the model; nil: none is sent
 	// Show shows a picture of the conversation in the next request of the turn. It reports whether there is room; nil: no request shows any.
 	Show func(m sessions.Media) bool
 }

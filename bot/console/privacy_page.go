@@ -43,7 +43,7 @@ func (p Privacy) stored() []storedData {
 		{"summaries", "session_summaries", r.Events},
 		{"memories", "memories, embeddings", r.Memories},
 		{"compactions", "compaction_log, compaction_jobs, compaction_requests", r.CompactionLog},
-		{"replies", "outbox", r.Replies},
+		{"replies", "outbox, sent_files", r.Replies},
 		{"pictures", "pictures", r.Pictures},
 		{"schedules", "schedules, approvals", r.Replies},
 		{"sessions", "dingtalk_sessions, group_scopes", 0},

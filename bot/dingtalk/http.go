@@ -16,6 +16,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"ebb/bot/dingtalk/files"
 )
 
 type answer struct {
@@ -30,7 +32,7 @@ const maxAnswer = 1 << 20
 var errUnsent = errors.New("not sent")
 
 func (t *Transport) post(ctx context.Context, address string, header http.Header, v any) (answer, error) {
-	return t.sendJSON(ctx, http.MethodPost, address, header, v)
+	return t.sendBody(ctx, http.MethodPost, address, header, v)
 }
 
 func withTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
@@ -40,20 +42,27 @@ func withTimeout(ctx context.Context, d time.Duration) (context.Context, context
 	return ctx, func() {}
 }
 
-// sendJSON sends v as JSON. Its errors have neither the address, which may hold a token, nor the request.
-func (t *Transport) sendJSON(ctx context.Context, method, address string, header http.Header, v any) (answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, t.timing.request)
-	defer cancel()
-	data, err := encode(v)
+// sendBody sends v as JSON, or a form as it is. Its errors have neither the address, which may hold a token, nor the request.
+func (t *Transport) sendBody(ctx context.Context, method, address string, header http.Header, v any) (answer, error) {
+	kind, within := "application/json", t.timing.request
+	form, isForm := v.(files.Form)
+	data, err := form.Data, error(nil)
+	if isForm {
+		kind, within = form.Type, t.timing.upload
+	} else {
+		data, err = encode(v)
+	}
 	if err != nil {
 		return answer{}, fmt.Errorf("%w: %w", errUnsent, err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(data))
 	if err != nil {
 		return answer{}, fmt.Errorf("%w: %w", errUnsent, withoutAddress(err))
 	}
 	maps.Copy(req.Header, header)
-	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Content-Type", kind)
 	req.Header.Set("Accept", "application/json")
 	resp, err := t.http.Do(req)
 	if err != nil {

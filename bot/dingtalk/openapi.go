@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -17,7 +18,6 @@ import (
 	"ebb/bot/dingtalk/files"
 	"ebb/bot/dingtalk/reaction"
 	"ebb/sessions"
-	"ebb/sessions/retry"
 )
 
 type apiBody struct {
@@ -30,11 +30,15 @@ type apiBody struct {
 
 // A private chat's conversation id is not valid here, so the person gets the message. The API has no idempotency key.
 func (t *Transport) sendOpenAPI(ctx context.Context, to sessions.Target, m message) *chat.SendError {
-	param, err := encode(markdownBody{m.title, m.withNames()})
+	key, param := "sampleMarkdown", any(markdownBody{m.title, m.withNames()})
+	if to.File != nil {
+		key, param = files.Message(*to.File)
+	}
+	text, err := encode(param)
 	if err != nil {
 		return &chat.SendError{Permanent: true, Err: err}
 	}
-	body := apiBody{RobotCode: to.RobotCode, MsgKey: "sampleMarkdown", MsgParam: string(param)}
+	body := apiBody{RobotCode: to.RobotCode, MsgKey: key, MsgParam: string(text)}
 	if body.RobotCode == "" {
 		body.RobotCode = t.config.robotCode()
 	}
@@ -153,7 +157,8 @@ type apiCall struct {
 	// reserved counts the first attempt; nil: not counted yet.
 	reserved *calls.Reservation
 	within   time.Duration // for the request; 0: that of all requests
-	body     any
+	old      bool          // a call of the old API, which has the token in the address: path ends with a query
+	body     any           // JSON, or a [files.Form]
 }
 
 // callAPI renews a refused token once. Each attempt is counted before it is made.
@@ -176,7 +181,11 @@ func (t *Transport) callAPI(ctx context.Context, c apiCall) (answer, *chat.SendE
 			return answer{}, failed
 		}
 		one, stop := withTimeout(ctx, c.within)
-		a, err := t.sendJSON(one, c.method, t.config.APIBase+c.path, http.Header{"X-Acs-Dingtalk-Access-Token": {token}}, c.body)
+		address, header := t.config.APIBase+c.path, http.Header{"X-Acs-Dingtalk-Access-Token": {token}}
+		if c.old {
+			address, header = t.config.OAPIBase+c.path+"&access_token="+url.QueryEscape(token), nil
+		}
+		a, err := t.sendBody(one, c.method, address, header, c.body)
 		stop()
 		if err != nil {
 			if errors.Is(err, errUnsent) {
@@ -277,45 +286,9 @@ type downloadBody struct {
 
 // Download implements [chat.Files]. A picture has two codes; DingTalk has been seen to refuse one of them.
 func (t *Transport) Download(ctx context.Context, robot sessions.RobotCode, a sessions.Attachment, to *os.File, limit int64) error {
-	fault := &chat.FileError{Fault: sessions.MediaExpired, Err: errors.New("the message has no code of it")}
-	for _, code := range []string{a.Code, a.Other} {
-		if code == "" {
-			continue
-		}
-		if fault = t.download(ctx, cmp.Or(robot, t.config.robotCode()), code, to, limit); fault == nil {
-			return nil
-		}
-		if fault.Fault != sessions.MediaExpired {
-			break
-		}
-	}
-	return fault
-}
-
-// download exchanges a code for an address, and reads that. A refused address is exchanged again: it lives for minutes.
-func (t *Transport) download(ctx context.Context, robot sessions.RobotCode, code string, to *os.File, limit int64) *chat.FileError {
-	for try := 0; ; try++ {
-		address, fault := t.addressOf(ctx, robot, code)
-		if fault == nil {
-			fault = fetchFault(t.files.Fetch(ctx, address, to, limit))
-		}
-		again := fault != nil && fault.Fault == sessions.MediaUnavailable && ctx.Err() == nil
-		if !again || try == 1 || !retry.Sleep(ctx, retry.Pauses{First: time.Second, Jitter: 0.25}.After(0)) {
-			return fault
-		}
-	}
-}
-
-func fetchFault(err error) *chat.FileError {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, files.ErrTooLarge):
-		return &chat.FileError{Fault: sessions.MediaTooLarge, Err: err}
-	case errors.Is(err, files.ErrAddress):
-		return &chat.FileError{Fault: sessions.MediaRefused, Err: err}
-	}
-	return &chat.FileError{Fault: sessions.MediaUnavailable, Err: err}
+	return t.files.Download(ctx, []string{a.Code, a.Other}, to, limit, func(ctx context.Context, code string) (string, *chat.FileError) {
+		return t.addressOf(ctx, cmp.Or(robot, t.config.robotCode()), code)
+	})
 }
 
 const doingDownload = "asking for a file's address"
@@ -342,4 +315,28 @@ func (t *Transport) addressOf(ctx context.Context, robot sessions.RobotCode, cod
 		return "", &chat.FileError{Fault: sessions.MediaNoCalls, Err: fmt.Errorf("%s: %s", doingDownload, codeOf(a))}
 	}
 	return "", &chat.FileError{Fault: sessions.MediaUnavailable, Err: fmt.Errorf("%s: status %d: %s", doingDownload, a.status, codeOf(a))}
+}
+
+// Upload implements [chat.Uploader], by the old API.
+func (t *Transport) Upload(ctx context.Context, _ sessions.RobotCode, f sessions.File) (string, error) {
+	form, err := files.FormOf(f)
+	if err != nil {
+		return "", &chat.SendError{Permanent: true, Err: err}
+	}
+	const doing = "uploading a file"
+	a, failed := t.callAPI(ctx, apiCall{
+		api: calls.Upload, need: calls.Finish, method: http.MethodPost, path: "/media/upload?type=" + string(f.Kind), doing: doing, old: true, body: form,
+	})
+	if failed == nil {
+		failed = t.judgeAPI(sessions.Target{}, a, doing)
+	}
+	media := a.body.str("media_id", "mediaId")
+	switch {
+	case failed != nil:
+		failed.Aside, failed.Maybe = isBarred(a, failed), false // people see nothing of it
+		return "", failed
+	case media == "":
+		return "", &chat.SendError{Err: fmt.Errorf("%s: the answer has no id", doing)}
+	}
+	return media, nil
 }

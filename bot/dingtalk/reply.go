@@ -23,6 +23,9 @@ var (
 // failure is a [*chat.SendError].
 func (t *Transport) Send(ctx context.Context, o sessions.Outgoing) (chat.Sent, error) {
 	parts := t.config.partsOf(o)
+	if o.Reply.Target.File != nil {
+		parts = make([]message, 1) // the address has all of it
+	}
 	if o.Part >= len(parts) {
 		return chat.Sent{Part: o.Part}, nil
 	}
@@ -83,6 +86,9 @@ func (t *Transport) sendPart(ctx context.Context, to sessions.Target, m message,
 
 // Messages bring the addresses of webhooks, so only DingTalk's own host is accepted.
 func (t *Transport) checkWebhook(to sessions.Target) error {
+	if to.File != nil {
+		return fmt.Errorf("%w: it takes no files", errNoWebhook)
+	}
 	if to.Webhook == "" {
 		return fmt.Errorf("%w: none given", errNoWebhook)
 	}

@@ -31,6 +31,7 @@ var (
 	_ chat.Receiver  = (*Transport)(nil)
 	_ chat.Clickable = (*Transport)(nil)
 	_ chat.Files     = (*Transport)(nil)
+	_ chat.Uploader  = (*Transport)(nil)
 )
 
 // Config is the DingTalk application and its settings.
@@ -111,6 +112,7 @@ type timing struct {
 	quiet   time.Duration // silence before a connection is replaced
 	drain   time.Duration // time for running accepts at the end of Run
 	request time.Duration // one HTTP request
+	upload  time.Duration // one request with a file
 }
 
 // DingTalk waits 3 s for an ack and 10 s after `disconnect`; these values stay below.
@@ -118,7 +120,7 @@ func defaultTiming() timing {
 	return timing{
 		accept: 2500 * time.Millisecond, open: 10 * time.Second, pauses: retry.Pauses{First: time.Second, Max: time.Minute, Jitter: 0.25},
 		young: 5 * time.Second, poll: 100 * time.Millisecond, grace: 9 * time.Second, quiet: 10 * time.Minute,
-		drain: 3 * time.Second, request: 5 * time.Second,
+		drain: 3 * time.Second, request: 5 * time.Second, upload: 30 * time.Second,
 	}
 }
 

@@ -18,9 +18,10 @@ import (
 // part claims its row first. The queues keep the order of each conversation's replies and the time of the next
 // attempt, so that they share the conversation's rate. A queue's goroutine ends with its last reply.
 type Outbox struct {
-	queues *queues
-	sender sender
-	wg     sync.WaitGroup
+	queues  *queues
+	sender  sender
+	uploads chan struct{} // semaphore
+	wg      sync.WaitGroup
 }
 
 // Options are what an [Outbox] calls besides.
@@ -28,16 +29,17 @@ type Options struct {
 	// Scheduled is called for a reply to a schedule that arrived, or whose person or conversation is gone; nil: not called.
 	Scheduled   func(ctx context.Context, o sessions.Outgoing, arrived bool)
 	WakeSession func(sessions.Key) // starts a turn of a session that was turned away or lost its lease
+	Files       Files              // nil: no reply has a file
 }
 
 // New returns an outbox that sends until ctx ends.
 func New(ctx context.Context, p *parts.Shared, store Store, transport chat.Transport, stats Stats, opts Options) *Outbox {
-	o := &Outbox{}
+	o := &Outbox{uploads: make(chan struct{}, maxUploads)}
 	o.queues = newQueues(p.Now, opts.WakeSession, func(q *queue) {
 		o.wg.Add(1)
 		go o.run(q)
 	})
-	o.sender = sender{ctx, p, store, transport, stats, opts.Scheduled, o.queues}
+	o.sender = sender{ctx, p, store, transport, stats, opts.Scheduled, opts.Files, o.queues}
 	return o
 }
 
@@ -144,6 +146,9 @@ func (o *Outbox) sendBatch(q *queue, batch []*pending) {
 	var begun []sessions.Outgoing // the claim of the last part, if others follow
 	a := attempt{more: true}
 	for a.more {
+		if !o.uploadFile(q, batch) {
+			return
+		}
 		ctx, stop := context.WithTimeout(o.sender.ctx, o.sendTime(batch[0])) // before the claim: an erasure counts from there
 		outs, err := o.claim(q, batch)
 		if err != nil || len(outs) < len(batch) || !o.sender.shared.Leases.Trusted() {

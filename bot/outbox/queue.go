@@ -53,12 +53,15 @@ type pending struct {
 	failures int               // attempts that failed without a refusal or a pause by the transport
 	owedMark *sessions.Settled // unstored mark of an attempt that may have arrived
 	unmarked bool              // the mark of the last attempt is not stored
+	file     *sessions.File    // sent in place of a text
+	way      fileState
 }
 
 func newPending(log *zerolog.Logger, l sessions.Lease, out sessions.Outgoing) *pending {
 	p := &pending{
 		rowID: rowID{out.Key, out.ID}, lease: l, channel: channelOf(out), nonce: out.Reply.Nonce, card: out.Reply.Target.Card != "", log: log, next: out.NextAt, due: out.Due,
 		part: out.Part, maybe: out.Maybe, refusals: out.Refusals, webhook: webhookOf(out.Reply.Target), reminder: out.Reply.Target.Scheduled,
+		file: out.Reply.Target.File,
 	}
 	if out.Maybe {
 		p.joint = out.Joint
@@ -74,10 +77,10 @@ func (p *pending) runThen() {
 	}
 }
 
-// joinable reports whether a reply may be part of a joined message: it has no card, and no attempt was refused or may
+// joinable reports whether a reply may be part of a joined message: it has no card and no file, and no attempt was refused or may
 // have arrived.
 func (p *pending) joinable() bool {
-	return !p.card && p.part == 0 && !p.maybe && !p.alone && p.refusals == 0 && !p.passed()
+	return !p.card && p.file == nil && p.part == 0 && !p.maybe && !p.alone && p.refusals == 0 && !p.passed()
 }
 
 // MaxBlocking is the number of refusals by DingTalk after which other replies pass one.
@@ -88,9 +91,9 @@ const MaxBlocking = 3
 const maxFailures = 8
 
 // passed reports whether later replies go first. An answer without calls is not passed: a later one has no other way, or its
-// webhook serves both. A reminder without calls is: an answer may still have some.
+// webhook serves both. A reminder without calls is: an answer may still have some. So is a file that failed.
 func (p *pending) passed() bool {
-	return p.refused() || p.aside && p.reminder || p.failures >= maxFailures
+	return p.refused() || p.aside && (p.reminder || p.file != nil) || p.failures >= maxFailures
 }
 
 func failures(batch []*pending) int {
@@ -156,10 +159,10 @@ func (q *queue) endPause(p *pending) {
 	p.next = time.Time{}
 }
 
-// lend gives replies that wait for calls the newest webhook of their conversation: it takes none.
+// lend gives texts that wait for calls the newest webhook of their conversation: it takes none.
 func (q *queue) lend() {
 	for _, p := range q.replies {
-		if p.aside && q.newest.isAfter(p.webhook) {
+		if p.aside && p.file == nil && q.newest.isAfter(p.webhook) {
 			p.webhook, p.lent, p.aside = q.newest, true, false
 			q.endPause(p)
 			q.waited = true

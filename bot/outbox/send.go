@@ -36,6 +36,7 @@ type sender struct {
 	transport chat.Transport
 	stats     Stats
 	scheduled func(ctx context.Context, o sessions.Outgoing, arrived bool) // nil: not called
+	files     Files                                                        // nil: no reply has a file
 	queues    *queues
 }
 
@@ -65,6 +66,7 @@ const maxRefusals = 10
 func (s *sender) sendPart(ctx context.Context, q *queue, batch []*pending, outs []sessions.Outgoing) attempt {
 	s.queues.useLent(q, batch, outs)
 	noteLate(outs, s.shared.Now())
+	placeFile(batch[0], &outs[0])
 	out := join(outs, jointKey(batch))
 	if len(batch) > 1 {
 		out.Part = batch[0].part
@@ -72,18 +74,23 @@ func (s *sender) sendPart(ctx context.Context, q *queue, batch []*pending, outs 
 	if !webhookOf(out.Reply.Target).isUsable(s.shared.Now()) {
 		out.Reply.Target.Webhook = "" // by the storage's clock, since replicas' clocks differ
 	}
-	sent, err := s.guarded(batch[0].log.WithContext(ctx), out)
+	var sent chat.Sent
+	err := error(&chat.SendError{Permanent: true, Err: errFileGone})
+	if batch[0].way.fault != fileGone {
+		sent, err = s.guarded(batch[0].log.WithContext(ctx), out)
+	}
 	a := attempt{outcome: sessions.Settled{Part: sent.Part, Via: sent.Via}}
 	if err == nil && sent.More {
 		a.more = true
 		return a
 	}
 	if err == nil {
-		if sent.Via != chat.ViaCard { // a card shows its last frame once, however often it is sent
+		if sent.Via != chat.ViaCard && batch[0].file == nil { // a card shows its last frame once, however often it is sent
 			s.countDoubles(batch, outs)
 		}
 		a.outcome.Sent, a.outcome.Card, a.outcome.Carrier = true, sent.Card, sent.Carrier
 		s.recordOutcome(batch, outs, a.outcome)
+		s.dropFile(batch[0])
 		s.noteScheduled(ctx, batch, outs, true)
 		return a
 	}
@@ -100,6 +107,9 @@ func (s *sender) sendPart(ctx context.Context, q *queue, batch []*pending, outs 
 	batch[0].log.WithLevel(level).Err(err).Int64("reply", out.ID).Int("joined", len(batch)).Bool("given_up", a.done()).
 		Int("attempt", out.Attempts).Int("refusals", out.Refusals).Msg("Reply did not arrive")
 	s.recordOutcome(batch, outs, a.outcome)
+	if a.done() {
+		s.dropFile(batch[0])
+	}
 	if a.done() && failed.Gone {
 		s.noteScheduled(ctx, batch, outs, false)
 	}
@@ -108,6 +118,9 @@ func (s *sender) sendPart(ctx context.Context, q *queue, batch []*pending, outs 
 
 // judge completes an attempt that failed: it is given up, or made again.
 func (s *sender) judge(q *queue, batch []*pending, out sessions.Outgoing, a attempt, failed *chat.SendError) attempt {
+	if p := batch[0]; p.file != nil && p.way.fault == "" && !failed.Gone && !s.isTooOld(q, batch, out, false) {
+		return s.judgeFile(p, a, failed)
+	}
 	tries := failures(batch) + 1
 	if failed.Refused {
 		tries = out.Refusals + 1

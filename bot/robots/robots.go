@@ -28,6 +28,7 @@ type Transport interface {
 	chat.Receiver
 	chat.Clickable
 	chat.Files
+	chat.Uploader
 	// Failing reports that the platform refuses the robot, or does not answer it again and again: no connection can be expected soon.
 	Failing() bool
 }
@@ -40,6 +41,7 @@ var (
 	_ chat.Receiver     = (*Robots)(nil)
 	_ chat.Clickable    = (*Robots)(nil)
 	_ chat.Files        = (*Robots)(nil)
+	_ chat.Uploader     = (*Robots)(nil)
 	_ chat.Acknowledger = display{}
 	_ chat.Queuer       = display{}
 )
@@ -86,6 +88,11 @@ func (r *Robots) Send(ctx context.Context, o sessions.Outgoing) (chat.Sent, erro
 // Download implements [chat.Files]. The code of a file is valid with the credentials of its robot alone.
 func (r *Robots) Download(ctx context.Context, robot sessions.RobotCode, a sessions.Attachment, to *os.File, limit int64) error {
 	return r.of(robot).Transport.Download(ctx, robot, a, to, limit)
+}
+
+// Upload implements [chat.Uploader]. The id of an upload is valid with the credentials of its robot alone.
+func (r *Robots) Upload(ctx context.Context, robot sessions.RobotCode, f sessions.File) (string, error) {
+	return r.of(robot).Transport.Upload(ctx, robot, f)
 }
 
 // Ready implements [chat.Transport]: one is connected, and each of the others is connected or failing. A robot that still connects would miss

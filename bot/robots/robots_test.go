@@ -19,6 +19,7 @@ type wire struct {
 	ran            atomic.Int64
 	sent           []sessions.RobotCode
 	downloaded     []sessions.RobotCode
+	uploaded       []sessions.RobotCode
 	clicked        func(context.Context, chat.Click) chat.Clicked
 }
 
@@ -41,6 +42,10 @@ func (w *wire) Send(_ context.Context, o sessions.Outgoing) (chat.Sent, error) {
 func (w *wire) Download(_ context.Context, robot sessions.RobotCode, _ sessions.Attachment, _ *os.File, _ int64) error {
 	w.downloaded = append(w.downloaded, robot)
 	return nil
+}
+func (w *wire) Upload(_ context.Context, robot sessions.RobotCode, _ sessions.File) (string, error) {
+	w.uploaded = append(w.uploaded, robot)
+	return "@media", nil
 }
 func (w *wire) Ready() bool                                              { return w.ready }
 func (w *wire) Failing() bool                                            { return w.failing }
@@ -65,6 +70,9 @@ func TestCallsGoToTheirRobot(t *testing.T) {
 	}
 	if err := r.Download(t.Context(), "b", sessions.Attachment{}, nil, 0); err != nil || len(a.downloaded) > 0 || len(b.downloaded) != 1 {
 		t.Errorf("a file of b was asked of a %d times, of b %d times: %v", len(a.downloaded), len(b.downloaded), err)
+	}
+	if _, err := r.Upload(t.Context(), "b", sessions.File{}); err != nil || len(a.uploaded) > 0 || len(b.uploaded) != 1 {
+		t.Errorf("a file of b was uploaded %d times by a, %d times by b: %v", len(a.uploaded), len(b.uploaded), err)
 	}
 	r.OnClick(func(context.Context, chat.Click) chat.Clicked { return chat.Clicked{Hide: true} })
 	if a.clicked == nil || !b.clicked(t.Context(), chat.Click{}).Hide {

@@ -40,7 +40,7 @@ type Stores struct {
 	Search answer.Memory
 }
 
-// Config has the dependencies and settings of a [Runner]. All but Display, Approvals and Media are required.
+// Config has the dependencies and settings of a [Runner]. All but Display, Approvals, Media and Files are required.
 type Config struct {
 	Shared    *parts.Shared
 	Views     *view.Builder
@@ -52,6 +52,7 @@ type Config struct {
 	Display   chat.Display
 	Approvals *approval.Desk
 	Media     answer.Media
+	Files     answer.Files
 
 	MaxMerged     int // messages answered in one turn
 	MaxToolRounds int
@@ -135,7 +136,7 @@ func (r *Runner) Connect(turns, maintenance *serial.Mailboxes, replies Outbox, s
 	})
 	r.asker = answer.New(answer.Config{
 		Shared: p, Views: c.Views, Store: c.Stores.Turns, Memory: c.Stores.Search, Model: c.Model, Upkeep: c.Upkeep, May: c.Commands.May, Stats: stats, Media: c.Media,
-		Approvals:     c.Approvals,
+		Approvals: c.Approvals, Files: c.Files,
 		MaxToolRounds: c.MaxToolRounds,
 	})
 	r.accountant = &answer.Accountant{Views: c.Views, ReportDoubted: stats.ReportDoubted}

@@ -310,6 +310,7 @@ func (r *Runner) turnOf(a answer.Answer, cut stopped, sum answer.Account) sessio
 	if t.Reply.Target.Scheduled {
 		t.Reply.Target.Late = choice.LateNote(a.For)
 	}
+	t.Files = chat.FileReplies(*t.Reply, a.Files, a.For.Lang)
 	return t
 }
 

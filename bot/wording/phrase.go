@@ -39,6 +39,10 @@ const (
 	FaultTooComplex
 	FaultEmpty
 	FaultOther
+	FileNoCalls
+	FileNotSent
+	FileUnknown
+	FilePreview
 	NotAdmin
 	NotInstallation
 	LimitPersonTurns

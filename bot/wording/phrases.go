@@ -38,6 +38,10 @@ var phrases = map[Phrase]Text{
 	FaultTooComplex:  {"\n\n（%s太复杂了，在允许的时间和内存里读不完。）", "\n\n(%s is too complex to be read in the time and memory that a file may take.)"},
 	FaultEmpty:       {"\n\n（%s里没有文字，可能是扫描件。请发带文字的版本，或把那一页截图发来。）", "\n\n(%s has no text; its pages may be scanned. Please send a version with text, or a picture of the page.)"},
 	FaultOther:       {"\n\n（%s没能读取。）", "\n\n(%s could not be read.)"},
+	FileNoCalls:      {"文件《%s》没能发出：本组织这个月的钉钉接口调用次数已用完，请联系管理员。", "The file \"%s\" could not be sent: your organization's DingTalk API calls of this month are used up. Please contact an administrator."},
+	FileNotSent:      {"文件《%s》没能发出：钉钉没有接收它，请稍后再试。", "The file \"%s\" could not be sent: DingTalk did not accept it. Please try again later."},
+	FileUnknown:      {"文件《%s》应该已经发出；如果没有看到，请告诉我再发一次。", "The file \"%s\" should have arrived. If you don't see it, please ask me to send it again."},
+	FilePreview:      {"\n\n（表格共 %d 行，以上是前 %d 行，完整内容见文件《%s》。）\n\n", "\n\n(The table has %d rows. The first %d are above; the file \"%s\" has all of them.)\n\n"},
 	NotAdmin:         {"这个命令只有管理员可以用。", "Only administrators can use this command."},
 	NotInstallation:  {"这会影响其他会话，只有机器人的管理员可以用。", "This affects other conversations; only the bot's administrators can use it."},
 

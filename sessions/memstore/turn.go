@@ -267,6 +267,13 @@ func (m Turns) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (s
 			row.answer = last
 		}
 		s.outbox = append(s.outbox, row)
+		for _, f := range t.Files {
+			m.t.lastID++
+			out := sessions.Outgoing{ID: m.t.lastID, Key: l.Key, Reply: f, Created: now}
+			c.Replies = append(c.Replies, out)
+			out.NextAt = now.Add(handTime)
+			s.outbox = append(s.outbox, &outboxRow{Outgoing: out, sender: l.Owner, sending: true, answer: row.answer})
+		}
 		if track := t.Reply.Target.Card; track != "" {
 			m.t.recordCard(sessions.Card{Key: l.Key, Kind: sessions.ReplyCard, Track: track, EventID: t.Taken[0], CreatedAt: now})
 		}

@@ -70,7 +70,7 @@ func (s *Turns) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 		s.speakers.note(l, seen, now)
 	}
 	for i := range c.Replies {
-		c.Replies[i].Key, c.Replies[i].Reply = l.Key, *t.Reply
+		c.Replies[i].Key = l.Key
 	}
 	return c, nil
 }
@@ -95,6 +95,8 @@ type writes struct {
 	audit     []*dbsqlc.TurnAuditParams
 	usage     []*dbsqlc.TurnUsageParams
 	reply     []*dbsqlc.TurnReplyParams
+	files     []*dbsqlc.TurnFileParams
+	replies   []sessions.Reply // the rows of reply and files
 	card      []*dbsqlc.TurnCardParams
 	pass      []*dbsqlc.TurnCardPassParams
 	next      []*dbsqlc.TurnNextParams
@@ -127,7 +129,7 @@ func (w *writes) send(ctx context.Context, s *pg.DB) (sessions.Committed, error)
 	s.Q.TurnWaits(ctx, p, w.waits)
 	s.Q.TurnAudit(ctx, p, w.audit)
 	s.Q.TurnUsage(ctx, p, w.usage)
-	reply := s.Q.TurnReply(ctx, p, w.reply)
+	reply, files := s.Q.TurnReply(ctx, p, w.reply), s.Q.TurnFile(ctx, p, w.files)
 	s.Q.TurnCard(ctx, p, w.card)
 	s.Q.TurnCardPass(ctx, p, w.pass)
 	s.Q.TurnNext(ctx, p, w.next)
@@ -149,8 +151,16 @@ func (w *writes) send(ctx context.Context, s *pg.DB) (sessions.Committed, error)
 	c := sessions.Committed{LastSeq: last}
 	rows, err := pg.Found(reply.QueryRow)
 	for i, row := range rows {
-		c.Replies = append(c.Replies, sessions.Outgoing{ID: row.ID, Created: row.CreatedAt, Attempts: w.reply[i].Attempts})
+		c.Replies = append(c.Replies, sessions.Outgoing{ID: row.ID, Reply: w.replies[i], Created: row.CreatedAt, Attempts: w.reply[i].Attempts})
 	}
+	files.QueryRow(func(i int, row dbsqlc.TurnFileRow, gone error) {
+		switch {
+		case gone == nil:
+			c.Replies = append(c.Replies, sessions.Outgoing{ID: row.ID, Reply: w.replies[len(rows)+i], Created: row.CreatedAt})
+		case !errors.Is(gone, pgx.ErrNoRows): // the bytes are deleted
+			err = errors.Join(err, gone)
+		}
+	})
 	return c, err
 }
 
@@ -340,13 +350,30 @@ func (w *writes) addReply(l sessions.Lease, t sessions.Turn) error {
 	if !t.ReplyWaits {
 		p.Claimed, p.Attempts = true, 1
 	}
-	w.reply = append(w.reply, p)
+	w.reply, w.replies = append(w.reply, p), append(w.replies, *t.Reply)
+	if err := w.addFiles(l, t.Files); err != nil {
+		return err
+	}
 	if track := pg.Clean(t.Reply.Target.Card); track != "" {
 		c := &dbsqlc.TurnCardParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, OutTrackID: track}
 		if len(t.Taken) > 0 {
 			c.TurnEventID = t.Taken[0]
 		}
 		w.card = append(w.card, c)
+	}
+	return nil
+}
+
+func (w *writes) addFiles(l sessions.Lease, files []sessions.Reply) error {
+	for _, f := range files {
+		target, err := pg.CleanJSON(f.Target)
+		if err != nil {
+			return err
+		}
+		w.replies, w.files = append(w.replies, f), append(w.files, &dbsqlc.TurnFileParams{
+			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Target: target, Body: pg.Clean(f.Text), Nonce: pg.Clean(f.Nonce),
+			HandSeconds: pg.ClaimTime.Seconds(), FileID: f.Target.File.ID,
+		})
 	}
 	return nil
 }

@@ -4006,6 +4006,80 @@ func (b *TurnCardPassBatchResults) Close() error {
 	return b.br.Close()
 }
 
+const turnFile = `-- name: TurnFile :batchone
+INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, next_at)
+SELECT s.session_key, $1, $2::text, $3::text, 'sending', $4::text, false, now() + interval '1 second' * $5::float8
+FROM dingtalk_sessions s
+WHERE s.session_key = $6 AND s.lease_owner = $4::text AND s.lease_term = $7
+  AND EXISTS (SELECT FROM sent_files f WHERE f.session_key = $6 AND f.id = $8::bigint)
+RETURNING id, created_at
+`
+
+type TurnFileBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type TurnFileParams struct {
+	Target      []byte
+	Body        string
+	Nonce       string
+	Owner       string
+	HandSeconds float64
+	SessionKey  sessions.Key
+	Term        int64
+	FileID      int64
+}
+
+type TurnFileRow struct {
+	ID        int64
+	CreatedAt time.Time
+}
+
+// TurnFile stores the reply of a file behind that of the text. It waits for a claim. No row: the bytes are deleted.
+func (q *Queries) TurnFile(ctx context.Context, db DBTX, arg []*TurnFileParams) *TurnFileBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Target,
+			a.Body,
+			a.Nonce,
+			a.Owner,
+			a.HandSeconds,
+			a.SessionKey,
+			a.Term,
+			a.FileID,
+		}
+		batch.Queue(turnFile, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &TurnFileBatchResults{br, len(arg), false}
+}
+
+func (b *TurnFileBatchResults) QueryRow(f func(int, TurnFileRow, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		var i TurnFileRow
+		if b.closed {
+			if f != nil {
+				f(t, i, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		row := b.br.QueryRow()
+		err := row.Scan(&i.ID, &i.CreatedAt)
+		if f != nil {
+			f(t, i, err)
+		}
+	}
+}
+
+func (b *TurnFileBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
 const turnHold = `-- name: TurnHold :batchone
 SELECT s.lease_term, set_config('synchronous_commit', 'off', true)::text AS synchronous_commit FROM dingtalk_sessions s
 WHERE s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3

@@ -658,10 +658,10 @@ UPDATE outbox o SET
     part = 0,
     joint = '',
     attempts = o.attempts + 1,
-    body = CASE WHEN $2::text = '' THEN $3::text ELSE $2::text END,
-    error = CASE WHEN $2::text = '' THEN 'erased' ELSE o.error END,
-    state = CASE WHEN $2::text = '' THEN 'failed' ELSE o.state END,
-    settled_at = CASE WHEN $2::text = '' THEN $4::timestamptz ELSE o.settled_at END
+    body = CASE WHEN $2::text = '' OR o.target ? 'file' THEN $3::text ELSE $2::text END,
+    error = CASE WHEN $2::text = '' OR o.target ? 'file' THEN 'erased' ELSE o.error END,
+    state = CASE WHEN $2::text = '' OR o.target ? 'file' THEN 'failed' ELSE o.state END,
+    settled_at = CASE WHEN $2::text = '' OR o.target ? 'file' THEN $4::timestamptz ELSE o.settled_at END
 WHERE o.session_key = $5 AND o.id = $6 AND o.state IN ('sending', 'waiting')
 `
 
@@ -674,8 +674,8 @@ type OutboxTrimParams struct {
 	ID         int64
 }
 
-// OutboxTrim replaces the text of an open reply. One without a text is given up at a time. Another text has other parts: it is
-// sent from its first part under another key, and a running try's outcome leaves it open.
+// OutboxTrim replaces the text of an open reply. One without a text is given up at a time, and so is a file: its bytes may repeat the
+// words. Another text has other parts: it is sent from its first part under another key, and a running try's outcome leaves it open.
 func (q *Queries) OutboxTrim(ctx context.Context, db DBTX, arg *OutboxTrimParams) error {
 	_, err := db.Exec(ctx, outboxTrim,
 		arg.Nonce,
@@ -895,6 +895,7 @@ WITH runs AS (DELETE FROM tool_runs r WHERE r.session_key = $1),
     usage AS (DELETE FROM model_usage u WHERE u.session_key = $1),
     times AS (DELETE FROM schedules t WHERE t.session_key = $1),
     asked AS (DELETE FROM approvals a WHERE a.session_key = $1),
+    files AS (DELETE FROM sent_files h WHERE h.session_key = $1),
     numbers AS (DELETE FROM schedule_numbers n WHERE n.session_key = $1),
     jobs AS (DELETE FROM compaction_jobs j WHERE j.session_key = $1),
     settled AS (DELETE FROM cards c WHERE c.session_key = $1 AND c.state <> 'open')

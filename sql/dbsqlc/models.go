@@ -456,6 +456,17 @@ type SenderID struct {
 	SeenAt    time.Time
 }
 
+type SentFile struct {
+	SessionKey sessions.Key
+	ID         int64
+	EventID    int64
+	Source     string
+	Name       string
+	Kind       string
+	Body       []byte
+	CreatedAt  time.Time
+}
+
 type Session struct {
 	SessionKey       sessions.Key
 	RobotCode        sessions.RobotCode

@@ -93,12 +93,15 @@ func (s *Store) Keep(ctx context.Context, l sessions.Lease, m sessions.Media, pa
 	return nil
 }
 
-// Sweep deletes what no message of a locked session has any more.
+// Sweep deletes what no message and no reply of a locked session has any more.
 func Sweep(ctx context.Context, tx pgx.Tx, q *dbsqlc.Queries, key sessions.Key) error {
 	for _, sweep := range []func(context.Context, dbsqlc.DBTX, sessions.Key) error{q.AttachmentsSweep, q.PicturesSweep, q.DocumentPagesSweep} {
 		if err := sweep(ctx, tx, key); err != nil {
 			return fmt.Errorf("deleting attachments without a message: %w", err)
 		}
+	}
+	if err := q.SentFilesSweep(ctx, tx, &dbsqlc.SentFilesSweepParams{SessionKey: key, Erased: sessions.ErasedText}); err != nil {
+		return fmt.Errorf("deleting files without a reply: %w", err)
 	}
 	return nil
 }

@@ -178,18 +178,18 @@ WHERE o.session_key = @session_key AND o.state IN ('sending', 'waiting') AND EXI
 ORDER BY o.id FOR UPDATE;
 
 -- name: OutboxTrim :exec
--- OutboxTrim replaces the text of an open reply. One without a text is given up at a time. Another text has other parts: it is
--- sent from its first part under another key, and a running try's outcome leaves it open.
+-- OutboxTrim replaces the text of an open reply. One without a text is given up at a time, and so is a file: its bytes may repeat the
+-- words. Another text has other parts: it is sent from its first part under another key, and a running try's outcome leaves it open.
 UPDATE outbox o SET
     nonce = @nonce,
     resumed = o.resumed OR o.in_flight OR o.part > 0,
     part = 0,
     joint = '',
     attempts = o.attempts + 1,
-    body = CASE WHEN @body::text = '' THEN @erased::text ELSE @body::text END,
-    error = CASE WHEN @body::text = '' THEN 'erased' ELSE o.error END,
-    state = CASE WHEN @body::text = '' THEN 'failed' ELSE o.state END,
-    settled_at = CASE WHEN @body::text = '' THEN @at::timestamptz ELSE o.settled_at END
+    body = CASE WHEN @body::text = '' OR o.target ? 'file' THEN @erased::text ELSE @body::text END,
+    error = CASE WHEN @body::text = '' OR o.target ? 'file' THEN 'erased' ELSE o.error END,
+    state = CASE WHEN @body::text = '' OR o.target ? 'file' THEN 'failed' ELSE o.state END,
+    settled_at = CASE WHEN @body::text = '' OR o.target ? 'file' THEN @at::timestamptz ELSE o.settled_at END
 WHERE o.session_key = @session_key AND o.id = @id AND o.state IN ('sending', 'waiting');
 
 -- name: CompactionsErase :exec
@@ -360,6 +360,7 @@ WITH runs AS (DELETE FROM tool_runs r WHERE r.session_key = @session_key),
     usage AS (DELETE FROM model_usage u WHERE u.session_key = @session_key),
     times AS (DELETE FROM schedules t WHERE t.session_key = @session_key),
     asked AS (DELETE FROM approvals a WHERE a.session_key = @session_key),
+    files AS (DELETE FROM sent_files h WHERE h.session_key = @session_key),
     numbers AS (DELETE FROM schedule_numbers n WHERE n.session_key = @session_key),
     jobs AS (DELETE FROM compaction_jobs j WHERE j.session_key = @session_key),
     settled AS (DELETE FROM cards c WHERE c.session_key = @session_key AND c.state <> 'open')

@@ -18,10 +18,11 @@ const (
 	Reaction       API = "reaction"
 	ReactionRecall API = "reaction_recall"
 	Download       API = "download" // the address of a file
+	Upload         API = "upload"
 )
 
 // APIs lists the APIs.
-var APIs = []API{GroupSend, PrivateSend, CardCreate, CardStream, CardUpdate, Reaction, ReactionRecall, Download}
+var APIs = []API{GroupSend, PrivateSend, CardCreate, CardStream, CardUpdate, Reaction, ReactionRecall, Download, Upload}
 
 // Level is the use that the month's remaining calls permit. A lower level has a higher number.
 type Level int

@@ -22,8 +22,7 @@ type media struct {
 	*core
 	*people
 	*openAPI
-	files   map[string]*file // by downloadCode
-	uploads map[string]*file // by media id
+	files map[string]*file // by downloadCode
 }
 
 // AddFile stores the file of a message and returns its downloadCode.
@@ -91,6 +90,9 @@ func (s *media) upload(c *call) response {
 	if t == nil {
 		return hookError(40014, "不合法的access_token")
 	}
+	if refused, limited := s.uploadLimit(c, t.app); limited {
+		return refused
+	}
 	kind := c.r.URL.Query().Get("type")
 	limit, ok := mediaLimits[kind]
 	if !ok {
@@ -119,6 +121,21 @@ func (s *media) upload(c *call) response {
 	return jsonResponse(map[string]any{
 		"errcode": 0, "errmsg": "ok", "media_id": id, "created_at": s.nowLocked().UnixMilli(), "type": kind,
 	})
+}
+
+// uploadLimit has the codes of the old API.
+func (s *media) uploadLimit(c *call, a *app) (response, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.app = a
+	r, limited := s.apiLimitLocked(c)
+	if !limited {
+		return r, false
+	}
+	if strings.Contains(string(r.raw), "ApiCountLimit") {
+		return hookError(90020, "the monthly quota is used up"), true
+	}
+	return hookError(90018, "too many calls of this API by this application"), true
 }
 
 // Media returns a file that the bot uploaded.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -26,13 +27,14 @@ type openAPI struct {
 	emotionTry  map[string]int
 	callsBound  bool // The month's calls are bounded, see LeaveAPICalls.
 	callsByCard map[string]int
+	uploads     map[string]*file // by media id
 }
 
 var messageParams = map[string][]string{
 	"sampleText": {"content"}, "sampleMarkdown": {"title", "text"}, "sampleImageMsg": {"photoURL"},
 	"sampleLink": {"title", "text"}, "sampleActionCard": {"title", "text"}, "sampleActionCard2": {"title", "text"},
 	"sampleActionCard3": {"title", "text"}, "sampleActionCard4": {"title", "text"}, "sampleActionCard5": {"title", "text"},
-	"sampleActionCard6": {"title", "text"}, "sampleAudio": {"mediaId"}, "sampleFile": {"fileName"}, "sampleVideo": {"videoMediaId"},
+	"sampleActionCard6": {"title", "text"}, "sampleAudio": {"mediaId"}, "sampleFile": {"mediaId", "fileType", "fileName"}, "sampleVideo": {"videoMediaId"},
 }
 
 const maxMsgParam = 15000
@@ -50,9 +52,12 @@ func badParam(code, message string) *response {
 	return &r
 }
 
-func (s *openAPI) readSendLocked(c *call) (q sendRequest, title, text string, bad *response) {
+// sent is what a message of the open API shows.
+type sent struct{ title, text, media string }
+
+func (s *openAPI) readSendLocked(c *call) (q sendRequest, m sent, bad *response) {
 	if json.Unmarshal(c.body, &q) != nil {
-		return q, "", "", badParam("invalidParameter", "the body cannot be read")
+		return q, m, badParam("invalidParameter", "the body cannot be read")
 	}
 	keys := messageParams[q.MsgKey]
 	var params map[string]string
@@ -72,19 +77,33 @@ func (s *openAPI) readSendLocked(c *call) (q sendRequest, title, text string, ba
 	default:
 		for _, k := range keys {
 			if params[k] == "" {
-				return q, "", "", badParam("invalidParameter.msgParam.invalid", k+" is missing")
+				return q, m, badParam("invalidParameter.msgParam.invalid", k+" is missing")
 			}
 		}
 		if len(keys) == 2 {
-			title = params[keys[0]]
+			m.title = params[keys[0]]
 		}
-		text = params[keys[len(keys)-1]]
+		m.text = params[keys[len(keys)-1]]
+		m.media = params["mediaId"]
+		if url := params["photoURL"]; strings.HasPrefix(url, "@") {
+			m.media = url
+		}
+		if f := s.uploads[m.media]; m.media != "" && (f == nil || f.app != c.app) {
+			return q, m, badParam("invalidParameter.msgParam.invalid", "the media id is wrong or has expired")
+		}
 	}
-	return q, title, text, bad
+	return q, m, bad
+}
+
+// ExpireMedia ends the media ids of all uploads.
+func (s *openAPI) ExpireMedia() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.uploads)
 }
 
 func (s *openAPI) groupSend(c *call) response {
-	q, title, text, bad := s.readSendLocked(c)
+	q, m, bad := s.readSendLocked(c)
 	if bad != nil {
 		return *bad
 	}
@@ -104,12 +123,12 @@ func (s *openAPI) groupSend(c *call) response {
 		return *badParam("group.disbanded", "the group is disbanded")
 	}
 	key := s.sentLocked(q.RobotCode)
-	s.postKeyedLocked(key, Reply{Conversation: g.ID, MsgType: q.MsgKey, Title: title, Text: text, Via: "openapi", RobotCode: q.RobotCode, Bytes: len(q.MsgParam)})
+	s.postKeyedLocked(key, Reply{Conversation: g.ID, MsgType: q.MsgKey, Title: m.title, Text: m.text, Media: m.media, Via: "openapi", RobotCode: q.RobotCode, Bytes: len(q.MsgParam)})
 	return jsonResponse(map[string]string{"processQueryKey": key})
 }
 
 func (s *openAPI) directSend(c *call) response {
-	q, title, text, bad := s.readSendLocked(c)
+	q, m, bad := s.readSendLocked(c)
 	if bad != nil {
 		return *bad
 	}
@@ -127,7 +146,7 @@ func (s *openAPI) directSend(c *call) response {
 			continue
 		}
 		s.postKeyedLocked(key, Reply{
-			Conversation: s.directLocked(id), MsgType: q.MsgKey, Title: title, Text: text, Via: "openapi",
+			Conversation: s.directLocked(id), MsgType: q.MsgKey, Title: m.title, Text: m.text, Media: m.media, Via: "openapi",
 			RobotCode: q.RobotCode, Bytes: len(q.MsgParam),
 		})
 	}

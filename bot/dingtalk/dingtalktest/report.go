@@ -188,6 +188,8 @@ type Reply struct {
 	MsgType string `json:"msgtype"`
 	Title   string `json:"title,omitempty"`
 	Text    string `json:"text"`
+	// Media is the id of the picture or the file that it shows.
+	Media string `json:"media,omitempty"`
 	// AtUserIDs are the staff ids of `at`.
 	AtUserIDs []string `json:"atUserIds,omitempty"`
 	AtAll     bool     `json:"atAll,omitempty"`

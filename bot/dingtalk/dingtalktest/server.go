@@ -101,10 +101,10 @@ func newServer(c *core) *Server {
 	s.stream.connected = s.messages.replayLocked
 	s.openAPI = &openAPI{
 		core: c, people: s.people, posts: s.posts, messages: s.messages,
-		tokens: map[string]*token{}, keys: map[string]*sentMessage{}, emotions: map[string][]string{}, emotionTry: map[string]int{},
+		tokens: map[string]*token{}, keys: map[string]*sentMessage{}, emotions: map[string][]string{}, emotionTry: map[string]int{}, uploads: map[string]*file{},
 		callsByCard: map[string]int{},
 	}
-	s.media = &media{core: c, people: s.people, openAPI: s.openAPI, files: map[string]*file{}, uploads: map[string]*file{}}
+	s.media = &media{core: c, people: s.people, openAPI: s.openAPI, files: map[string]*file{}}
 	s.logins = &logins{core: c, people: s.people, openAPI: s.openAPI, codes: map[string]*loginCode{}, userTokens: map[string]*userToken{}}
 	s.cards = newCards(c, s.people, s.posts, s.stream, s.openAPI)
 	c.summary = s.describe

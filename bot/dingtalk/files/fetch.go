@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"ebb/bot/chat"
+	"ebb/sessions"
 	"ebb/sessions/retry"
 )
 
@@ -179,4 +181,51 @@ func withoutAddress(err error) error {
 		return u.Err
 	}
 	return err
+}
+
+// Download exchanges one of the codes of a file for an address by ask, and writes the file at that. A refused address is exchanged again: it
+// lives for minutes. The error is a [*chat.FileError].
+func (f *Fetcher) Download(
+	ctx context.Context, codes []string, to *os.File, limit int64, ask func(ctx context.Context, code string) (string, *chat.FileError),
+) error {
+	fault := &chat.FileError{Fault: sessions.MediaExpired, Err: errors.New("the message has no code of it")}
+	for _, code := range codes {
+		if code == "" {
+			continue
+		}
+		if fault = f.download(ctx, code, to, limit, ask); fault == nil {
+			return nil
+		}
+		if fault.Fault != sessions.MediaExpired {
+			break
+		}
+	}
+	return fault
+}
+
+func (f *Fetcher) download(
+	ctx context.Context, code string, to *os.File, limit int64, ask func(ctx context.Context, code string) (string, *chat.FileError),
+) *chat.FileError {
+	for try := 0; ; try++ {
+		address, fault := ask(ctx, code)
+		if fault == nil {
+			fault = faultOf(f.Fetch(ctx, address, to, limit))
+		}
+		again := fault != nil && fault.Fault == sessions.MediaUnavailable && ctx.Err() == nil
+		if !again || try == 1 || !retry.Sleep(ctx, retry.Pauses{First: time.Second, Jitter: 0.25}.After(0)) {
+			return fault
+		}
+	}
+}
+
+func faultOf(err error) *chat.FileError {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrTooLarge):
+		return &chat.FileError{Fault: sessions.MediaTooLarge, Err: err}
+	case errors.Is(err, ErrAddress):
+		return &chat.FileError{Fault: sessions.MediaRefused, Err: err}
+	}
+	return &chat.FileError{Fault: sessions.MediaUnavailable, Err: err}
 }

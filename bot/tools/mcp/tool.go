@@ -79,12 +79,16 @@ func (t tool) Call(ctx context.Context, in chat.ToolInput) (string, error) {
 	}
 	within, stop := context.WithTimeout(ctx, t.of.server.Timeout)
 	defer stop()
-	result, err := t.call(within, args)
+	answered, err := t.call(within, args)
 	if err != nil {
 		return "", t.failed(ctx, within, err)
 	}
-	text := t.of.server.conceal(textOf(result))
-	if result.IsError {
+	r := result{tool: t.spec.Name, send: in.Send, read: func(uri string) (*mcp.ReadResourceResult, error) { return t.of.resource(within, uri) }}
+	if answered.IsError {
+		r.send = nil
+	}
+	text := t.of.server.conceal(r.textOf(answered))
+	if answered.IsError {
 		return "", errors.New(text)
 	}
 	return text, nil
@@ -112,6 +116,15 @@ func (t tool) call(ctx context.Context, args map[string]any) (*mcp.CallToolResul
 			return nil, err
 		}
 	}
+}
+
+// resource reads a resource of the server.
+func (c *connection) resource(ctx context.Context, uri string) (*mcp.ReadResourceResult, error) {
+	session, err := c.await(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return session.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
 }
 
 var errNeedsInput = errors.New("the tool asks for further input, which this bot does not give")

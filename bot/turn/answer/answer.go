@@ -21,6 +21,7 @@ type Answer struct {
 	For    choice.Choice     // as it was answered: a compaction may have replaced its view, a refusal may have left its first message alone
 	Text   string            // the reply
 	Events []sessions.Event  // by the model and its tools
+	Files  []sessions.File   // behind the reply
 	Mute   bool              // without a reply: the senders have a notice, or see the end of their card
 	Card   string            // the reply goes on it; empty for none
 	Spent  sessions.Spending // on all calls; its model answered, or used the tokens
@@ -99,11 +100,11 @@ func dropOpenCalls(events []sessions.Event) []sessions.Event {
 	return events
 }
 
-// CutShort ends an answer whose turn was stopped: said is the model's words so far. Calls without a result get one.
+// CutShort ends an answer whose turn was stopped: said is the model's words so far. Calls without a result get one. Files are not sent.
 func (a Answer) CutShort(text string) Answer {
 	a.Text, a.Report.usage = text, sessions.Usage{}
 	a.Events = append(closeCalls(withoutWaits(a.Events, a.Waits)), sessions.Event{Role: sessions.RoleAssistant, Content: text})
-	a.Waits = nil
+	a.Waits, a.Files = nil, nil
 	return a
 }
 

@@ -31,7 +31,7 @@ func New(c Config) *Asker {
 	recalls := recaller{c.Shared, c.Views, c.Memory}
 	return &Asker{
 		media: mediaReader{c.Shared, c.Views, c.Media}, recaller: recalls, requests: requestBuilder{c.Shared, c.Views, recalls, inlineCompactor{c.Shared, c.Views, c.Store, c.Upkeep}},
-		rounds: roundRunner{c.Shared, c.Views, toolCaller{c.Shared, c.Views, c.Store, c.May, c.Stats, c.Approvals}, c.Stats, c.MaxToolRounds},
+		rounds: roundRunner{c.Shared, c.Views, toolCaller{c.Shared, c.Views, c.Store, c.May, c.Stats, c.Approvals, c.Files}, c.Stats, c.MaxToolRounds},
 		model:  c.Model, upkeep: c.Upkeep, stats: c.Stats,
 	}
 }
@@ -44,6 +44,9 @@ func (k *Asker) Ask(ctx context.Context, made choice.Choice, live chat.Live) (An
 	q, err := k.media.open(ctx, question{made: made, live: live})
 	if a, isBare := bareAnswer(q); isBare || err != nil {
 		return a, err
+	}
+	if q.files, err = k.rounds.tools.recallFiles(ctx, q); err != nil {
+		return Answer{For: q.made}, err
 	}
 	q = k.requests.shorten(q)
 	q = k.media.search(ctx, k.recaller.remember(ctx, q))
@@ -74,7 +77,7 @@ func finish(q question, f *refusals, l *toolLoop, err error) Answer {
 	if err != nil && l.sent.alone {
 		a.Events = l.before.Events // the log keeps the calls
 	}
-	a.For, a.Pinned, a.Share, a.Read = q.made, q.pinned, q.share, slices.Concat(q.found.facts(), a.Read)
+	a.For, a.Files, a.Pinned, a.Share, a.Read = q.made, q.files, q.pinned, q.share, slices.Concat(q.found.facts(), a.Read)
 	a.Spent.Kind, a.Marks = sessions.SpentTurn, f.marks(q.made.View)
 	q.media.again = len(a.shown) > 0
 	if len(q.made.Decided) > 0 {

@@ -59,7 +59,7 @@ type Stats interface {
 	RequestRefused(what Refused)
 }
 
-// Config has the dependencies and settings of an [Asker]. All but Approvals and Media are required.
+// Config has the dependencies and settings of an [Asker]. All but Approvals, Media and Files are required.
 type Config struct {
 	Shared *parts.Shared
 	Views  *view.Builder
@@ -72,6 +72,7 @@ type Config struct {
 	// Approvals keeps calls that need an approval; nil: none is made.
 	Approvals *approval.Desk
 	Media     Media // nil: attachments are named and not read
+	Files     Files // nil: replies have no files
 
 	MaxToolRounds int
 }

@@ -32,6 +32,7 @@ type toolCaller struct {
 	stats  Stats
 	// approvals keeps calls that need an approval; nil: none is made.
 	approvals *approval.Desk
+	files     Files // nil: replies have no files
 }
 
 // call runs within part, which ends before ctx. A tool's failure becomes a result for the model. The error is a
@@ -52,7 +53,7 @@ func (t toolCaller) call(ctx, part context.Context, q *question, a *Answer, susp
 	}
 	if again, ok := tool.(chat.Repeatable); ok && again.Repeatable() {
 		seen[id] = true
-		return t.run(part, *q, a, suspicion, tool, c), nil
+		return t.run(part, *q, a, suspicion, tool, c, nil), nil
 	}
 	if asks, ok := tool.(chat.NeedsApproval); ok && asks.NeedsApproval() {
 		return t.await(ctx, q, a, c)
@@ -90,7 +91,11 @@ func (t toolCaller) runRecorded(
 	if err := t.record(ctx, q.made.Lease, a, run); err != nil {
 		return "", fmt.Errorf("record call of %s: %w", c.Name, err)
 	}
-	run.Result, run.Finished = t.run(part, *q, a, suspicion, tool, c), true
+	sent := sentFiles{call: run.Call.ID, before: len(q.files)}
+	run.Result, run.Finished = t.run(part, *q, a, suspicion, tool, c, &sent), true
+	if err := t.keepFiles(ctx, q, sent); err != nil {
+		return "", err
+	}
 	if err := t.record(ctx, q.made.Lease, a, run); err != nil {
 		return "", fmt.Errorf("record result of %s: %w", c.Name, err)
 	}
@@ -149,22 +154,28 @@ func RecordRun(ctx context.Context, store Store, timeout time.Duration, l sessio
 	return stalled, err
 }
 
-// run returns a tool's error as the result, so that the model can correct the call.
-func (t toolCaller) run(ctx context.Context, q question, a *Answer, suspicion *sessions.Suspicion, tool chat.Tool, c sessions.ToolCall) string {
+// run returns a tool's error as the result, so that the model can correct the call. sent takes its files; nil: it has none.
+func (t toolCaller) run(
+	ctx context.Context, q question, a *Answer, suspicion *sessions.Suspicion, tool chat.Tool, c sessions.ToolCall, sent *sentFiles,
+) string {
 	a.Work.tools = append(a.Work.tools, c.Name)
 	itsChat := q.chat(a.Events)
 	itsChat.Location, itsChat.TaskTTL = t.shared.Location, t.views.Remember().TaskTTL
 	if q.live != nil {
 		q.live.Tool(c.Name)
 	}
-	result, err := tool.Call(ctx, chat.ToolInput{
+	in := chat.ToolInput{
 		Arguments: c.Arguments, Lease: q.made.Lease, Reader: draft.ReaderOf(itsChat), Chat: itsChat, CallID: c.ID,
 		Current: q.current(a.Events), Room: minTokenBytes * view.BodyLimit(t.views.Settings(q.made.View.Session).Window.Usable()),
 		Suspicion: suspicion,
 		May:       t.may,
 		Read:      func(id int64) { a.Read = append(a.Read, id) },
 		Show:      func(m sessions.Media) bool { return t.showPicture(q, a, m) },
-	})
+	}
+	if sent != nil && t.files != nil {
+		in.Send = sent.take
+	}
+	result, err := tool.Call(ctx, in)
 	outcome := ToolOK
 	switch {
 	case err != nil && slot.IsStopped(ctx):

@@ -306,6 +306,9 @@ func (g *gateway) openBot(o Options) error {
 	if conf.Media, err = g.openMedia(counter); err != nil {
 		return err
 	}
+	if _, ok := g.transport.(chat.Uploader); ok {
+		conf.Files = g.store.Sent
+	}
 	if g.embedder != nil {
 		conf.Embeddings = g.embedder
 	}

@@ -2,8 +2,12 @@
 package mcptest
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"image"
+	"image/color"
+	"image/png"
 	"os"
 	"strings"
 	"time"
@@ -70,6 +74,12 @@ func New() *mcp.Server {
 			add(name, about, func(_ context.Context, in words) (*mcp.CallToolResult, error) { return say(name + ": " + in.Text), nil })
 		}
 	}
+	add("draw", "Answers with files: picture, pdf, html, many, path, link.", func(_ context.Context, in words) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: files(in.Text)}, nil
+	})
+	s.AddResource(&mcp.Resource{Name: "月报.pdf", URI: "odd://reports/月报.pdf"}, func(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.Params.URI, MIMEType: "application/pdf", Blob: []byte(pdf)}}}, nil
+	})
 	add("grow", "Adds a tool.", func(context.Context, words) (*mcp.CallToolResult, error) {
 		add("grown", "Came later.", func(context.Context, words) (*mcp.CallToolResult, error) { return say("grown"), nil })
 		return say("added"), nil
@@ -89,4 +99,42 @@ func office() map[string]string {
 		}
 	}
 	return tools
+}
+
+const pdf = "%PDF-1.7\n% a report\n"
+
+// files are the parts of an answer.
+func files(what string) []mcp.Content {
+	picture := &mcp.ImageContent{MIMEType: "image/png", Data: dot()}
+	blob := func(uri, mime, data string) mcp.Content {
+		return &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: uri, MIMEType: mime, Blob: []byte(data)}}
+	}
+	switch what {
+	case "pdf":
+		return []mcp.Content{&mcp.TextContent{Text: "报告好了"}, blob("file:///reports/季度报告.pdf", "application/pdf", pdf)}
+	case "html":
+		return []mcp.Content{&mcp.ImageContent{MIMEType: "image/png", Data: []byte("<html><script>alert(1)</script></html>")}}
+	case "many":
+		parts := make([]mcp.Content, 100)
+		for i := range parts {
+			parts[i] = picture
+		}
+		return parts
+	case "path":
+		return []mcp.Content{blob("file:///../../etc/passwd%00.pdf\u202e", "text/html", pdf)}
+	case "link":
+		return []mcp.Content{
+			&mcp.ResourceLink{URI: "odd://reports/月报.pdf", Name: "月报.pdf"},
+			&mcp.ResourceLink{URI: "http://127.0.0.1:1/secret.pdf", Name: "secret.pdf"},
+		}
+	}
+	return []mcp.Content{&mcp.TextContent{Text: "画好了"}, picture}
+}
+
+func dot() []byte {
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewPaletted(image.Rect(0, 0, 4, 3), color.Palette{color.White})); err != nil {
+		panic(err) // a buffer does not fail
+	}
+	return b.Bytes()
 }

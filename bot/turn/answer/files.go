@@ -1,0 +1,96 @@
+package answer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ebb/bot/sendfile"
+	"ebb/bot/turn/persist"
+	"ebb/sessions"
+)
+
+// Files keeps the files that the reply of a turn sends. See package media of sql.
+type Files interface {
+	// Keep stores a file of the turn that begins with a message, in place of the one of the same source, and returns its id.
+	Keep(ctx context.Context, l sessions.Lease, event int64, f sessions.File) (int64, error)
+	// Kept lists the files of turns that have not committed, without their bytes.
+	Kept(ctx context.Context, key sessions.Key, events []int64) ([]sessions.File, error)
+}
+
+const (
+	// maxFiles bounds the files of a reply: each costs two calls of the month.
+	maxFiles = 4
+	// callSource begins the source of a file that a call of a tool made.
+	callSource = "call "
+)
+
+// recallFiles returns the files of calls that earlier attempts at a turn made. These calls are not repeated.
+func (t toolCaller) recallFiles(ctx context.Context, q question) ([]sessions.File, error) {
+	runs := q.made.View.Runs
+	if t.files == nil || len(runs) == 0 {
+		return nil, nil
+	}
+	events := make([]int64, len(runs))
+	for i, r := range runs {
+		events[i] = r.EventID
+	}
+	slices.Sort(events)
+	kept, err := t.files.Kept(ctx, q.made.Lease.Key, slices.Compact(events))
+	if err != nil {
+		return nil, fmt.Errorf("read files of earlier calls: %w", err)
+	}
+	return slices.DeleteFunc(kept, func(f sessions.File) bool { return !strings.HasPrefix(f.Source, callSource) }), nil
+}
+
+// sentFiles are the files of a call on their way to the storage.
+type sentFiles struct {
+	call   string
+	before int // files that the turn has already
+	files  []sessions.File
+}
+
+// take implements ToolInput.Send.
+func (s *sentFiles) take(name string, body []byte) error {
+	if s.before+len(s.files) >= maxFiles {
+		return errFiles
+	}
+	f, err := sendfile.Judge(name, body)
+	if err != nil {
+		return err
+	}
+	f.Source = fmt.Sprintf("%s%s %d", callSource, s.call, len(s.files))
+	s.files = append(s.files, f)
+	return nil
+}
+
+var errFiles = fmt.Errorf("a reply has at most %d files", maxFiles)
+
+// keepFiles stores the files of a call, before its result is recorded. A storage that refuses one costs that file.
+func (t toolCaller) keepFiles(ctx context.Context, q *question, sent sentFiles) error {
+	for _, f := range sent.files {
+		kept, err := KeepFile(ctx, t.files, t.shared.CommitTimeout, q.made.Lease, q.made.Asked[0].ID, f)
+		if errors.Is(err, sessions.ErrRefused) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("store a file of %s: %w", sent.call, err)
+		}
+		q.files = append(q.files, kept)
+	}
+	return nil
+}
+
+// KeepFile stores a file of the turn that begins with a message, and returns it without its bytes. It waits while the storage is unavailable.
+// timeout bounds one attempt.
+func KeepFile(ctx context.Context, store Files, timeout time.Duration, l sessions.Lease, event int64, f sessions.File) (sessions.File, error) {
+	err := persist.Write(ctx, timeout, "File not stored, trying again", func(one context.Context) (err error) {
+		f.ID, err = store.Keep(one, l, event, f)
+		return err
+	})
+	f.Body = nil
+	return f, err
+}
