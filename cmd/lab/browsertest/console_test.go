@@ -26,7 +26,7 @@ func TestConsole(t *testing.T) {
 		t.Run(one.String(), func(t *testing.T) {
 			t.Parallel()
 			b := w.open(t, one.look)
-			b.keys, b.rules = one.keys, one.rules()
+			b.keys, b.axe = one.keys, !one.keys // the keyboard leads to the pages of the mouse
 			b.logIn()
 			if lang := evaluate[string](b, "document.documentElement.lang"); !strings.HasPrefix(one.language, lang) {
 				t.Errorf("the language is %s on a device of %s", lang, one.language)
@@ -66,30 +66,20 @@ func (j journey) String() string {
 	return fmt.Sprintf("%s %s %d %s", j.language, theme, j.width, hand)
 }
 
-// rules are those of axe for the pages of the journey. The keyboard leads to the pages of the mouse, and a theme is colors alone.
-func (j journey) rules() string {
-	switch {
-	case j.keys:
-		return noRules
-	case j.dark:
-		return colorRules
-	}
-	return allRules
-}
-
-// journeys are those in both languages, themes and widths with a mouse, in both languages by keyboard, widths, and one without script.
+// journeys are those in both languages and widths with a mouse, by keyboard in both widths and themes, and one without script. Each page is
+// checked in both themes. The keyboard passes the same elements in each language.
 func journeys() (all []journey) {
-	for _, language := range []string{"zh-CN", "en"} {
-		for _, dark := range []bool{false, true} {
-			for _, width := range []int64{1280, 375} {
-				all = append(all, journey{look{width: width, phone: width == 375, dark: dark, language: language}, false})
-			}
-		}
-		for _, width := range []int64{1280, 375} {
-			all = append(all, journey{look{width: width, phone: width == 375, dark: language == "en", language: language}, true})
+	desk, phone := look{width: 1280}, look{width: 375, phone: true}
+	for _, l := range []look{desk, phone} {
+		for _, l.language = range []string{"zh-CN", "en"} {
+			all = append(all, journey{l, false})
 		}
 	}
-	return append(all, journey{look{width: 375, language: "zh-CN", noScript: true}, true})
+	desk.language, phone.language = "zh-CN", "zh-CN"
+	all = append(all, journey{desk, true}, journey{phone, true})
+	dark := phone
+	dark.language, dark.dark = "en", true
+	return append(all, journey{dark, true}, journey{look{width: 375, language: "zh-CN", noScript: true}, true})
 }
 
 // findForgottenOrder leads from the overview to the answer that forgot the order number, and to the summary at its cut which has the
@@ -258,17 +248,7 @@ func (b *tab) checkAccess(t *testing.T) {
 func (b *tab) checkPage(t *testing.T, path string) {
 	t.Helper()
 	evaluate[bool](b, "document.querySelectorAll('details').forEach(d => d.open = true) || true")
-	for _, scheme := range []string{"light", "dark"} {
-		if err := command(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
-		}); err != nil {
-			t.Fatal(err)
-		}
-		rules := map[string]string{"light": allRules, "dark": colorRules}[scheme] // the theme is colors alone
-		if faults := b.faults(rules); len(faults) > 0 {
-			t.Errorf("%s, %s: %s", path, scheme, strings.Join(faults, "\n"))
-		}
-	}
+	b.checkThemes(path)
 	desk := b.look
 	for _, l := range []look{phone, desk} {
 		if b.look = l; l.apply(b.ctx) != nil {
@@ -278,14 +258,22 @@ func (b *tab) checkPage(t *testing.T, path string) {
 	}
 }
 
-// Options of axe.run.
-const (
-	noRules    = "none" // axe is not run
-	allRules   = ""
-	colorRules = ", runOnly: ['color-contrast']"
-)
+// checkThemes holds that the page as it is has no serious fault of accessibility in either theme, which is colors alone.
+func (b *tab) checkThemes(what string) {
+	b.t.Helper()
+	for _, theme := range []struct{ scheme, rules string }{{"dark", ", runOnly: ['color-contrast']"}, {"light", ""}} {
+		if err := command(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme.scheme}},
+		}); err != nil {
+			b.t.Fatal(err)
+		}
+		if faults := b.faults(theme.rules); len(faults) > 0 {
+			b.t.Errorf("%s, %s: %s", what, theme.scheme, strings.Join(faults, "\n"))
+		}
+	}
+}
 
-// faults are the serious faults of accessibility of the page as it is.
+// faults are the serious faults of accessibility of the page as it is, with more options of axe.run.
 func (b *tab) faults(rules string) []string {
 	b.t.Helper()
 	if !evaluate[bool](b, "'axe' in window") {

@@ -57,8 +57,8 @@ type tab struct {
 	ctx      context.Context
 	database string
 	paths    paths
-	keys     bool   // the person has no pointer
-	rules    string // each loaded page has no serious fault of accessibility by these
+	keys     bool // the person has no pointer
+	axe      bool // each loaded page has no serious fault of accessibility
 	clicks   int
 
 	mu       sync.Mutex
@@ -75,7 +75,7 @@ func (w *world) open(t *testing.T, l look) *tab {
 func (w *world) openWith(t *testing.T, l look, login func(*dingtalktest.Server) map[string]any) *tab {
 	t.Helper()
 	name := strings.ToLower(strings.NewReplacer("/", "_", "-", "_", "TestConsole/", "").Replace(t.Name()))
-	b := &tab{t: t, look: l, rules: noRules}
+	b := &tab{t: t, look: l}
 	var err error
 	if b.database, err = w.copyDatabase(t.Context(), name); err != nil {
 		t.Fatal(err)
@@ -136,11 +136,8 @@ func (b *tab) load(what string, actions ...chromedp.Action[chromedp.Void]) {
 		b.t.Fatalf("%s: %v; the page is %s", what, err, b.text())
 	}
 	b.fits(what)
-	if b.rules == noRules {
-		return
-	}
-	if faults := b.faults(b.rules); len(faults) > 0 {
-		b.t.Errorf("%s: %s", what, strings.Join(faults, "\n"))
+	if b.axe {
+		b.checkThemes(what)
 	}
 }
 
