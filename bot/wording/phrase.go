@@ -27,6 +27,7 @@ const (
 	FileReceived
 	FileInGroups
 	NoPictures
+	FilesLate
 	FaultExpired
 	FaultUnavailable
 	FaultTooLarge

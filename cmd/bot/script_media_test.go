@@ -11,12 +11,15 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/bot/media/document/documenttest"
+	"ebb/bot/openai/openaitest"
 )
 
 var scriptColors = map[string]color.RGBA{
@@ -53,8 +56,8 @@ func (w *world) keepFile(name, fileName, kind string, data []byte) {
 // sentFile is a file on DingTalk's server.
 type sentFile struct{ code, name string }
 
-// cmdFile is: NAME FILENAME text TEXT, or pages N: a DOCX of N pages with their numbers, or bytes FILE: a file of the scenario, or
-// size MB.
+// cmdFile is: NAME FILENAME text TEXT, or hex BYTES, or bytes FILE: a file of the scenario. The other kinds are size MB, and pages N: a DOCX of N
+// pages with their numbers. Those of documentOf are pdf PAGE…, pptx SLIDE…, xlsx ROW… with "|" between cells, locked ROW…, bomb docx|pdf|png.
 func (w *world) cmdFile(args []string) error {
 	var data []byte
 	switch kind, what := args[2], args[3]; kind {
@@ -82,10 +85,45 @@ func (w *world) cmdFile(args []string) error {
 			return err
 		}
 	default:
-		return fmt.Errorf("file %s?", kind)
+		var err error
+		if data, err = documentOf(kind, args[3:]); err != nil {
+			return err
+		}
 	}
 	w.keepFile(args[0], args[1], "application/octet-stream", data)
 	return nil
+}
+
+// documentOf is a file of a kind, or a bomb: small, and large when it is read.
+func documentOf(kind string, parts []string) ([]byte, error) {
+	switch kind {
+	case "pdf":
+		return documenttest.PDF(parts...), nil
+	case "pptx":
+		return documenttest.PPTX(parts...), nil
+	case "xlsx", "locked":
+		rows := make([][]any, len(parts))
+		for i, row := range parts {
+			for cell := range strings.SplitSeq(row, "|") {
+				rows[i] = append(rows[i], cell)
+			}
+		}
+		password := ""
+		if kind == "locked" {
+			password = "8842"
+		}
+		return documenttest.XLSX(rows, password)
+	case "bomb":
+		switch parts[0] {
+		case "docx":
+			return documenttest.DOCXBomb(600 << 20), nil
+		case "pdf":
+			return documenttest.PDFBomb(700 << 20), nil
+		case "png":
+			return documenttest.HugePNG(50_000), nil
+		}
+	}
+	return nil, fmt.Errorf("file %s?", kind)
 }
 
 // docxOfPages has a paragraph on each page. special are numbers with their own words.
@@ -245,3 +283,28 @@ func (w *world) cmdPictured(args []string) error {
 	}
 	return fmt.Errorf("no request has %s", args[0])
 }
+
+// cmdFenced is: TEXT…: in the newest request for an answer the texts stand between the fences of one file.
+func (w *world) cmdFenced(args []string) error {
+	for _, r := range slices.Backward(w.main.Requests()) {
+		if r.Kind != openaitest.Chat {
+			continue
+		}
+		for _, msg := range r.Messages {
+			opened := fileFence.FindAllStringSubmatchIndex(msg.Content, -1)
+			for _, at := range opened {
+				mark := msg.Content[at[2]:at[3]]
+				body, _, closed := strings.Cut(msg.Content[at[1]:], "\nfile "+mark+">>>")
+				missing := slices.ContainsFunc(args, func(text string) bool { return !strings.Contains(body, text) })
+				if !missing && closed {
+					return nil
+				}
+			}
+		}
+		return fmt.Errorf("no file of the newest request has %q between its fences:\n%s", args, r.Text())
+	}
+	return errors.New("there is no request")
+}
+
+// fileFence finds the opening fences of files, with their marks.
+var fileFence = regexp.MustCompile(`(?m)^<<<file ([0-9a-f]{12})$`)

@@ -35,6 +35,30 @@ var errAgain = errors.New("the file could not be read")
 // fetchTime bounds one attempt: 50 MB at 1 MB/s.
 const fetchTime = 60 * time.Second
 
+// A server that sends less than paceBytes within paceTime holds the place of other files.
+const (
+	paceTime  = 10 * time.Second
+	paceBytes = 32 << 10
+)
+
+// pacedReader ends a download that is too slow.
+type pacedReader struct {
+	io.Reader
+	limit *time.Timer
+	time  time.Duration
+	left  int
+}
+
+// Read implements io.Reader.
+func (p *pacedReader) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b)
+	if p.left -= n; p.left <= 0 {
+		p.left = paceBytes
+		p.limit.Reset(p.time)
+	}
+	return n, err
+}
+
 const attempts = 3
 
 // Fetcher reads files.
@@ -43,6 +67,7 @@ type Fetcher struct {
 	open   *http.Client
 	own    *http.Client // for the origin of the API
 	pauses retry.Pauses
+	pace   time.Duration // for paceBytes
 }
 
 // New returns a fetcher beside an API.
@@ -51,7 +76,7 @@ func New(apiBase string) *Fetcher {
 	plain := &net.Dialer{Timeout: 10 * time.Second}
 	return &Fetcher{
 		origin: originOf(apiBase), open: clientOf(guarded), own: clientOf(plain),
-		pauses: retry.Pauses{First: 300 * time.Millisecond, Max: 2 * time.Second, Jitter: 0.25},
+		pauses: retry.Pauses{First: 300 * time.Millisecond, Max: 2 * time.Second, Jitter: 0.25}, pace: paceTime,
 	}
 }
 
@@ -129,14 +154,14 @@ func (f *Fetcher) Fetch(ctx context.Context, address string, to *os.File, limit 
 		client = f.own
 	}
 	for n := 0; ; n++ {
-		err := read(ctx, client, address, to, limit)
+		err := f.read(ctx, client, address, to, limit)
 		if err == nil || !errors.Is(err, errAgain) || n == attempts-1 || !retry.Sleep(ctx, f.pauses.After(n)) {
 			return err
 		}
 	}
 }
 
-func read(ctx context.Context, client *http.Client, address string, to *os.File, limit int64) error {
+func (f *Fetcher) read(ctx context.Context, client *http.Client, address string, to *os.File, limit int64) error {
 	ctx, stop := context.WithTimeout(ctx, fetchTime)
 	defer stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
@@ -164,7 +189,9 @@ func read(ctx context.Context, client *http.Client, address string, to *os.File,
 	if err := to.Truncate(0); err != nil {
 		return fmt.Errorf("emptying the file: %w", err)
 	}
-	n, err := io.Copy(io.NewOffsetWriter(to, 0), io.LimitReader(resp.Body, limit+1))
+	slow := time.AfterFunc(f.pace, stop)
+	defer slow.Stop()
+	n, err := io.Copy(io.NewOffsetWriter(to, 0), io.LimitReader(&pacedReader{resp.Body, slow, f.pace, paceBytes}, limit+1))
 	switch {
 	case n > limit:
 		return ErrTooLarge

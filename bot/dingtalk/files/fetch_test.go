@@ -1,16 +1,20 @@
 package files
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
 
 	"ebb/sessions/retry"
 )
@@ -119,4 +123,127 @@ func TestOnlyPublicAddressesAreRead(t *testing.T) {
 			t.Errorf("%s is public: %t", address, got)
 		}
 	}
+}
+
+// A server of a byte a second holds no place for long, and one that is merely slow is read to its end.
+func TestSlowServersAreLeft(t *testing.T) {
+	t.Parallel()
+	gone := make(chan struct{})
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", strconv.Itoa(6*paceBytes))
+		for i := 0; i < 6; i++ {
+			size := paceBytes
+			if r.URL.Path == "/drip" {
+				size = 1
+			}
+			_, _ = w.Write(make([]byte, size))
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-r.Context().Done():
+				return
+			case <-gone:
+				return
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+		if r.URL.Path == "/drip" { // it goes on for ever
+			select {
+			case <-r.Context().Done():
+			case <-gone:
+			}
+		}
+	})
+	defer close(gone)
+	f := New(s.URL)
+	f.pace = 5 * time.Second
+	if _, err := fetched(t, f, s.URL+"/slow", 1<<20); err != nil {
+		t.Errorf("a slow server: %v", err)
+	}
+	f = New(s.URL)
+	f.pace = 200 * time.Millisecond
+	if _, err := fetched(t, f, s.URL+"/drip", 1<<20); !errors.Is(err, errAgain) {
+		t.Errorf("a server of single bytes: %v", err)
+	}
+}
+
+// The address is checked where the connection is made: a name that leads elsewhere a moment later, or in the second of two answers, is refused
+// all the same.
+func TestAddressesAreCheckedAtTheConnection(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	s := serve(t, func(http.ResponseWriter, *http.Request) { calls.Add(1) })
+	_, port, err := net.SplitHostPort(s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := serveNames(t)
+	f := New("https://api.dingtalk.com")
+	transport, ok := f.open.Transport.(*http.Transport)
+	if !ok {
+		t.Fatal("the client has another transport")
+	}
+	resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "udp", names.addr)
+	}}
+	transport.DialContext = (&net.Dialer{Timeout: time.Second, Control: checkAddress, Resolver: resolver}).DialContext
+	for range 3 { // a reserved address at first, then inner ones
+		if _, err := fetched(t, f, "http://changes.example.com:"+port+"/f", 100); err == nil {
+			t.Error("an inner address was read")
+		}
+	}
+	if names.asked.Load() < 2 {
+		t.Errorf("the name was looked up %d times", names.asked.Load())
+	}
+	if calls.Load() != 0 {
+		t.Errorf("%d requests arrived", calls.Load())
+	}
+}
+
+// nameServer answers the first question with a documentation address, and any other with that of this machine.
+type nameServer struct {
+	addr  string
+	asked atomic.Int64
+}
+
+func serveNames(t *testing.T) *nameServer {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	n := &nameServer{addr: conn.LocalAddr().String()}
+	go func() {
+		buf := make([]byte, 512)
+		for {
+			size, from, err := conn.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			var p dnsmessage.Parser
+			head, err := p.Start(buf[:size])
+			if err != nil {
+				continue
+			}
+			q, err := p.Question()
+			if err != nil {
+				continue
+			}
+			b := dnsmessage.NewBuilder(nil, dnsmessage.Header{ID: head.ID, Response: true, Authoritative: true})
+			_ = b.StartQuestions()
+			_ = b.Question(q)
+			_ = b.StartAnswers()
+			if q.Type == dnsmessage.TypeA {
+				at := [4]byte{192, 0, 2, 1}
+				if n.asked.Add(1) > 1 {
+					at = [4]byte{127, 0, 0, 1}
+				}
+				_ = b.AResource(dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class, TTL: 0}, dnsmessage.AResource{A: at})
+			}
+			if out, err := b.Finish(); err == nil {
+				_, _ = conn.WriteTo(out, from)
+			}
+		}
+	}()
+	return n
 }

@@ -25,6 +25,7 @@ type attached struct {
 	passages string                     // parts of large documents, for this question alone
 	blind    bool                       // the model that answers takes no pictures
 	again    bool                       // tools brought pictures back
+	late     bool                       // the time was over before all asked attachments were fetched
 }
 
 // attach puts what was read into another reading of the events.
@@ -60,6 +61,7 @@ func (r mediaReader) open(ctx context.Context, q question) (question, error) {
 		if part.Err() == nil || ctx.Err() != nil {
 			return q, err
 		}
+		q.media.late = true
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Attachments could not be fetched in time")
 	}
 	var events []sessions.Event
@@ -120,12 +122,12 @@ func joinData(recalled, passages string) string { return strings.TrimSpace(recal
 // bareAnswer answers files that came without a word, and need no model. Those that were read are named, and those that were not say why.
 func bareAnswer(q question) (a Answer, isBare bool) {
 	a = Answer{For: q.made, Spent: sessions.Spending{Kind: sessions.SpentTurn}}
-	if len(q.media.of) == 0 || q.media.words != "" {
+	if len(q.media.of) == 0 && !q.media.late || q.media.words != "" {
 		return a, false
 	}
 	var b strings.Builder
 	for _, e := range q.made.Asked {
-		if e.Message == nil || e.Message.Quote != nil || len(q.media.of[e.ID]) == 0 {
+		if e.Message == nil || e.Message.Quote != nil || len(q.media.of[e.ID]) == 0 && !q.media.late {
 			return a, false
 		}
 		for _, m := range q.media.of[e.ID] {
@@ -169,6 +171,9 @@ func mediaNotes(q question) string {
 			}
 			b.WriteString(wording.Say(phrase, q.made.Lang, nameOf(m, q.made.Lang)))
 		}
+	}
+	if q.media.late {
+		b.WriteString(wording.Say(wording.FilesLate, q.made.Lang))
 	}
 	if q.media.blind && pictures {
 		b.WriteString(wording.Say(wording.NoPictures, q.made.Lang))
