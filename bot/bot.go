@@ -16,7 +16,9 @@ import (
 	"ebb/bot/chat"
 	"ebb/bot/command"
 	"ebb/bot/gate"
+	"ebb/bot/knowledge"
 	"ebb/bot/leader"
+	"ebb/bot/manage"
 	"ebb/bot/outbox"
 	"ebb/bot/parts"
 	"ebb/bot/reload"
@@ -43,6 +45,18 @@ type Files interface {
 	outbox.Files
 }
 
+// Media reads attachments.
+type Media interface {
+	answer.Media
+	knowledge.Media
+}
+
+// Kept keeps files for conversations.
+type Kept interface {
+	knowledge.Store
+	manage.Files
+}
+
 // Config is what a Bot needs. The zero value of a duration or a limit means its default, in brackets.
 type Config struct {
 	Stores    sessions.Stores
@@ -60,8 +74,9 @@ type Config struct {
 	Elector   sessions.Elector            // nil: no replica leads
 	Transport chat.Transport
 	Tools     []chat.Tool
-	Media     answer.Media // reads attachments; nil: they are named
+	Media     Media        // reads attachments; nil: they are named
 	Files     Files        // keeps the files of replies; nil: none has any
+	Kept      Kept         // keeps files for conversations; nil: none is kept
 	Outside   chat.Toolbox // tools of other programs; nil: none
 	// SchemaTokens and Finder are those of [view.Options].
 	SchemaTokens int
@@ -240,7 +255,7 @@ func New(cfg Config) (*Bot, error) {
 	})
 	b.handler = command.New(p, b.views, commandStores(cfg.Stores, cfg.Memory), b.worker, b.configuredScope, command.Options{
 		Rights: cfg.Rights, Erasures: cfg.Erasures, CallBudget: cfg.CallBudget, Schedules: cfg.Schedules, Planner: cfg.Planner, Audit: cfg.Audit,
-		Approvals: b.approvals,
+		Approvals: b.approvals, Knowledge: b.knowledge(), Files: cfg.Kept,
 	})
 	b.runner = turn.New(turn.Config{
 		Shared: p, Views: b.views, Stores: turnStores(cfg.Stores, cfg.Memory), Model: b.gate, Upkeep: b.worker, Commands: b.handler,
@@ -249,6 +264,14 @@ func New(cfg Config) (*Bot, error) {
 		StaleAfter: cfg.StaleAfter, Gather: cfg.Gather, TurnTimeout: cfg.TurnTimeout, BusyNote: cfg.BusyNote,
 	})
 	return b, nil
+}
+
+// knowledge returns nil where no files are read or kept.
+func (b *Bot) knowledge() *knowledge.Desk {
+	if b.cfg.Media == nil || b.cfg.Kept == nil {
+		return nil
+	}
+	return &knowledge.Desk{Store: b.cfg.Kept, Media: b.cfg.Media, Location: b.cfg.Location}
 }
 
 func turnStores(s sessions.Stores, m memory.Stores) turn.Stores {

@@ -117,6 +117,7 @@ const (
 	FromAll      Source = ""
 	FromMemories Source = "memories"
 	FromEvents   Source = "events"
+	FromFiles    Source = "files" // pages of kept files
 )
 
 // Query is a search.
@@ -133,8 +134,9 @@ type Hit struct {
 	Path     string // virtual path, for memory_get
 	MemoryID int64  // id of a memory; else 0
 	Seq      int64  // place of an event; else 0
+	File     int64  // id of the kept file whose page it is; else 0
 	Content  string
-	Who      string // speaker; of a memory also the subject: see [Memory.Source]
+	Who      string // speaker; of a memory also the subject: see [Memory.Source]; of a page its citation
 	At       time.Time
 	Score    float64
 	// Why has the matches in short words for a model: terms, a person, a date.

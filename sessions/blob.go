@@ -3,8 +3,10 @@ package sessions
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // blobBytes is short for models, and still without collisions.
@@ -51,4 +53,54 @@ func FilePath(event int64, place int) string {
 func FileAt(path string) (event int64, place int, ok bool) {
 	n, err := fmt.Sscanf(path, fileDir+"%d-%d.txt", &event, &place)
 	return event, place, err == nil && n == 2 && path == FilePath(event, place)
+}
+
+// File is a file that the people of a session keep. Its pages are those of the document with its id.
+type File struct {
+	Key      Key
+	ID       int64
+	Name     string // bounded, in one line
+	Version  int    // from 1
+	Kind     MediaKind
+	Media    string // see [Media.ID]
+	Bytes    int64
+	Pages    int
+	SentBy   UserID // empty: not known
+	KeptBy   UserID // empty: erased
+	Keeper   string // nick; empty: not known
+	Event    int64  // the message of its sender that brought it; 0: another person's quote brought it
+	KeptAt   time.Time
+	KeptFrom int64 // the message that asked for it
+}
+
+// Bounds of the kept files of a session.
+const (
+	MaxFiles     = 100
+	MaxFilePages = 5000
+	MaxFileName  = 120 // characters
+)
+
+// Errors of a session that keeps as much as it may.
+var (
+	ErrManyFiles = errors.New("the session keeps as many files as it may")
+	ErrManyPages = errors.New("the session keeps as many pages as it may")
+)
+
+// KeptFile is the result of keeping a file.
+type KeptFile struct {
+	File
+	Known    bool // the session kept this content before: File is that one
+	Replaced bool // an older version is gone
+}
+
+// KeptPath is the path of a page of a kept file.
+func KeptPath(id int64, page int) string { return fmt.Sprintf("%s%d.txt#%d", fileDir, id, page) }
+
+// KeptAt is the kept file of a path, and the page; 0 if the path names none.
+func KeptAt(path string) (id int64, page int, ok bool) {
+	if n, err := fmt.Sscanf(path, fileDir+"%d.txt#%d", &id, &page); err == nil && n == 2 {
+		return id, page, path == KeptPath(id, page)
+	}
+	n, err := fmt.Sscanf(path, fileDir+"%d.txt", &id)
+	return id, 0, err == nil && n == 1 && path == fmt.Sprintf("%s%d.txt", fileDir, id)
 }

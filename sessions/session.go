@@ -14,6 +14,7 @@ type Session struct {
 	Title             string
 	TotalTokens       int // size of the next request
 	CompactionCount   int
+	Files             int // kept ones
 	FlushCount        int
 	LastActiveAt      time.Time
 	CreatedAt         time.Time

@@ -93,6 +93,8 @@ var overAllSessions = map[string]string{
 
 	"PersonRecords":     "a person's rights: usage, promotions and actions anywhere, by indexes on the person",
 	"SchedulesForget":   "a person's rights: the reminders that they set, by an index on the person",
+	"FilesForget":       "a person's rights: the kept files that they sent or kept, by indexes on the person",
+	"FilesUnname":       "a person's rights: the kept files of others that they kept, by an index on the person",
 	"ApprovalsForget":   "a person's rights: calls that they asked for or decided on, by indexes on the person",
 	"AuditOfMembers":    "a person's rights: actions on their sessions, by an index on the person",
 	"AuditUnact":        "a person's rights: actions that they took, by an index on the actor",

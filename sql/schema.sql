@@ -75,6 +75,8 @@ CREATE TABLE dingtalk_sessions (
     cut_turns         integer NOT NULL DEFAULT 0,
     cut_upkeep        integer NOT NULL DEFAULT 0,
 
+    files             integer NOT NULL DEFAULT 0,     -- kept files, whose pages are searched for each question
+
     -- Each statement that writes a row reads all of its table's CHECKs first, which takes longer than the row. Tables of a turn have
     -- this one alone: a cursor outside the log would lose words.
     CONSTRAINT cursors_within_log CHECK (0 <= base_seq AND base_seq <= compacted_seq AND compacted_seq <= last_seq
@@ -242,9 +244,34 @@ CREATE TABLE document_pages (
     page        integer NOT NULL, -- from 1; an empty one has no row
     title       text NOT NULL DEFAULT '', -- name of a sheet
     body        text NOT NULL,
+    terms       bigint[], -- of a page of a kept file, as those of memories, with its name and title; NULL: not kept
 
     PRIMARY KEY (session_key, media_id, page)
 );
+
+CREATE INDEX document_pages_terms ON document_pages USING gin (terms) WITH (fastupdate = off) WHERE terms IS NOT NULL;
+
+-- Files that the people of a session asked to keep. They outlive their messages. Their texts are in document_pages.
+CREATE TABLE files (
+    session_key text NOT NULL,
+    id          bigint GENERATED ALWAYS AS IDENTITY,
+    name        text NOT NULL CHECK (name <> ''),
+    version     integer NOT NULL DEFAULT 1, -- a file of the same name and another content is the next one, and replaces it
+    kind        text NOT NULL,
+    media_id    text NOT NULL CHECK (media_id <> ''),
+    bytes       bigint NOT NULL,
+    pages       integer NOT NULL,
+    sent_by     text NOT NULL DEFAULT '', -- empty: not known
+    kept_by     text NOT NULL DEFAULT '',
+    event_id    bigint NOT NULL, -- the message of the sender that brought it; 0: another person's quote brought it
+    kept_event  bigint NOT NULL, -- the message that asked for it
+    created_at  timestamptz NOT NULL DEFAULT now(), -- when this version was kept
+
+    PRIMARY KEY (session_key, id)
+);
+
+CREATE INDEX files_of_sender ON files (sent_by) WHERE sent_by <> '';
+CREATE INDEX files_of_keeper ON files (kept_by) WHERE kept_by <> '';
 ALTER TABLE pictures ALTER COLUMN body SET STORAGE EXTERNAL; -- compressed already
 
 -- Tool calls of turns that have not committed: written before a call runs, deleted by the turn's commit.

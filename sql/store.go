@@ -17,6 +17,7 @@ import (
 	"ebb/sql/conversation"
 	"ebb/sql/erasure"
 	"ebb/sql/facts"
+	"ebb/sql/files"
 	"ebb/sql/identity"
 	"ebb/sql/index"
 	"ebb/sql/limits"
@@ -92,6 +93,7 @@ type Store struct {
 	Approvals   *approvals.Store
 	Media       *media.Store
 	Sent        *media.Sent
+	Files       *files.Store
 	Facts       *facts.Store
 	Flushes     *facts.Flushes
 	Digests     *facts.Digests
@@ -132,7 +134,7 @@ func compose(db *pg.DB, logs *index.Logs, o Options) *Store {
 		Withheld: conversation.NewWithheld(db), Cards: conversation.NewCards(db), Scopes: conversation.NewScopes(db),
 		Compactions: compactions.New(db), Jobs: compactions.NewJobs(db), Requests: compactions.NewRequests(db),
 		Ledger: spend.New(db), Calls: calls.New(db), Limits: limits.New(db), Retention: retention.New(db, people, logs),
-		Schedules: schedules.New(db, inbox), Approvals: approvals.New(db, inbox), Media: media.New(db), Sent: media.NewSent(db),
+		Schedules: schedules.New(db, inbox), Approvals: approvals.New(db, inbox), Media: media.New(db), Sent: media.NewSent(db), Files: files.New(db, people),
 		Facts: kept, Flushes: facts.NewFlushes(db), Digests: facts.NewDigests(db), FactUpkeep: facts.NewUpkeep(db),
 		Rights:  facts.NewRights(db, people, kept),
 		Vectors: vectors.New(db), Index: index.New(db, logs),

@@ -25,7 +25,7 @@ func New(
 	return &Handler{env{
 		shared: p, views: views, stores: store, worker: worker, scope: scope, opts: o, table: Commands,
 		manage: manage.New(manage.Config{
-			Rights: o.Rights, Erasures: o.Erasures, Sessions: store.Sessions, Compactions: store.Compactions, Scopes: store.Scopes, Upkeep: worker, Schedules: o.Schedules, Audit: o.Audit, FlushDeadline: p.InlineDeadline,
+			Rights: o.Rights, Erasures: o.Erasures, Sessions: store.Sessions, Compactions: store.Compactions, Scopes: store.Scopes, Upkeep: worker, Schedules: o.Schedules, Files: o.Files, Audit: o.Audit, FlushDeadline: p.InlineDeadline,
 			Settings: views.Settings, Resolve: views.Resolve,
 		}),
 	}}
@@ -105,9 +105,12 @@ func (h *Handler) Stopped(ctx context.Context, s view.Stopped) string {
 }
 
 // Confirmations rewrites a bare yes or no behind a preview or a partial erasure into the command. It reads the log, so
-// that it works on every replica and after a restart.
+// that it works on every replica and after a restart. Words that ask to keep a file become the command, too.
 func (h *Handler) Confirmations(ctx context.Context, v *sessions.View) {
 	confirmationsOf(&h.env).rewrite(ctx, v)
+	for i := range v.Pending {
+		keepOf(&h.env).rewrite(&v.Pending[i])
+	}
 }
 
 // May reports whether a message's sender has the right to a command, by its English name. Uses for administrators alone are not

@@ -7,6 +7,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/approval"
+	"ebb/bot/knowledge"
 	"ebb/bot/manage"
 	"ebb/bot/parts"
 	"ebb/bot/schedule"
@@ -72,6 +73,8 @@ type Options struct {
 	Planner    *schedule.Planner                   // nil: /remind answers that reminders are off
 	Audit      pages.Audit                         // see [manage.Config]
 	Approvals  *approval.Desk                      // nil: no call of a tool needs an approval
+	Knowledge  *knowledge.Desk                     // nil: no files are kept
+	Files      manage.Files                        // together with Knowledge
 }
 
 // CallBudget is the state of the month's counted calls to the chat platform.

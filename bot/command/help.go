@@ -19,7 +19,7 @@ type topic struct {
 // topics order the commands for people. Each command has one.
 var topics = []topic{
 	{"提醒", "reminders", []string{"remind"}},
-	{"记忆", "memory", []string{"memory", "forget", "export"}},
+	{"记忆", "memory", []string{"memory", "keep", "files", "forget", "export"}},
 	{"对话", "conversation", []string{"new", stopName, "status", "usage", "model", "scope", "whoami", "help"}},
 	{"工具", "tools", []string{approveName, rejectName}},
 	{"压缩", "compaction", []string{"compact"}},

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"ebb/bot/knowledge"
 	"ebb/bot/manage"
 	"ebb/bot/view"
 	"ebb/bot/wording"
@@ -168,4 +170,73 @@ func (m memoryCommand) promote(ctx context.Context, t *view.CommandTurn, c Call)
 		return refusal(ctx, id, err, t.Lang)
 	}
 	return wording.Say(wording.Promoted, t.Lang, headOf(shared.Content, quotedChars), shared.ID)
+}
+
+// keepCommand is /keep and /files, and deletes kept files.
+type keepCommand struct {
+	desk   *knowledge.Desk // nil: no files are kept
+	manage *manage.Manager
+	roles  roles
+	views  *view.Builder
+}
+
+func keepOf(e *env) keepCommand { return keepCommand{e.opts.Knowledge, e.manage, e.roles(), e.views} }
+
+// rewrite makes the command of words that ask to keep a file.
+func (k keepCommand) rewrite(e *sessions.Event) {
+	if k.desk == nil || e.IsScheduled() || e.IsPress() {
+		return
+	}
+	if own := k.views.OwnWords(*e); knowledge.Asks(own) {
+		if e.Content = "/keep"; strings.ContainsFunc(own, isHan) {
+			e.Content = "/记住文件"
+		}
+	}
+}
+
+func (k keepCommand) keep(ctx context.Context, t *view.CommandTurn, _ Call) string {
+	if k.desk == nil {
+		return wording.Say(wording.KeepOff, t.Lang)
+	}
+	return k.desk.Keep(ctx, knowledge.Request{Lease: t.Lease, Session: t.View.Session, Tail: t.View.Tail, Asked: t.Asked, Lang: t.Lang})
+}
+
+func (k keepCommand) list(ctx context.Context, t *view.CommandTurn, _ Call) string {
+	if k.desk == nil {
+		return wording.Say(wording.KeepOff, t.Lang)
+	}
+	return k.desk.List(ctx, t.Lease.Key, t.Lang)
+}
+
+var fileNameRE = regexp.MustCompile(`(?i)^[^@＠].*\.(?:pdf|docx?|xlsx?|pptx?|txt|md|markdown|csv|tsv|json|log|ya?ml|html?)[》"”]?$`)
+
+// isFileName reports whether an argument is the name of a file that can be kept.
+func isFileName(arg string) bool { return fileNameRE.MatchString(strings.TrimSpace(arg)) }
+
+// forget is /forget file N, or the name of a file.
+func (k keepCommand) forget(ctx context.Context, t *view.CommandTurn, c Call) string {
+	if k.desk == nil {
+		return wording.Say(wording.KeepOff, t.Lang)
+	}
+	f, err := k.desk.Find(ctx, t.Lease.Key, strings.TrimPrefix(narrow(c.Arg), "文件"))
+	if errors.Is(err, sessions.ErrNotFound) {
+		return wording.Say(wording.KeptUnknown, t.Lang)
+	}
+	var other sessions.UserID
+	if m := t.Asked.Message; m != nil {
+		other = m.EncryptedID
+	}
+	if err == nil {
+		err = k.manage.ForgetFile(ctx, k.roles.actor(t), f, other)
+	}
+	switch {
+	case errors.Is(err, manage.NotTheirs):
+		return wording.Say(wording.FileNotYours, t.Lang)
+	case errors.Is(err, sessions.ErrNotFound): // a repeated attempt, or another administrator
+		return wording.Say(wording.KeptUnknown, t.Lang)
+	case err != nil:
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to forget a kept file")
+		return wording.Say(wording.KeepFailed, t.Lang)
+	}
+	return wording.Say(wording.FileGone, t.Lang, wording.Literal(f.Name), f.ID)
 }

@@ -145,6 +145,13 @@ var Commands = Table{
 		Example: wording.Text{"/记忆 团队 3", "/memory promote 3"},
 		Does:    wording.Text{"把群里的一条给全团队用", "share one of this group with the team"}, Run: on(memoryOf, memoryCommand.promote),
 	}}},
+	{ZH: []string{"记住文件", "保存文件"}, EN: []string{"keep"}, Uses: []Use{{
+		Work: sessions.Commanded, Usage: wording.Text{"/记住文件", "/keep"},
+		Does: wording.Text{"引用一条文件消息：记住这个文件，以后都能查到", "quote a message with a file: keep it, so that it is found from now on"}, Run: on(keepOf, keepCommand.keep),
+	}}},
+	{ZH: []string{"文件", "文件列表"}, EN: []string{"files"}, Uses: []Use{{
+		Usage: wording.Text{"/文件", "/files"}, Does: wording.Text{"这里记住的文件", "the files kept here"}, Run: on(keepOf, keepCommand.list),
+	}}},
 	{ZH: []string{"忘记"}, EN: []string{"forget"}, Uses: []Use{{
 		ZH: []string{"我"}, EN: []string{forgetMe},
 		Args: Optional, After: []string{"确认", "确定", "是", "取消", "不", "吧"}, Usage: wording.Text{"/忘记我", "/forget me"},
@@ -160,6 +167,15 @@ var Commands = Table{
 		Args: Required, Match: isNumber, Glue: "#＃", Usage: wording.Text{"/忘记 #编号", "/forget #N"},
 		Example: wording.Text{"/忘记 #3", "/forget #3"},
 		Does:    wording.Text{"同 `/记忆 忘记 编号`", "the same as `/memory forget N`"}, Run: on(forgetOf, forgetCommand.number),
+	}, {
+		ZH: []string{"文件"}, EN: []string{"file"},
+		Args: Required, Text: true, Glue: digits + "《", Usage: wording.Text{"/忘记 文件 编号", "/forget file N"},
+		Example: wording.Text{"/忘记 文件 3", "/forget file 3"},
+		Does:    wording.Text{"删除一个记住的文件，也可以写文件名", "delete a kept file; its name does as well"}, Run: on(keepOf, keepCommand.forget),
+	}, {
+		Args: Required, Text: true, Match: isFileName, Usage: wording.Text{"/忘记 名称.pdf", "/forget NAME.pdf"},
+		Example: wording.Text{"/忘记 手册.pdf", "/forget manual.pdf"},
+		Does:    wording.Text{"同 `/忘记 文件 编号`", "the same as `/forget file N`"}, Run: on(keepOf, keepCommand.forget),
 	}, {
 		Args: Required, Person: true, Glue: "@＠", Who: Admin, Denied: deniedForget, Usage: wording.Text{"/忘记 @姓名", "/forget @name"},
 		Example: wording.Text{"/忘记 @张伟", "/forget @Zhang Wei"},

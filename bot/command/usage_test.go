@@ -15,7 +15,7 @@ import (
 
 // freeUses take any argument, or none at all.
 var freeUses = map[string]bool{
-	"/model": true, "/forget #N": true, "/forget @name": true, "/help [COMMAND]": true, "/remind": true, "/remind WHEN TEXT": true,
+	"/model": true, "/forget #N": true, "/forget @name": true, "/help [COMMAND]": true, "/remind": true, "/remind WHEN TEXT": true, "/forget NAME.pdf": true,
 }
 
 // wrongArguments have the usage that answers each.
@@ -75,6 +75,12 @@ var wrongArguments = []struct{ wrong, usage string }{
 	{"/forget me on friday", "Usage: `/forget me`"},
 	{"/忘记 上一条 三遍", "`/忘记 上一条`"},
 	{"/forget last week", "`/forget last`"},
+	{"/忘记 文件", "`/忘记 文件 编号`"},
+	{"/forget file", "`/forget file N`"},
+	{"/记住文件 三遍", "用法：`/记住文件`"},
+	{"/keep it", "Usage: `/keep`"},
+	{"/文件 全部", "用法：`/文件`"},
+	{"/files all", "Usage: `/files`"},
 	{"/同意 吧吧", "用法：`/同意`"},
 	{"/approve it", "Usage: `/approve`"},
 	{"/同意 全部", "`/同意 编号`"},

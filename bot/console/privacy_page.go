@@ -45,6 +45,7 @@ func (p Privacy) stored() []storedData {
 		{"compactions", "compaction_log, compaction_jobs, compaction_requests", r.CompactionLog},
 		{"replies", "outbox, sent_files", r.Replies},
 		{"pictures", "pictures", r.Pictures},
+		{"files", "files, document_pages", 0},
 		{"schedules", "schedules, approvals", r.Replies},
 		{"sessions", "dingtalk_sessions, group_scopes", 0},
 		{"receipts", "memory_flushes, memory_digests", 0},

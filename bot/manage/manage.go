@@ -180,6 +180,7 @@ type Config struct {
 	Upkeep      Upkeep
 	Operators   Operators
 	Schedules   sessions.Schedules // nil without schedules
+	Files       Files              // nil without kept files
 	Audit       pages.Audit        // keeps actions of operators, and in chats those on others and on a group; nil: the caller keeps them
 	// FlushDeadline bounds the flush before a new context.
 	FlushDeadline time.Duration

@@ -15,6 +15,7 @@ import (
 const (
 	Undone         = "undo"
 	Forgot         = "forget"
+	ForgotFile     = "forget_file"
 	ForgotPerson   = "forget_person"
 	ForgotSession  = "forget_session"
 	Exported       = "export_person"

@@ -29,6 +29,15 @@ func (r *Reader) Show(ctx context.Context, key sessions.Key, events []sessions.E
 	return r.loadTexts(ctx, key, events)
 }
 
+// List returns the attachments of a message and of its quote, without their contents.
+func (r *Reader) List(ctx context.Context, key sessions.Key, e sessions.Event) ([]sessions.Media, error) {
+	known, err := r.known(ctx, key, []sessions.Event{e})
+	if err != nil || len(known) == 0 {
+		return nil, err
+	}
+	return mediaOf(e, known), nil
+}
+
 // mediaOf lists a message's own attachments and those of its quote. The log's are taken for a quote whose own could not be had.
 func mediaOf(e sessions.Event, known map[place]sessions.Media) (list []sessions.Media) {
 	hasQuoted := false

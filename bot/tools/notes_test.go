@@ -390,7 +390,7 @@ var noted = map[string]string{
 	"upkeep.missingNote":          "a call of ReadCallOf, as in gap notes",
 	"answer.makeRoom":             "no text: it writes compaction.Reference, of notesOfResults",
 	"view.MediaNote":              "notesOfFiles",
-	"tools.file":                  "notesOfFiles; errors of the storage",
+	"tools.errFiles":              "errors of the storage",
 	"view.shrink":                 "shortened; its number: TestHugeToolResult",
 	"show.callGet":                "pages",
 	"sessions.BlobCall":           "offloaded",

@@ -46,6 +46,11 @@ type Files interface {
 	Pages(ctx context.Context, key sessions.Key, id string, from, through int) ([]sessions.MediaPage, error)
 }
 
+// Kept are the files that a session keeps.
+type Kept interface {
+	Files(ctx context.Context, key sessions.Key) ([]sessions.File, error)
+}
+
 // Parts are the stores that the tools use.
 type Parts struct {
 	Facts   Facts
@@ -53,6 +58,7 @@ type Parts struct {
 	Digests Digests
 	Blobs   Blobs
 	Files   Files // nil: no paths of files
+	Kept    Kept  // together with Files
 }
 
 // All returns the built-in tools. Times are shown in loc.

@@ -43,19 +43,25 @@ const (
 	maxRecallQuery = 1000
 )
 
-// RecallQuery is from the members' own words; empty if no message asks about the past.
-func (b *Builder) RecallQuery(asked []sessions.Event) string {
+// RecallQuery is from the members' own words; empty if no message asks about the past. Kept files are searched for other messages, too.
+func (b *Builder) RecallQuery(s sessions.Session, asked []sessions.Event) (string, memory.Source) {
 	if b.opts.Remember.Recall == RecallOff {
-		return ""
+		return "", memory.FromAll
 	}
-	var words []string
+	var words, others []string
 	for _, e := range asked {
 		own := strings.TrimSpace(b.OwnWords(e))
 		if own != "" && (b.opts.Remember.Recall == RecallAlways || classify.RecallQuestion(own)) {
 			words = append(words, tokens.HeadTail(own, maxRecallQuery))
+		} else if own != "" && s.Files > 0 {
+			others = append(others, tokens.HeadTail(own, maxRecallQuery))
 		}
 	}
-	return tokens.HeadTail(strings.Join(words, "\n"), maxRecallQuery)
+	from := memory.FromAll
+	if len(words) == 0 {
+		words, from = others, memory.FromFiles
+	}
+	return tokens.HeadTail(strings.Join(words, "\n"), maxRecallQuery), from
 }
 
 const (

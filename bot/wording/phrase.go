@@ -44,6 +44,28 @@ const (
 	FileNotSent
 	FileUnknown
 	FilePreview
+	KeepDone
+	KeepReplaced
+	KeepKnown
+	KeepForGroup
+	KeepForMember
+	KeepForPerson
+	KeepHow
+	KeepNone
+	KeepNoneHere
+	KeepPicture
+	KeepManyFiles
+	KeepManyPages
+	KeepFailed
+	KeepOff
+	FilesNone
+	FilesHead
+	FileLine
+	FileKeeper
+	FilesHow
+	FileGone
+	KeptUnknown
+	FileNotYours
 	NotAdmin
 	NotInstallation
 	LimitPersonTurns

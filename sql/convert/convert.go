@@ -30,7 +30,7 @@ func Session(r *dbsqlc.Session, spentToday int64) sessions.Session {
 		ObservedTokens: r.ObservedTokens, ObservedSeq: r.ObservedSeq, CalibrationFactor: r.Calibration,
 		Pinned: r.Pinned, PinnedDue: r.PinnedDue, Candidates: r.Candidates, BaseSeq: r.BaseSeq, CompactedAt: pg.OrZero(r.CompactedAt), CompactError: r.CompactError,
 		Usage:      sessions.Usage{Prompt: int(r.PromptTokens), Cached: int(r.CachedTokens), Completion: int(r.CompletionTokens)},
-		SpentToday: int(spentToday), Settings: string(r.Settings), Suspicion: Suspicion(r.Suspicion),
+		SpentToday: int(spentToday), Settings: string(r.Settings), Suspicion: Suspicion(r.Suspicion), Files: r.Files,
 	}
 }
 

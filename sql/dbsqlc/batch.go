@@ -4410,7 +4410,7 @@ func (b *TurnNextBatchResults) Close() error {
 }
 
 const turnOpen = `-- name: TurnOpen :batchone
-SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.settings, s.created_at, s.updated_at, s.last_active_at, s.lease_owner, s.lease_term, s.fallen_term, s.last_seq, s.last_turn, s.gen, s.base_seq, s.compacted_seq, s.view_version, s.total_tokens, s.pinned, s.pinned_due, s.suspicion, s.observed_tokens, s.observed_seq, s.calibration, s.model, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.flushed_seq, s.candidates, s.flush_epoch, s.flush_count, s.flush_failures, s.compaction_count, s.compacted_at, s.compact_failures, s.compact_retry_at, s.compact_error, s.rearm_tokens, s.spent_on, s.spent_tokens, s.upkeep_term, s.upkeep_until, s.cut_turns, s.cut_upkeep, (now() AT TIME ZONE 'UTC')::date::text AS today,
+SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.settings, s.created_at, s.updated_at, s.last_active_at, s.lease_owner, s.lease_term, s.fallen_term, s.last_seq, s.last_turn, s.gen, s.base_seq, s.compacted_seq, s.view_version, s.total_tokens, s.pinned, s.pinned_due, s.suspicion, s.observed_tokens, s.observed_seq, s.calibration, s.model, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.flushed_seq, s.candidates, s.flush_epoch, s.flush_count, s.flush_failures, s.compaction_count, s.compacted_at, s.compact_failures, s.compact_retry_at, s.compact_error, s.rearm_tokens, s.spent_on, s.spent_tokens, s.upkeep_term, s.upkeep_until, s.cut_turns, s.cut_upkeep, s.files, (now() AT TIME ZONE 'UTC')::date::text AS today,
     (SELECT count(*) FROM (
         SELECT 1 FROM dingtalk_session_events p WHERE p.session_key = $1 AND p.state = 'pending'
         LIMIT 1 + $2::int) w)::int AS waiting,
@@ -4523,6 +4523,7 @@ func (b *TurnOpenBatchResults) QueryRow(f func(int, TurnOpenRow, error)) {
 			&i.Session.UpkeepUntil,
 			&i.Session.CutTurns,
 			&i.Session.CutUpkeep,
+			&i.Session.Files,
 			&i.Today,
 			&i.Waiting,
 			&i.HasRuns,

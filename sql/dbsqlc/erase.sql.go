@@ -505,6 +505,34 @@ func (q *Queries) EventsStaying(ctx context.Context, db DBTX, arg *EventsStaying
 	return items, nil
 }
 
+const filesDelete = `-- name: FilesDelete :exec
+DELETE FROM files f WHERE f.session_key = $1
+`
+
+// FilesDelete deletes the kept files of a session.
+func (q *Queries) FilesDelete(ctx context.Context, db DBTX, sessionKey sessions.Key) error {
+	_, err := db.Exec(ctx, filesDelete, sessionKey)
+	return err
+}
+
+const filesErase = `-- name: FilesErase :exec
+DELETE FROM files f
+WHERE f.session_key = $1 AND f.event_id <> 0 AND (f.event_id = ANY($2::bigint[]) OR EXISTS (
+    SELECT FROM dingtalk_session_events e WHERE e.session_key = $1 AND e.id = f.event_id AND e.seq = ANY($3::bigint[])))
+`
+
+type FilesEraseParams struct {
+	SessionKey sessions.Key
+	Aside      []int64
+	Seqs       []int64
+}
+
+// FilesErase deletes the kept files that erased messages brought.
+func (q *Queries) FilesErase(ctx context.Context, db DBTX, arg *FilesEraseParams) error {
+	_, err := db.Exec(ctx, filesErase, arg.SessionKey, arg.Aside, arg.Seqs)
+	return err
+}
+
 const memoriesDelete = `-- name: MemoriesDelete :execrows
 DELETE FROM memories m
 WHERE m.scope = 'session' AND (m.scope_id = $1::text OR m.source_session = $1::text)
@@ -932,7 +960,7 @@ func (q *Queries) SessionErased(ctx context.Context, db DBTX, arg *SessionErased
 }
 
 const sessionLock = `-- name: SessionLock :one
-SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.settings, s.created_at, s.updated_at, s.last_active_at, s.lease_owner, s.lease_term, s.fallen_term, s.last_seq, s.last_turn, s.gen, s.base_seq, s.compacted_seq, s.view_version, s.total_tokens, s.pinned, s.pinned_due, s.suspicion, s.observed_tokens, s.observed_seq, s.calibration, s.model, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.flushed_seq, s.candidates, s.flush_epoch, s.flush_count, s.flush_failures, s.compaction_count, s.compacted_at, s.compact_failures, s.compact_retry_at, s.compact_error, s.rearm_tokens, s.spent_on, s.spent_tokens, s.upkeep_term, s.upkeep_until, s.cut_turns, s.cut_upkeep FROM dingtalk_sessions s WHERE s.session_key = $1 FOR UPDATE
+SELECT s.session_key, s.robot_code, s.conversation_id, s.conversation_type, s.title, s.settings, s.created_at, s.updated_at, s.last_active_at, s.lease_owner, s.lease_term, s.fallen_term, s.last_seq, s.last_turn, s.gen, s.base_seq, s.compacted_seq, s.view_version, s.total_tokens, s.pinned, s.pinned_due, s.suspicion, s.observed_tokens, s.observed_seq, s.calibration, s.model, s.prompt_tokens, s.cached_tokens, s.completion_tokens, s.flushed_seq, s.candidates, s.flush_epoch, s.flush_count, s.flush_failures, s.compaction_count, s.compacted_at, s.compact_failures, s.compact_retry_at, s.compact_error, s.rearm_tokens, s.spent_on, s.spent_tokens, s.upkeep_term, s.upkeep_until, s.cut_turns, s.cut_upkeep, s.files FROM dingtalk_sessions s WHERE s.session_key = $1 FOR UPDATE
 `
 
 // SessionLock locks the session's row until the transaction ends, under any lease.
@@ -986,6 +1014,7 @@ func (q *Queries) SessionLock(ctx context.Context, db DBTX, sessionKey sessions.
 		&i.UpkeepUntil,
 		&i.CutTurns,
 		&i.CutUpkeep,
+		&i.Files,
 	)
 	return i, err
 }

@@ -183,9 +183,10 @@ const documentPagesSweep = `-- name: DocumentPagesSweep :exec
 DELETE FROM document_pages g
 WHERE g.session_key = $1
   AND NOT EXISTS (SELECT FROM attachments a WHERE a.session_key = $1 AND a.media_id = g.media_id)
+  AND NOT EXISTS (SELECT FROM files f WHERE f.session_key = $1 AND f.media_id = g.media_id)
 `
 
-// DocumentPagesSweep deletes the pages of no attachment.
+// DocumentPagesSweep deletes the pages of no attachment and no kept file.
 func (q *Queries) DocumentPagesSweep(ctx context.Context, db DBTX, sessionKey sessions.Key) error {
 	_, err := db.Exec(ctx, documentPagesSweep, sessionKey)
 	return err

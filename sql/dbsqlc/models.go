@@ -180,6 +180,7 @@ type DocumentPage struct {
 	Page       int
 	Title      string
 	Body       string
+	Terms      []int64
 }
 
 type Embedding struct {
@@ -258,6 +259,22 @@ type EventTerm struct {
 	SessionKey sessions.Key
 	Seq        int64
 	Terms      []byte
+}
+
+type File struct {
+	SessionKey sessions.Key
+	ID         int64
+	Name       string
+	Version    int
+	Kind       string
+	MediaID    string
+	Bytes      int64
+	Pages      int
+	SentBy     string
+	KeptBy     string
+	EventID    int64
+	KeptEvent  int64
+	CreatedAt  time.Time
 }
 
 type FlushDebt struct {
@@ -514,6 +531,7 @@ type Session struct {
 	UpkeepUntil      *time.Time
 	CutTurns         int
 	CutUpkeep        int
+	Files            int
 }
 
 type SessionSummary struct {

@@ -383,6 +383,59 @@ func (q *Queries) EventsSaid(ctx context.Context, db DBTX, arg *EventsSaidParams
 	return items, nil
 }
 
+const filesForget = `-- name: FilesForget :many
+DELETE FROM files f
+WHERE (f.sent_by = ANY($1::text[]) AND f.sent_by <> '' OR f.sent_by = '' AND f.kept_by = ANY($1::text[]) AND f.kept_by <> '')
+  AND starts_with(f.session_key, $2::text)
+  AND ($3::text = '' OR f.session_key = $3::text OR starts_with(f.session_key, $3::text || '/'))
+RETURNING f.session_key
+`
+
+type FilesForgetParams struct {
+	People        []string
+	RobotSessions string
+	GroupKey      string
+}
+
+// FilesForget deletes the kept files that a person sent, and those that the person kept and whose sender is not known.
+func (q *Queries) FilesForget(ctx context.Context, db DBTX, arg *FilesForgetParams) ([]sessions.Key, error) {
+	rows, err := db.Query(ctx, filesForget, arg.People, arg.RobotSessions, arg.GroupKey)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []sessions.Key
+	for rows.Next() {
+		var session_key sessions.Key
+		if err := rows.Scan(&session_key); err != nil {
+			return nil, err
+		}
+		items = append(items, session_key)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const filesUnname = `-- name: FilesUnname :exec
+UPDATE files f SET kept_by = ''
+WHERE f.kept_by = ANY($1::text[]) AND f.kept_by <> '' AND starts_with(f.session_key, $2::text)
+  AND ($3::text = '' OR f.session_key = $3::text OR starts_with(f.session_key, $3::text || '/'))
+`
+
+type FilesUnnameParams struct {
+	People        []string
+	RobotSessions string
+	GroupKey      string
+}
+
+// FilesUnname takes a person's name from the kept files of others.
+func (q *Queries) FilesUnname(ctx context.Context, db DBTX, arg *FilesUnnameParams) error {
+	_, err := db.Exec(ctx, filesUnname, arg.People, arg.RobotSessions, arg.GroupKey)
+	return err
+}
+
 const flushOfMemory = `-- name: FlushOfMemory :one
 SELECT f.id, f.trigger, f.model, f.from_seq, f.through_seq, f.created_at FROM memory_flushes f
 WHERE f.session_key = $1 AND ($2::bigint = ANY(f.saved) OR $2::bigint = ANY(f.duplicate))

@@ -559,7 +559,8 @@ SELECT
     coalesce((SELECT i.through_seq FROM event_index i WHERE i.session_key = $1 AND i.version = $2::int), 0)::bigint AS indexed_seq,
     coalesce((SELECT i.again FROM event_index i WHERE i.session_key = $1 AND i.version = $2::int), '{}')::bigint[] AS again,
     coalesce((SELECT array_agg(p.sender_id ORDER BY p.sender_id, p.sender_nick) FROM speakers p), '{}')::text[] AS ids,
-    coalesce((SELECT array_agg(p.sender_nick ORDER BY p.sender_id, p.sender_nick) FROM speakers p), '{}')::text[] AS nicks
+    coalesce((SELECT array_agg(p.sender_nick ORDER BY p.sender_id, p.sender_nick) FROM speakers p), '{}')::text[] AS nicks,
+    EXISTS (SELECT FROM files f WHERE f.session_key = $1)::boolean AS has_files
 `
 
 type SearchScopeParams struct {
@@ -575,11 +576,12 @@ type SearchScopeRow struct {
 	Again      []int64
 	Ids        []string
 	Nicks      []string
+	HasFiles   bool
 }
 
 // SearchScope returns the number of messages in a session, how far they are indexed by the rules of a version, its recent speakers, and
 // the time. An index by other rules counts as none: its terms may differ from those of the query. backlog says that memories of an
-// earlier release have no terms of this one yet.
+// earlier release have no terms of this one yet, has_files that the session keeps files.
 func (q *Queries) SearchScope(ctx context.Context, db DBTX, arg *SearchScopeParams) (SearchScopeRow, error) {
 	row := db.QueryRow(ctx, searchScope, arg.SessionKey, arg.Version)
 	var i SearchScopeRow
@@ -591,6 +593,7 @@ func (q *Queries) SearchScope(ctx context.Context, db DBTX, arg *SearchScopePara
 		&i.Again,
 		&i.Ids,
 		&i.Nicks,
+		&i.HasFiles,
 	)
 	return i, err
 }

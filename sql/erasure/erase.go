@@ -298,6 +298,11 @@ func (e *eventErasure) deleteSchedules(ctx context.Context) error {
 
 // sweepMedia comes last: the messages have lost their lists of attachments.
 func (e *eventErasure) sweepMedia(ctx context.Context) error {
+	if err := e.store.db.Q.FilesErase(ctx, e.tx, &dbsqlc.FilesEraseParams{
+		SessionKey: e.row.SessionKey, Seqs: append([]int64{}, e.seqs...), Aside: append([]int64{}, e.aside...),
+	}); err != nil {
+		return err
+	}
 	return media.Sweep(ctx, e.tx, e.store.db.Q, e.row.SessionKey)
 }
 
@@ -394,6 +399,9 @@ func (s *Store) deleteSession(ctx context.Context, tx pgx.Tx, key sessions.Key, 
 		return done, err
 	}
 	done.Blobs = len(blobs)
+	if err := s.db.Q.FilesDelete(ctx, tx, key); err != nil {
+		return done, err
+	}
 	if err := media.Sweep(ctx, tx, s.db.Q, key); err != nil {
 		return done, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -15,14 +16,39 @@ import (
 	"ebb/sql/limits"
 )
 
-// deleteSchedules also wipes the person's calls that wait for approval.
+// deleteSchedules also wipes the person's calls that wait for approval, and deletes the files that the person brought.
 func (g *personErasure) deleteSchedules(ctx context.Context, db dbsqlc.DBTX) error {
 	if err := g.store.db.Q.ApprovalsForget(ctx, db, &dbsqlc.ApprovalsForgetParams{
 		People: g.plan.who.ids, RobotSessions: g.plan.robotSessions(), GroupKey: string(g.plan.forget.Group), At: time.Now(),
 	}); err != nil {
 		return err
 	}
+	if err := g.deleteFiles(ctx, db); err != nil {
+		return err
+	}
 	return g.store.db.Q.SchedulesForget(ctx, db, &dbsqlc.SchedulesForgetParams{
+		People: g.plan.who.ids, RobotSessions: g.plan.robotSessions(), GroupKey: string(g.plan.forget.Group),
+	})
+}
+
+// deleteFiles leaves the files of others that the person kept.
+func (g *personErasure) deleteFiles(ctx context.Context, db dbsqlc.DBTX) error {
+	keys, err := g.store.db.Q.FilesForget(ctx, db, &dbsqlc.FilesForgetParams{
+		People: g.plan.who.ids, RobotSessions: g.plan.robotSessions(), GroupKey: string(g.plan.forget.Group),
+	})
+	if err != nil {
+		return err
+	}
+	slices.Sort(keys)
+	for _, key := range slices.Compact(keys) {
+		if err := g.store.db.Q.DocumentPagesSweep(ctx, db, key); err != nil {
+			return err
+		}
+		if err := g.store.db.Q.FilesCount(ctx, db, key); err != nil {
+			return err
+		}
+	}
+	return g.store.db.Q.FilesUnname(ctx, db, &dbsqlc.FilesUnnameParams{
 		People: g.plan.who.ids, RobotSessions: g.plan.robotSessions(), GroupKey: string(g.plan.forget.Group),
 	})
 }

@@ -74,6 +74,16 @@ WHERE t.session_key = @session_key AND e.session_key = @session_key AND e.role =
   AND (e.seq = ANY(@seqs::bigint[]) OR e.id = ANY(@aside::bigint[]))
   AND (t.origin = 'message ' || e.msg_id OR starts_with(t.origin, 'message ' || e.msg_id || ', call '));
 
+-- name: FilesDelete :exec
+-- FilesDelete deletes the kept files of a session.
+DELETE FROM files f WHERE f.session_key = @session_key;
+
+-- name: FilesErase :exec
+-- FilesErase deletes the kept files that erased messages brought.
+DELETE FROM files f
+WHERE f.session_key = @session_key AND f.event_id <> 0 AND (f.event_id = ANY(@aside::bigint[]) OR EXISTS (
+    SELECT FROM dingtalk_session_events e WHERE e.session_key = @session_key AND e.id = f.event_id AND e.seq = ANY(@seqs::bigint[])));
+
 -- name: ApprovalsErase :exec
 -- ApprovalsErase wipes the calls that turns with erased events asked for. One that waits expires without a word.
 UPDATE approvals a SET arguments = '', asked_by = '', decided_at = coalesce(a.decided_at, @at::timestamptz),

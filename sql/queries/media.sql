@@ -50,10 +50,11 @@ WHERE p.session_key = @session_key
   AND NOT EXISTS (SELECT FROM attachments a WHERE a.session_key = @session_key AND a.media_id = p.media_id);
 
 -- name: DocumentPagesSweep :exec
--- DocumentPagesSweep deletes the pages of no attachment.
+-- DocumentPagesSweep deletes the pages of no attachment and no kept file.
 DELETE FROM document_pages g
 WHERE g.session_key = @session_key
-  AND NOT EXISTS (SELECT FROM attachments a WHERE a.session_key = @session_key AND a.media_id = g.media_id);
+  AND NOT EXISTS (SELECT FROM attachments a WHERE a.session_key = @session_key AND a.media_id = g.media_id)
+  AND NOT EXISTS (SELECT FROM files f WHERE f.session_key = @session_key AND f.media_id = g.media_id);
 
 -- name: PicturesExpire :execrows
 -- PicturesExpire deletes pictures that were last sent before the period.

@@ -182,6 +182,20 @@ DELETE FROM schedules t
 WHERE t.created_by = ANY(@people::text[]) AND t.created_by <> '' AND starts_with(t.session_key, @robot_sessions::text)
   AND (@group_key::text = '' OR t.session_key = @group_key::text OR starts_with(t.session_key, @group_key::text || '/'));
 
+-- name: FilesForget :many
+-- FilesForget deletes the kept files that a person sent, and those that the person kept and whose sender is not known.
+DELETE FROM files f
+WHERE (f.sent_by = ANY(@people::text[]) AND f.sent_by <> '' OR f.sent_by = '' AND f.kept_by = ANY(@people::text[]) AND f.kept_by <> '')
+  AND starts_with(f.session_key, @robot_sessions::text)
+  AND (@group_key::text = '' OR f.session_key = @group_key::text OR starts_with(f.session_key, @group_key::text || '/'))
+RETURNING f.session_key;
+
+-- name: FilesUnname :exec
+-- FilesUnname takes a person's name from the kept files of others.
+UPDATE files f SET kept_by = ''
+WHERE f.kept_by = ANY(@people::text[]) AND f.kept_by <> '' AND starts_with(f.session_key, @robot_sessions::text)
+  AND (@group_key::text = '' OR f.session_key = @group_key::text OR starts_with(f.session_key, @group_key::text || '/'));
+
 -- name: ApprovalsForget :exec
 -- ApprovalsForget wipes the calls that a person asked for, and takes the person's name from decisions on those of others.
 UPDATE approvals a SET

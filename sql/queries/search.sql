@@ -139,7 +139,7 @@ WHERE f.nth <= @max_rows::int;
 -- name: SearchScope :one
 -- SearchScope returns the number of messages in a session, how far they are indexed by the rules of a version, its recent speakers, and
 -- the time. An index by other rules counts as none: its terms may differ from those of the query. backlog says that memories of an
--- earlier release have no terms of this one yet.
+-- earlier release have no terms of this one yet, has_files that the session keeps files.
 WITH recent AS (
     SELECT e.sender_id, e.sender_nick FROM dingtalk_session_events e
     WHERE e.session_key = @session_key AND e.seq IS NOT NULL
@@ -155,4 +155,5 @@ SELECT
     coalesce((SELECT i.through_seq FROM event_index i WHERE i.session_key = @session_key AND i.version = @version::int), 0)::bigint AS indexed_seq,
     coalesce((SELECT i.again FROM event_index i WHERE i.session_key = @session_key AND i.version = @version::int), '{}')::bigint[] AS again,
     coalesce((SELECT array_agg(p.sender_id ORDER BY p.sender_id, p.sender_nick) FROM speakers p), '{}')::text[] AS ids,
-    coalesce((SELECT array_agg(p.sender_nick ORDER BY p.sender_id, p.sender_nick) FROM speakers p), '{}')::text[] AS nicks;
+    coalesce((SELECT array_agg(p.sender_nick ORDER BY p.sender_id, p.sender_nick) FROM speakers p), '{}')::text[] AS nicks,
+    EXISTS (SELECT FROM files f WHERE f.session_key = @session_key)::boolean AS has_files;

@@ -36,17 +36,27 @@ func (x *searching) hits(ctx context.Context, finds []rank.Match) ([]memory.Hit,
 	}
 	var memories []memory.Memory
 	for _, f := range finds {
-		if f.Doc.Seq == 0 {
+		if x.found[f.Place].memory != nil {
 			memories = append(memories, convert.Memory(x.found[f.Place].memory))
 		}
 	}
 	if err := x.store.identities.NameIn(ctx, x.reader.Key, memories); err != nil {
 		return nil, err
 	}
+	pages, err := x.pageHits(ctx, finds)
+	if err != nil {
+		return nil, err
+	}
 	var hits []memory.Hit
 	for _, f := range finds {
 		h := memory.Hit{Score: f.Score, Why: f.Why, Outdated: f.Doc.Outdated}
-		if f.Doc.Seq == 0 {
+		if x.found[f.Place].page != nil {
+			p, ok := pages[f.Place]
+			if !ok {
+				continue // forgotten meanwhile
+			}
+			h.Path, h.File, h.Content, h.Who, h.At = p.Path, p.File, p.Content, p.Who, p.At
+		} else if f.Doc.Seq == 0 {
 			m := memories[0]
 			memories = memories[1:]
 			h.Path, h.MemoryID, h.Content, h.Who, h.At = x.store.visible.Path(m), m.ID, m.Content, m.Source(), m.Time()

@@ -242,7 +242,7 @@ func head(text string, n int) string {
 
 // The returned function is called once, waits, and merges both rankings. After a failure it returns words unchanged.
 func (s *Store) startDense(ctx context.Context, r memory.Reader, q memory.Query) func(words []memory.Hit) []memory.Hit {
-	if s.meaning.embedder == nil {
+	if s.meaning.embedder == nil || q.From == memory.FromFiles {
 		return func(words []memory.Hit) []memory.Hit { return words }
 	}
 	found := make(chan []memory.Hit, 1)

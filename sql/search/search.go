@@ -74,12 +74,17 @@ func (s *Store) byWords(ctx context.Context, r memory.Reader, q memory.Query) ([
 		x.query.AddPeople(rank.Person{ID: id, Nick: scope.Nicks[i]})
 	}
 	x.scope, x.last = &scope, scope.LastSeq
-	if x.from != memory.FromEvents {
+	if x.from != memory.FromEvents && x.from != memory.FromFiles {
 		if err := x.memories(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if x.from != memory.FromMemories && scope.LastSeq > 0 {
+	if x.from == memory.FromAll || x.from == memory.FromFiles {
+		if err := x.filePages(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if x.from != memory.FromMemories && x.from != memory.FromFiles && scope.LastSeq > 0 {
 		if err := x.events(ctx); err != nil {
 			return nil, err
 		}
@@ -105,7 +110,7 @@ func (x *searching) rank(ctx context.Context) ([]rank.Match, error) {
 	for i := range x.found {
 		pool.Add(x.found[i].Doc)
 	}
-	if x.from != memory.FromMemories {
+	if x.from != memory.FromMemories && x.from != memory.FromFiles {
 		if seqs := pool.Adjacent(besideBest); len(seqs) > 0 {
 			before := len(x.found)
 			if err := x.read(ctx, seqs); err != nil {

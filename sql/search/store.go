@@ -49,7 +49,8 @@ const (
 
 type candidate struct {
 	rank.Doc
-	memory *dbsqlc.MemoriesReadableRow // nil for an event
+	memory *dbsqlc.MemoriesReadableRow // nil for an event and a page
+	page   *dbsqlc.FilePagesRow        // of a kept file; else nil
 	nick   string                      // nick of an event's author
 	sender sessions.UserID
 }

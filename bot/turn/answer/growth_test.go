@@ -48,7 +48,7 @@ func TestGrowth(t *testing.T) {
 		}
 		itsView := sessions.View{Session: sessions.Session{Key: key}, Pending: []sessions.Event{e}}
 		q := question{made: choice.Choice{Lease: sessions.Lease{Key: key}, View: itsView, Kind: choice.Ask, Asked: []sessions.Event{e}}}
-		k.requests.views.RecallQuery(q.made.Asked)
+		k.requests.views.RecallQuery(itsView.Session, q.made.Asked)
 		view.Shrink(q.made.Asked, usable, 1)
 		k.requests.build(q, q.made.View, false)
 		k.requests.views.WithoutCommands(itsView.Pending)

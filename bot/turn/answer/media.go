@@ -149,12 +149,6 @@ func bareAnswer(q question) (a Answer, isBare bool) {
 	return a, true
 }
 
-var faultPhrases = map[sessions.MediaFault]wording.Phrase{
-	sessions.MediaExpired: wording.FaultExpired, sessions.MediaUnavailable: wording.FaultUnavailable, sessions.MediaTooLarge: wording.FaultTooLarge,
-	sessions.MediaNoCalls: wording.FaultNoCalls, sessions.MediaRefused: wording.FaultRefused, sessions.MediaUnsupported: wording.FaultUnsupported,
-	"legacy": wording.FaultLegacy, "encrypted": wording.FaultEncrypted, "broken": wording.FaultBroken, "too_complex": wording.FaultTooComplex, "empty": wording.FaultEmpty,
-}
-
 // mediaNotes says which of the asked attachments could not be read, and why.
 func mediaNotes(q question) string {
 	var b strings.Builder
@@ -165,11 +159,7 @@ func mediaNotes(q question) string {
 			if m.Fault == "" {
 				continue
 			}
-			phrase, known := faultPhrases[m.Fault]
-			if !known {
-				phrase = wording.FaultOther
-			}
-			b.WriteString(wording.Say(phrase, q.made.Lang, nameOf(m, q.made.Lang)))
+			b.WriteString(wording.FaultOf(m, q.made.Lang))
 		}
 	}
 	if q.media.late {
@@ -179,18 +169,6 @@ func mediaNotes(q question) string {
 		b.WriteString(wording.Say(wording.NoPictures, q.made.Lang))
 	}
 	return b.String()
-}
-
-func nameOf(m sessions.Media, lang string) string {
-	switch name := sessions.QuoteText(m.Name); {
-	case name != "" && lang == "en":
-		return `"` + name + `"`
-	case name != "":
-		return "《" + name + "》"
-	case lang == "en":
-		return "The picture"
-	}
-	return "这张图片"
 }
 
 // withNotes adds what could not be read. A model that was asked about pictures alone, and saw none, has nothing to say.

@@ -35,19 +35,22 @@ func (r recaller) remember(ctx context.Context, q question) question {
 // search keeps its result out of the log and of later requests, so that the prefix of the prompt stays cacheable.
 // A slow or failed search is left out: the model can search by itself.
 func (r recaller) search(ctx context.Context, q question) found {
-	query := r.views.RecallQuery(q.made.Asked)
+	query, from := r.views.RecallQuery(q.made.View.Session, q.made.Asked)
 	if query == "" || r.budget(q) <= 0 {
 		return found{}
 	}
 	soon, stop := context.WithTimeout(ctx, cmp.Or(r.views.Remember().RecallTime, view.RecallTime))
 	defer stop()
 	asked := q.made.Asked[len(q.made.Asked)-1]
-	hits, err := r.memory.Search(soon, draft.ReaderOf(q.chat(nil)), memory.Query{Text: query, Limit: view.RecallHits, Now: asked.CreatedAt.In(r.shared.Location)})
+	hits, err := r.memory.Search(soon, draft.ReaderOf(q.chat(nil)), memory.Query{Text: query, From: from, Limit: view.RecallHits, Now: asked.CreatedAt.In(r.shared.Location)})
 	if err != nil {
 		if !errors.Is(context.Cause(ctx), llm.ErrStop) {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory could not be searched in time, the question goes without it")
 		}
 		return found{}
+	}
+	if from == memory.FromFiles && len(hits) == 0 {
+		return found{} // the message does not ask about memory
 	}
 	f := found{hits: slices.DeleteFunc(slices.Clone(hits), func(h memory.Hit) bool { return h.Outdated }), searched: true}
 	// The view decides later which results a request repeats: room is reserved for all.
@@ -78,9 +81,10 @@ func (r recaller) show(q question, v sessions.View) recalled {
 	var part recalled
 	fresh := view.NotSuspected(q.made.View, dropShown(q.found.hits, q.made.View, v))
 	for _, h := range fresh {
-		if h.MemoryID != 0 {
+		switch {
+		case h.MemoryID != 0:
 			part.facts = append(part.facts, h.MemoryID)
-		} else {
+		case h.Seq != 0:
 			part.events = append(part.events, h.Seq)
 		}
 	}

@@ -33,7 +33,6 @@ import (
 	"ebb/bot/schedule"
 	"ebb/bot/tools"
 	"ebb/bot/tools/mcp"
-	"ebb/bot/turn/answer"
 	"ebb/bot/view"
 	"ebb/compaction/tokens"
 	"ebb/memory/pages"
@@ -291,7 +290,7 @@ func (g *gateway) openBot(o Options) error {
 		Erasures: g.store.Erasure, Requests: g.store.Requests, Reporter: g.store.Restarts, Elector: g.store.Replicas, Transport: g.transport,
 		Values: values, Counter: counter, Metrics: g.registry,
 		Schedules: g.store.Schedules, Planner: planner, Audit: g.store.Audit(),
-		Approvals: g.store.Approvals, ApprovalTimeout: g.cfg.Tools.ApprovalTimeout,
+		Kept: g.store.Files, Approvals: g.store.Approvals, ApprovalTimeout: g.cfg.Tools.ApprovalTimeout,
 		Tools: append(tools.All(ToolParts(g.store), g.location), tools.Remind(planner)), Replica: g.replica, LeaseTTL: g.cfg.Cluster.LeaseTTL,
 		Name: a.Name, Language: a.Language, Prompt: a.Prompt, Location: g.location,
 		OneStream: o.Transport == nil && g.cfg.DingTalk[0].Connections == config.ConnectionsOne,
@@ -320,7 +319,7 @@ func (g *gateway) openBot(o Options) error {
 }
 
 // openMedia returns nil for a terminal, which has no files.
-func (g *gateway) openMedia(counter *tokens.Counter) (answer.Media, error) {
+func (g *gateway) openMedia(counter *tokens.Counter) (bot.Media, error) {
 	files, ok := g.transport.(chat.Files)
 	if !ok {
 		return nil, nil //nolint:nilnil // attachments are named and not read
@@ -337,7 +336,7 @@ func (g *gateway) openMedia(counter *tokens.Counter) (answer.Media, error) {
 
 // ToolParts are the stores that the built-in tools use.
 func ToolParts(s *sql.Store) tools.Parts {
-	return tools.Parts{Facts: s.Facts, Search: s.Search, Digests: s.Digests, Blobs: s.Compactions, Files: s.Media}
+	return tools.Parts{Facts: s.Facts, Search: s.Search, Digests: s.Digests, Blobs: s.Compactions, Files: s.Media, Kept: s.Files}
 }
 
 // Remember converts the memory section of the configuration.
