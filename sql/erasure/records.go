@@ -31,7 +31,7 @@ func (g *personErasure) deleteSchedules(ctx context.Context, db dbsqlc.DBTX) err
 	})
 }
 
-// deleteFiles leaves the files of others that the person kept.
+// deleteFiles leaves the files that another person sent and this one kept.
 func (g *personErasure) deleteFiles(ctx context.Context, db dbsqlc.DBTX) error {
 	keys, err := g.store.db.Q.FilesForget(ctx, db, &dbsqlc.FilesForgetParams{
 		People: g.plan.who.ids, RobotSessions: g.plan.robotSessions(), GroupKey: string(g.plan.forget.Group),

@@ -15,7 +15,7 @@ const (
 	maxOfPages = 1000 // pages of a query term
 	maxPages   = 40   // pages whose terms are read
 	pageChars  = 600  // characters of a page in a hit
-	pageBits   = 20   // of the number of a page, below the id of its file
+	pageBits   = 20   // the number of a page, below the id of its file
 )
 
 // filePages finds pages of kept files by their terms. A session without such files costs no statement.

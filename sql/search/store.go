@@ -50,7 +50,7 @@ const (
 type candidate struct {
 	rank.Doc
 	memory *dbsqlc.MemoriesReadableRow // nil for an event and a page
-	page   *dbsqlc.FilePagesRow        // of a kept file; else nil
+	page   *dbsqlc.FilePagesRow        // a kept file's; else nil
 	nick   string                      // nick of an event's author
 	sender sessions.UserID
 }
