@@ -198,14 +198,14 @@ func (k keepCommand) keep(ctx context.Context, t *view.CommandTurn, _ Call) stri
 	if k.desk == nil {
 		return wording.Say(wording.KeepOff, t.Lang)
 	}
-	return k.desk.Keep(ctx, knowledge.Request{Lease: t.Lease, Session: t.View.Session, Tail: t.View.Tail, Asked: t.Asked, Lang: t.Lang})
+	return k.desk.Answer(ctx, knowledge.Request{Lease: t.Lease, Session: t.View.Session, Tail: t.View.Tail, Asked: t.Asked, Lang: t.Lang})
 }
 
 func (k keepCommand) list(ctx context.Context, t *view.CommandTurn, _ Call) string {
 	if k.desk == nil {
 		return wording.Say(wording.KeepOff, t.Lang)
 	}
-	return k.desk.List(ctx, t.Lease.Key, t.Lang)
+	return k.desk.Describe(ctx, t.Lease.Key, t.Lang)
 }
 
 var fileNameRE = regexp.MustCompile(`(?i)^[^@＠].*\.(?:pdf|docx?|xlsx?|pptx?|txt|md|markdown|csv|tsv|json|log|ya?ml|html?)[》"”]?$`)

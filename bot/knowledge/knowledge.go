@@ -47,8 +47,8 @@ type Request struct {
 	Lang    string
 }
 
-// Keep keeps files, and returns the answer. A repeated attempt gives the same one.
-func (d *Desk) Keep(ctx context.Context, r Request) string {
+// Answer keeps files, and returns the answer. A repeated attempt gives the same one.
+func (d *Desk) Answer(ctx context.Context, r Request) string {
 	from, ok := r.source()
 	if !ok {
 		return wording.Say(r.inPlace(wording.KeepNoneHere, wording.KeepNone), r.Lang)
@@ -178,8 +178,8 @@ func NameOf(name string) string {
 	return string(rs[:sessions.MaxFileName-len(ext)-1]) + "…" + ext
 }
 
-// List is the answer to a request for the kept files of a session.
-func (d *Desk) List(ctx context.Context, key sessions.Key, lang string) string {
+// Describe is the answer to a request for the kept files of a session.
+func (d *Desk) Describe(ctx context.Context, key sessions.Key, lang string) string {
 	list, err := d.Store.Files(ctx, key)
 	switch {
 	case err != nil:
