@@ -55,8 +55,8 @@ func FileAt(path string) (event int64, place int, ok bool) {
 	return event, place, err == nil && n == 2 && path == FilePath(event, place)
 }
 
-// File is a file that the people of a session keep. Its pages are those of the document with its id.
-type File struct {
+// KeptFile is a file that the people of a session keep. Its pages are those of the document with its id.
+type KeptFile struct {
 	Key      Key
 	ID       int64
 	Name     string // bounded, in one line
@@ -86,10 +86,10 @@ var (
 	ErrManyPages = errors.New("the session keeps as many pages as it may")
 )
 
-// KeptFile is the result of keeping a file.
-type KeptFile struct {
-	File
-	Known    bool // the session kept this content before: File is that one
+// Keeping is the result of keeping a file.
+type Keeping struct {
+	KeptFile
+	Known    bool // the session kept this content before: KeptFile is that one
 	Replaced bool // an older version is gone
 }
 

@@ -19,9 +19,9 @@ import (
 // Store keeps files. See package sql/files.
 type Store interface {
 	// Files lists the kept files of a session, the newest first.
-	Files(ctx context.Context, key sessions.Key) ([]sessions.File, error)
+	Files(ctx context.Context, key sessions.Key) ([]sessions.KeptFile, error)
 	// KeepFile stores a file whose pages the session has. It refuses a further one with [sessions.ErrManyFiles] or [sessions.ErrManyPages].
-	KeepFile(ctx context.Context, l sessions.Lease, f sessions.File) (sessions.KeptFile, error)
+	KeepFile(ctx context.Context, l sessions.Lease, f sessions.KeptFile) (sessions.Keeping, error)
 }
 
 // Media reads attachments. See package media.
@@ -100,8 +100,8 @@ func (r Request) source() (sessions.Event, bool) {
 	return sessions.Event{}, false
 }
 
-func (r Request) keep(from sessions.Event, m sessions.Media) sessions.File {
-	f := sessions.File{
+func (r Request) keep(from sessions.Event, m sessions.Media) sessions.KeptFile {
+	f := sessions.KeptFile{
 		Key: r.Lease.Key, Name: NameOf(m.Name), Kind: m.Kind, Media: m.ID, Bytes: m.Bytes, Pages: m.Pages, KeptBy: r.Asked.SenderID, KeptFrom: r.Asked.ID,
 		SentBy: from.SenderID, Event: m.Event,
 	}
@@ -212,14 +212,14 @@ func Size(n int64) string {
 }
 
 // Find is the kept file of a number, or of a name as people write it.
-func (d *Desk) Find(ctx context.Context, key sessions.Key, what string) (sessions.File, error) {
+func (d *Desk) Find(ctx context.Context, key sessions.Key, what string) (sessions.KeptFile, error) {
 	list, err := d.Store.Files(ctx, key)
 	if err != nil {
-		return sessions.File{}, err
+		return sessions.KeptFile{}, err
 	}
 	what = strings.TrimSpace(strings.Trim(strings.TrimSpace(what), "《》\"“”'`"))
 	if id, err := strconv.ParseInt(strings.TrimSpace(strings.TrimLeft(what, "#＃")), 10, 64); err == nil {
-		if at := slices.IndexFunc(list, func(f sessions.File) bool { return f.ID == id }); at >= 0 {
+		if at := slices.IndexFunc(list, func(f sessions.KeptFile) bool { return f.ID == id }); at >= 0 {
 			return list[at], nil
 		}
 	}
@@ -229,5 +229,5 @@ func (d *Desk) Find(ctx context.Context, key sessions.Key, what string) (session
 			return f, nil
 		}
 	}
-	return sessions.File{}, sessions.ErrNotFound
+	return sessions.KeptFile{}, sessions.ErrNotFound
 }

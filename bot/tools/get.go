@@ -99,7 +99,7 @@ func (g getter) kept(ctx context.Context, in chat.ToolInput, id int64, page int,
 	if err != nil {
 		return "", storeFault(ctx, err, errFiles)
 	}
-	at := slices.IndexFunc(list, func(f sessions.File) bool { return f.ID == id })
+	at := slices.IndexFunc(list, func(f sessions.KeptFile) bool { return f.ID == id })
 	if at < 0 {
 		return "This conversation keeps no such file; it may have been forgotten.", nil
 	}

@@ -48,7 +48,7 @@ type Files interface {
 
 // Kept are the files that a session keeps.
 type Kept interface {
-	Files(ctx context.Context, key sessions.Key) ([]sessions.File, error)
+	Files(ctx context.Context, key sessions.Key) ([]sessions.KeptFile, error)
 }
 
 // Parts are the stores that the tools use.

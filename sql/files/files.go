@@ -29,12 +29,12 @@ func New(db *pg.DB, people *identity.Store) *Store { return &Store{db, people} }
 func Scope(key sessions.Key) rank.Scope { return rank.ScopeOf("file", string(key)) }
 
 // Files lists the kept files of a session, the newest first.
-func (s *Store) Files(ctx context.Context, key sessions.Key) ([]sessions.File, error) {
+func (s *Store) Files(ctx context.Context, key sessions.Key) ([]sessions.KeptFile, error) {
 	rows, err := s.db.Q.Files(ctx, s.db.Pool, key)
 	if err != nil {
 		return nil, fmt.Errorf("listing kept files: %w", err)
 	}
-	list := make([]sessions.File, len(rows))
+	list := make([]sessions.KeptFile, len(rows))
 	nicks := map[identity.Speaker]string{}
 	for i := range rows {
 		list[i] = fileOf(&rows[i])
@@ -54,8 +54,8 @@ func (s *Store) Files(ctx context.Context, key sessions.Key) ([]sessions.File, e
 	return list, nil
 }
 
-func fileOf(r *dbsqlc.File) sessions.File {
-	return sessions.File{
+func fileOf(r *dbsqlc.File) sessions.KeptFile {
+	return sessions.KeptFile{
 		Key: r.SessionKey, ID: r.ID, Name: r.Name, Version: r.Version, Kind: sessions.MediaKind(r.Kind), Media: r.MediaID, Bytes: r.Bytes, Pages: r.Pages,
 		SentBy: sessions.UserID(r.SentBy), KeptBy: sessions.UserID(r.KeptBy), Event: r.EventID, KeptFrom: r.KeptEvent, KeptAt: r.CreatedAt,
 	}
@@ -63,7 +63,7 @@ func fileOf(r *dbsqlc.File) sessions.File {
 
 // KeepFile stores a file whose pages the session has, under the lease. A content that the session keeps is kept once. One of the same name
 // and another content replaces the older one. [sessions.ErrManyFiles] and [sessions.ErrManyPages] refuse a further one.
-func (s *Store) KeepFile(ctx context.Context, l sessions.Lease, f sessions.File) (kept sessions.KeptFile, err error) {
+func (s *Store) KeepFile(ctx context.Context, l sessions.Lease, f sessions.KeptFile) (kept sessions.Keeping, err error) {
 	f.Name = pg.Clean(f.Name)
 	err = s.db.WithLease(ctx, l, func(tx pgx.Tx, _ *dbsqlc.Session) error {
 		rows, err := s.db.Q.Files(ctx, tx, l.Key)
@@ -71,7 +71,7 @@ func (s *Store) KeepFile(ctx context.Context, l sessions.Lease, f sessions.File)
 			return err
 		}
 		if at := slices.IndexFunc(rows, func(r dbsqlc.File) bool { return r.MediaID == f.Media }); at >= 0 {
-			kept = sessions.KeptFile{File: fileOf(&rows[at]), Known: true}
+			kept = sessions.Keeping{KeptFile: fileOf(&rows[at]), Known: true}
 			return nil
 		}
 		old := slices.IndexFunc(rows, func(r dbsqlc.File) bool { return strings.EqualFold(r.Name, f.Name) })
@@ -82,11 +82,11 @@ func (s *Store) KeepFile(ctx context.Context, l sessions.Lease, f sessions.File)
 		if err != nil {
 			return err
 		}
-		kept = sessions.KeptFile{File: fileOf(&row), Replaced: old >= 0}
+		kept = sessions.Keeping{KeptFile: fileOf(&row), Replaced: old >= 0}
 		if err := s.db.Q.FilesCount(ctx, tx, l.Key); err != nil {
 			return err
 		}
-		return s.indexPages(ctx, tx, kept.File)
+		return s.indexPages(ctx, tx, kept.KeptFile)
 	})
 	if err != nil {
 		return kept, fmt.Errorf("keeping a file: %w", pg.AsRefused(err))
@@ -95,7 +95,7 @@ func (s *Store) KeepFile(ctx context.Context, l sessions.Lease, f sessions.File)
 }
 
 // refuse counts without the older version.
-func refuse(rows []dbsqlc.File, old int, f sessions.File) error {
+func refuse(rows []dbsqlc.File, old int, f sessions.KeptFile) error {
 	pages := f.Pages
 	for i := range rows {
 		if i != old {
@@ -111,7 +111,7 @@ func refuse(rows []dbsqlc.File, old int, f sessions.File) error {
 	return nil
 }
 
-func (s *Store) store(ctx context.Context, tx pgx.Tx, key sessions.Key, f sessions.File, rows []dbsqlc.File, old int) (dbsqlc.File, error) {
+func (s *Store) store(ctx context.Context, tx pgx.Tx, key sessions.Key, f sessions.KeptFile, rows []dbsqlc.File, old int) (dbsqlc.File, error) {
 	sentBy, keptBy := pg.Clean(string(f.SentBy)), pg.Clean(string(f.KeptBy))
 	if old < 0 {
 		return s.db.Q.FileAdd(ctx, tx, &dbsqlc.FileAddParams{
@@ -132,7 +132,7 @@ func (s *Store) store(ctx context.Context, tx pgx.Tx, key sessions.Key, f sessio
 // pagesAtOnce bounds the pages of one statement.
 const pagesAtOnce = 100
 
-func (s *Store) indexPages(ctx context.Context, tx pgx.Tx, f sessions.File) error {
+func (s *Store) indexPages(ctx context.Context, tx pgx.Tx, f sessions.KeptFile) error {
 	for from := 1; from <= f.Pages; from += pagesAtOnce {
 		rows, err := s.db.Q.DocumentPages(ctx, tx, &dbsqlc.DocumentPagesParams{
 			SessionKey: f.Key, MediaID: f.Media, FirstPage: from, LastPage: from + pagesAtOnce - 1,
