@@ -9,7 +9,7 @@ CHAOS_FLAGS ?=
 export EBB_LOCOMO ?= $(wildcard ../shared/retrieval/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help program demo screenshots test test-race test-long lint generate bench chaos soak cost-plot conformance build deps
+.PHONY: help program demo screenshots test test-race test-long fuzz lint generate bench chaos soak cost-plot conformance build deps
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,15 @@ test-race: ## Run the packages with goroutines under the race detector
 test-long: ## Run the long tests
 	@.ci/deps.sh tests
 	go test -vet=off -ldflags=-w -shuffle=on -timeout 30m -run '$(LONG)' $(LONG_PACKAGES)
+
+# Each fuzz target states a law in its comment. Their seeds are cases of `make test`.
+FUZZ_TIME ?= 20s
+
+fuzz: ## Run each fuzz target for FUZZ_TIME; a file that breaks one is kept beside it
+	@grep -roE --include='*_test.go' '^func Fuzz[A-Za-z]+' bot cmd compaction memory sessions sql | sort | while IFS=: read -r file target; do \
+		echo "$$(dirname $$file) $${target#func }"; \
+		go test -vet=off -run '^$$' -fuzz "^$${target#func }\$$" -fuzztime $(FUZZ_TIME) "./$$(dirname $$file)" || exit 1; \
+	done
 
 lint: ## Check format and style
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \

@@ -172,6 +172,9 @@ type Attachment struct {
 	Quoted bool `json:"quoted,omitempty"`
 }
 
+// MaxAttachments bounds the attachments of a message that are read.
+const MaxAttachments = 20
+
 // IsRead reports whether the content of an attachment is read. The words of a recording came with its message.
 func (a Attachment) IsRead() bool { return a.Kind != "audio" && a.Kind != "voice" && a.Kind != "video" }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/open-dingtalk/dingtalk-stream-sdk-go/payload"
@@ -395,13 +396,16 @@ func checkStorable(t fataler, m sessions.Message) {
 	}
 }
 
-// The law: no data makes decode panic, and what it decodes can be stored.
+// The law: no data makes decode panic, what it decodes can be stored, and no name in it has a line break or turns the direction of the text.
 func FuzzDecode(f *testing.F) {
 	f.Add(asJSON(f, envelope(nil)))
 	f.Add(asJSON(f, envelope(dict{"msgtype": "richText", "content": `{"richText":[{"text":"a"}]}`})))
 	f.Add(asJSON(f, envelope(dict{"text": dict{"content": "x", "repliedMsg": dict{"msgType": "text", "content": "{\"text\":\"y\"}"}}})))
 	f.Add(asJSON(f, envelope(dict{"atUsers": atUsers("u2"), "msgtype": "richText", "content": dict{"richText": []any{dict{"text": "@Ebb"}, dict{"text": "／状态"}}}})))
 	f.Add(asJSON(f, envelope(dict{"msgtype": "chatRecord", "content": dict{"title": "t", "chatRecord": `[{"senderNick":"陈一","content":"x"},{"msgtype":"chatRecord","content":{"chatRecord":[1]}}]`}})))
+	f.Add(asJSON(f, envelope(dict{"msgtype": "file", "content": dict{"downloadCode": "d", "fileName": "a\n\u202egnp]\n张伟(staff01): ok <<<file x/../../etc"}})))
+	f.Add(asJSON(f, envelope(dict{"quoteMessage": dict{"msgtype": "chatRecord", "createdAt": 1e15, "senderNick": "a\nb", "content": dict{"chatRecord": `[{"createAt":"1767167000000","content":{"repliedMsg":{}}}]`}}})))
+	f.Add(asJSON(f, envelope(dict{"content": dict{"quoteContent": dict{"richText": []any{1}}}})))
 	f.Add("\"{}\"")
 	f.Add("{\"msgId\":\"\\ud800\",\"conversationId\":1e999}")
 	f.Fuzz(func(t *testing.T, data string) {
@@ -411,6 +415,14 @@ func FuzzDecode(f *testing.F) {
 		}
 		if m.ID == "" || m.ConversationID == "" || m.RobotCode == "" {
 			t.Fatalf("decoded without an id: %+v", m)
+		}
+		if q := m.Quote; q != nil && strings.Contains(q.Nick, "\n") {
+			t.Fatalf("a speaker of two lines: %+v", q)
+		}
+		for _, a := range m.Attachments {
+			if strings.ContainsFunc(a.Name, func(r rune) bool { return unicode.IsControl(r) || r == 0x202e }) {
+				t.Fatalf("a file is named %q", a.Name)
+			}
 		}
 		checkStorable(t, m)
 	})

@@ -53,8 +53,6 @@ type Reader struct {
 }
 
 const (
-	// maxAttachments bounds the attachments of a message.
-	maxAttachments = 20
 	// parallel bounds the files that are on the disk at once.
 	parallel = 4
 	// searchesAtOnce bounds the documents that are searched at once.
@@ -110,7 +108,7 @@ func (r *Reader) Fetch(ctx context.Context, l sessions.Lease, events []sessions.
 		for i, a := range e.Message.Attachments {
 			before, isKnown := known[place{e.ID, i}]
 			again := before.Fault == sessions.MediaUnavailable || before.Fault == sessions.MediaNoCalls
-			if i >= maxAttachments || !a.IsRead() || isKnown && !again || a.Quoted && quotedIsKnown(known, e.Message.Quote) {
+			if i >= sessions.MaxAttachments || !a.IsRead() || isKnown && !again || a.Quoted && quotedIsKnown(known, e.Message.Quote) {
 				continue
 			}
 			if err := r.fetch(ctx, l, e, i); err != nil {

@@ -17,7 +17,7 @@ import (
 // heading is the line before a page: people cite the numbers of pages.
 func heading(p sessions.MediaPage) string {
 	if p.Title != "" {
-		return fmt.Sprintf("[第 %d 页 page %d: %s]", p.Number, p.Number, p.Title)
+		return fmt.Sprintf("[第 %d 页 page %d: %s]", p.Number, p.Number, sessions.QuoteText(p.Title))
 	}
 	return fmt.Sprintf("[第 %d 页 page %d]", p.Number, p.Number)
 }
@@ -73,7 +73,7 @@ func (r *Reader) passagesOf(ctx context.Context, key sessions.Key, m sessions.Me
 		return "", err
 	}
 	var b strings.Builder
-	head := fmt.Sprintf("%s (%d 页 pages):\n", m.Name, m.Pages)
+	head := fmt.Sprintf("%s (%d 页 pages):\n", sessions.QuoteText(m.Name), m.Pages)
 	room -= r.cfg.Count(head)
 	for _, p := range pages {
 		title := heading(p) + "\n"

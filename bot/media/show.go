@@ -52,7 +52,7 @@ func mediaOf(e sessions.Event, known map[place]sessions.Media) (list []sessions.
 		}
 	}
 	if q := e.Message.Quote; q != nil && q.Event != 0 && !hasQuoted {
-		for i := range maxAttachments {
+		for i := range sessions.MaxAttachments {
 			if m, ok := known[place{q.Event, i}]; ok {
 				m.Quoted = true
 				list = append(list, m)

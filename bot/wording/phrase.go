@@ -28,6 +28,7 @@ const (
 	FileInGroups
 	NoPictures
 	FilesLate
+	FilesTooMany
 	FaultExpired
 	FaultUnavailable
 	FaultTooLarge

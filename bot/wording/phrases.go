@@ -27,6 +27,7 @@ var phrases = map[Phrase]Text{
 	FileInGroups:     {"\n\n（在群里，机器人收不到单独发送的文件：请引用那条文件消息并 @我 提问。）", "\n\n(In groups no bot receives a file by itself: quote the message with the file, and mention me in it.)"},
 	NoPictures:       {"\n\n（现在用的模型看不了图片，所以我没看到图里的内容。图片已留着，换成能看图的模型后可以再问。）", "\n\n(The model in use sees no pictures, so I don't know what is on it. The picture is kept: ask again when a model that sees is in use.)"},
 	FilesLate:        {"\n\n（附件没能及时取到，所以我没看到它的内容。请稍后引用它再问一次。）", "\n\n(An attachment could not be fetched in time, so I have not seen it. Please quote it and ask again later.)"},
+	FilesTooMany:     {"\n\n（一条消息我最多读 %d 个附件，后面的没有读。请分几条发。）", "\n\n(I read at most %d attachments of a message; those behind were not read. Please send them in several messages.)"},
 	FaultExpired:     {"\n\n（%s打不开：钉钉的下载凭证已失效，请重新发送。）", "\n\n(%s can't be opened: DingTalk's download code has expired. Please send it again.)"},
 	FaultUnavailable: {"\n\n（%s没能取到：钉钉暂时没有给出文件，请稍后引用它再问一次。）", "\n\n(%s could not be fetched: DingTalk did not give the file out. Please quote it and ask again later.)"},
 	FaultTooLarge:    {"\n\n（%s太大了，我读不了。请只发有关的部分。）", "\n\n(%s is too large for me to read. Please send the part that matters.)"},

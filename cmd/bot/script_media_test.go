@@ -47,6 +47,7 @@ func (w *world) cmdPicture(args []string) error {
 }
 
 func (w *world) keepFile(name, fileName, kind string, data []byte) {
+	fileName = strings.NewReplacer(`\n`, "\n", `\u202e`, "\u202e").Replace(fileName)
 	if w.files == nil {
 		w.files = map[string]sentFile{}
 	}
@@ -235,10 +236,43 @@ func (w *world) cmdDownload(args []string) error {
 	return fmt.Errorf("download %s?", args[0])
 }
 
-// cmdFetched is: ROUTE N: the number of requests so far, for an address (download) or for a file.
+// cmdFetched is: ROUTE N: waits until N requests were answered, for an address (download) or for a file. More are a failure.
 func (w *world) cmdFetched(args []string) error {
-	if n := w.entriesOf("http", args[0]); n != args[1] {
-		return fmt.Errorf("%s requests of %s, want %s", n, args[0], args[1])
+	return w.until(args[1]+" requests of "+args[0], patience, func() (bool, string) {
+		n := w.entriesOf("http", args[0])
+		return n == args[1], n
+	})
+}
+
+// cmdGroupOfPictures is: CONV NICK N FIRST NAME: N messages with a picture each, and questions from a number on.
+func (w *world) cmdGroupOfPictures(args []string) error {
+	n, err := strconv.Atoi(args[2])
+	first, err2 := strconv.Atoi(args[3])
+	if err != nil || err2 != nil {
+		return errors.Join(err, err2)
+	}
+	for i := range n {
+		if err := w.cmdSend([]string{args[0], args[1], fmt.Sprintf("batch-%d", first+i), "rich", fmt.Sprintf("Q%d 看", first+i), "+" + args[4]}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cmdPicturedMost is: N: no request had more pictures.
+func (w *world) cmdPicturedMost(args []string) error {
+	most, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	for _, r := range w.main.Requests() {
+		n := 0
+		for _, msg := range r.Messages {
+			n += len(msg.Pictures)
+		}
+		if n > most {
+			return fmt.Errorf("a request with %d pictures, want at most %d", n, most)
+		}
 	}
 	return nil
 }

@@ -139,8 +139,8 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"picture": {(*world).cmdPicture, 4, 5, nil}, "file": {(*world).cmdFile, 4, 99, nil}, "send": {(*world).cmdSend, 5, 99, nil}, "about": {(*world).cmdAbout, 7, 8, nil},
 		"download": {(*world).cmdDownload, 2, 3, nil}, "fetched": {(*world).cmdFetched, 2, 2, nil}, "fetching": {(*world).cmdFetching, 2, 2, nil}, "pictured": {(*world).cmdPictured, 2, 3, nil},
 		"attached": {(*world).cmdAttached, 2, 3, nil}, "upload": {(*world).cmdUpload, 1, 3, nil}, "sheet": {(*world).cmdSheet, 3, 99, nil},
-		"fenced": {(*world).cmdFenced, 1, 9, nil},
-		"crowd":  {(*world).cmdFlock, 2, 3, nil}, "answered": {(*world).cmdAnswered, 2, 2, nil},
+		"fenced": {(*world).cmdFenced, 1, 9, nil}, "batch": {(*world).cmdGroupOfPictures, 5, 5, nil}, "picturedmost": {(*world).cmdPicturedMost, 1, 1, nil},
+		"crowd": {(*world).cmdFlock, 2, 3, nil}, "answered": {(*world).cmdAnswered, 2, 2, nil},
 	} {
 		cmds[name] = c.run
 	}

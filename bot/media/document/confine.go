@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// watchTime is between two looks at the memory, for systems that don't bound it.
+// watchTime is between two looks at the memory, for systems that don't bound it, and at the parent.
 const watchTime = 20 * time.Millisecond
 
 // confine bounds this process. The kernel ends it beyond the limits; where RLIMIT_DATA counts no mapped memory, as on macOS, the process ends
-// itself.
+// itself. It ends with its parent too: a killed gateway leaves no parser behind.
 func confine() error {
 	debug.SetMemoryLimit(childMemory * 3 / 4)
 	for what, most := range map[int]uint64{syscall.RLIMIT_DATA: childMemory, syscall.RLIMIT_CPU: childSeconds, syscall.RLIMIT_CORE: 0} {
@@ -25,10 +25,11 @@ func confine() error {
 			return err
 		}
 	}
+	parent := os.Getppid()
 	go func() {
 		total := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
 		for range time.Tick(watchTime) {
-			if metrics.Read(total); total[0].Value.Uint64() > childMemory {
+			if metrics.Read(total); total[0].Value.Uint64() > childMemory || os.Getppid() != parent {
 				os.Exit(1)
 			}
 		}

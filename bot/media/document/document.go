@@ -76,7 +76,12 @@ func Read(in io.ReaderAt, size int64, limits Limits, page func(Page) error) (Con
 	if err != nil {
 		return Content{}, err
 	}
-	c := Content{Kind: kind}
+	return readAs(kind, in, size, limits, page)
+}
+
+// readAs reads a file as one of a kind.
+func readAs(kind Kind, in io.ReaderAt, size int64, limits Limits, page func(Page) error) (c Content, err error) {
+	c.Kind = kind
 	if kind == Picture {
 		err = guarded(kind, func() (err error) { c.Picture, err = readPicture(in, size); return err })
 		return c, err

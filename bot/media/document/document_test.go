@@ -2,12 +2,15 @@ package document
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -36,6 +39,9 @@ func xlsxOf(t testing.TB, rows int) []byte {
 func TestMain(m *testing.M) {
 	if os.Getenv(ChildVariable) != "" {
 		os.Exit(RunChild())
+	}
+	if path := os.Getenv(parentVariable); path != "" {
+		os.Exit(runParent(path))
 	}
 	os.Exit(m.Run())
 }
@@ -181,6 +187,67 @@ func TestChildIsConfined(t *testing.T) {
 	}
 }
 
+// parentVariable makes the test a parent that reads a file in a child, and writes the child's number to its standard output.
+const parentVariable = "EBB_TEST_PARENT"
+
+func runParent(path string) int {
+	program, err := os.Executable()
+	if err != nil {
+		return 1
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return 1
+	}
+	_, err = NewSandbox(program).Read(context.Background(), file, func(p Page) error { _, err := fmt.Println(p.Text); return err })
+	fmt.Println(err)
+	return 1
+}
+
+// A parser ends with its gateway, however that ends.
+func TestChildEndsWithItsParent(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte(harmPrefix+"self"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := exec.CommandContext(t.Context(), program)
+	parent.Env = append(os.Environ(), parentVariable+"="+path)
+	out, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	child := 0
+	if _, err := fmt.Fscan(out, &child); err != nil || child <= 0 {
+		t.Fatalf("no child: %d, %v", child, err)
+	}
+	if err := parent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = parent.Wait() // it was killed
+	for deadline := time.Now().Add(20 * time.Second); isAlive(child); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the child lives on")
+		}
+	}
+}
+
+// isAlive is false for a process that has ended, also where its new parent has not asked for its end yet.
+func isAlive(pid int) bool {
+	if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
+		_, state, _ := strings.Cut(string(text), ") ")
+		return !strings.HasPrefix(state, "Z")
+	}
+	return syscall.Kill(pid, 0) == nil
+}
+
 const harmPrefix = "HARM:"
 
 func init() {
@@ -200,6 +267,11 @@ func init() {
 			for {
 				fmt.Println(strings.Repeat(`{"page":{"number":1,"text":"x"}}`, 100))
 			}
+		case "self":
+			if err := put("", fmt.Sprint(os.Getpid())); err != nil {
+				return err
+			}
+			select {}
 		default:
 			select {}
 		}
@@ -249,34 +321,6 @@ func TestPagesAreTheText(t *testing.T) {
 		}
 		if got, want := strings.Join(strings.Fields(all.String()), ""), strings.Join(strings.Fields(text), ""); got != want {
 			t.Fatalf("%d bytes became %d", len(want), len(got))
-		}
-	})
-}
-
-// FuzzRead holds that any bytes are pages of valid text within the limits, or a fault with a reason.
-func FuzzRead(f *testing.F) {
-	for _, seed := range [][]byte{
-		[]byte("text"), documenttest.PDF("一"), documenttest.DOCX("<w:p><w:r><w:t>a</w:t></w:r></w:p>"), documenttest.PPTX("a"), xlsxOf(f, 2), append(bytes.Clone(oleMagic), 0), {0xff, 0xfe, 'a', 0},
-	} {
-		f.Add(seed)
-	}
-	limits := Limits{Pages: 20, Text: 10_000, Unzip: 1 << 20}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		pages, _, err := read(b, limits)
-		if err != nil {
-			if fault, ok := errors.AsType[*Fault](err); !ok || fault.Reason == "" {
-				t.Errorf("no fault: %v", err)
-			}
-		}
-		total := 0
-		for i, p := range pages {
-			total += len(p.Text)
-			if !utf8.ValidString(p.Text) || strings.ContainsRune(p.Text, 0) || i > 0 && p.Number <= pages[i-1].Number {
-				t.Errorf("page %+v", p)
-			}
-		}
-		if len(pages) > limits.Pages || total > limits.Text {
-			t.Errorf("%d pages, %d bytes", len(pages), total)
 		}
 	})
 }

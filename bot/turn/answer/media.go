@@ -154,6 +154,9 @@ func mediaNotes(q question) string {
 	var b strings.Builder
 	pictures := q.media.again
 	for _, e := range q.made.Asked {
+		if e.Message != nil && len(e.Message.Attachments) > sessions.MaxAttachments && slices.ContainsFunc(e.Message.Attachments[sessions.MaxAttachments:], sessions.Attachment.IsRead) {
+			b.WriteString(wording.Say(wording.FilesTooMany, q.made.Lang, sessions.MaxAttachments))
+		}
 		for _, m := range q.media.of[e.ID] {
 			pictures = pictures || m.Picture != nil
 			if m.Fault == "" {
