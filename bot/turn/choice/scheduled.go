@@ -9,20 +9,16 @@ import (
 	"ebb/sessions"
 )
 
-func isMissed(s sessions.Scheduled, now time.Time, grace time.Duration) bool {
-	return now.Sub(s.DueAt) > grace
-}
-
 // lateAfter is the delay from which a reminder names its time.
 const lateAfter = time.Minute
 
 // scheduledAnswer is the answer to reminders, or to schedules that were missed. It is empty if all of these go on: their next time
-// is worth more than an apology, which takes a call.
-func (c *Chooser) scheduledAnswer(made Choice, now time.Time) string {
+// is worth more than an apology, which takes a call. ownWords are a message without its quotes, and grace is the age from which one was missed.
+func scheduledAnswer(made Choice, ownWords func(sessions.Event) string, grace time.Duration, now time.Time) string {
 	parts := make([]string, 0, len(made.Asked))
 	for _, e := range made.Asked {
-		s, text := *e.Message.Scheduled, reminderText(e, c.cfg.Views.OwnWords(e), made.Lang)
-		at, missed := wording.Moment(s.DueAt), isMissed(s, now, c.Kinds.StaleAfter)
+		s, text := *e.Message.Scheduled, reminderText(e, ownWords(e), made.Lang)
+		at, missed := wording.Moment(s.DueAt), isMissed(s, now, grace)
 		switch {
 		case missed && s.Repeats && !s.Next.IsZero():
 			continue

@@ -28,6 +28,15 @@ const (
 // MaxBroken is the number of attempts after which a message is a dead letter.
 const MaxBroken = 3
 
+// Commands judges messages that may be slash commands.
+type Commands interface {
+	// Stops returns the messages of a turn that a message ends: all for a /stop of the conversation's owner, and for one of other people
+	// their own.
+	Stops(e sessions.Event, asked []sessions.Event) []sessions.Event
+	// Work is what limits count a command as; empty: it costs nothing, or will be refused.
+	Work(e sessions.Event) sessions.Work
+}
+
 // Kinds judges single messages.
 type Kinds struct {
 	Views interface{ IsCommand(e sessions.Event) bool }
@@ -69,16 +78,20 @@ func (k Kinds) ofScheduled(s sessions.Scheduled, now time.Time) Kind {
 	return Ask
 }
 
+func isMissed(s sessions.Scheduled, now time.Time, grace time.Duration) bool {
+	return now.Sub(s.DueAt) > grace
+}
+
 // triage takes the oldest messages of one kind, up to half of a request. A message that stops those before it is not
 // answered with them.
-func (c *Chooser) triage(pending []sessions.Event, usable int, now time.Time) (kind Kind, take int) {
+func (k Kinds) triage(pending []sessions.Event, usable int, now time.Time, c Commands) (kind Kind, take int) {
 	if len(pending) == 0 {
 		return "", 0
 	}
-	kind = c.Kinds.KindOf(pending[0], now)
+	kind = k.KindOf(pending[0], now)
 	budget := usable / 2
 	for i, e := range pending {
-		if c.Kinds.KindOf(e, now) != kind || i > 0 && (kind == Command || kind == Dead || kind == Ask && standsAlone(c.cfg.Commands, e, pending[:i])) {
+		if k.KindOf(e, now) != kind || i > 0 && (kind == Command || kind == Dead || kind == Ask && standsAlone(c, e, pending[:i])) {
 			break
 		}
 		if budget -= e.Tokens; budget < 0 && i > 0 {

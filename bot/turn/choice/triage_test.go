@@ -114,7 +114,7 @@ func TestTriage(t *testing.T) {
 				pending = append(pending, waits(what, now))
 			}
 		}
-		kind, take := c.triage(pending, usable, now)
+		kind, take := c.Kinds.triage(pending, usable, now, c.cfg.Commands)
 		want(t, row.waiting, fmt.Sprint(kind, " ", take), row.want)
 	}
 }
@@ -125,7 +125,7 @@ func TestTriageTakesAtLeastOne(t *testing.T) {
 	c, now := testChooser(t), time.Now()
 	e := waits("ask", now)
 	e.Tokens = 1 << 20
-	_, take := c.triage([]sessions.Event{e, waits("ask", now)}, usable, now)
+	_, take := c.Kinds.triage([]sessions.Event{e, waits("ask", now)}, usable, now, c.cfg.Commands)
 	want(t, "taken", take, 1)
 }
 

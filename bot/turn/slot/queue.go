@@ -17,14 +17,49 @@ import (
 // queueGrace is the wait for a slot before people see it: a shorter one costs no further frame.
 const queueGrace = 200 * time.Millisecond
 
-type place struct {
-	leave func() // never nil
+// queue lets waiting turns into slots, in turn by conversation.
+type queue struct {
+	free     *gate.FairSemaphore // each turn holds a view
+	asides   *gate.FairSemaphore // turns without a slot, which were stopped while they waited for one
+	lookers  *gate.FairSemaphore // waiting turns that look for messages at intervals
+	suspects *Suspects
+
+	running   *Running
+	inbox     Inbox
+	screen    Screen
+	commands  choice.Commands
+	chooser   *choice.Chooser
+	now       func() time.Time
+	maxMerged int
+}
+
+// WithLease adds the session and the term to the log's fields.
+func WithLease(ctx context.Context, l sessions.Lease) context.Context {
+	log := zerolog.Ctx(ctx).With().EmbedObject(l.Key).Int64("term", l.Term).Logger()
+	return log.WithContext(ctx)
+}
+
+// Rest is the messages for which a turn begins at once after another one. A turn beside the slots is not stopped by its message after all,
+// since a limit or a suspect leaves it other messages. Or the commands that stopped a turn left other people's messages. These are
+// answered by themselves, so that no member can stop them over and over by further messages. The zero value is all messages.
+type Rest struct {
+	By     int64   // messages up to this id give no place beside the slots
+	Others []int64 // the others' messages; none: the first case
+	Since  int64   // see [Since], of the turn that left them
+}
+
+// Has reports whether a message is one of the others'.
+func (r Rest) Has(one sessions.Event) bool { return slices.Contains(r.Others, one.ID) }
+
+// admission lets a turn begin: it has a slot, or a place beside the slots.
+type admission struct {
+	release func() // never nil
 	// The message for which the place is beside the slots; 0: it is a slot. stop ends the turn, command is answered
 	// before its waiting messages.
 	stop, command int64
 }
 
-func (p place) takes(e entry) sessions.Alone {
+func (p admission) takes(e entry) sessions.Alone {
 	switch {
 	case p.command != 0:
 		return sessions.Alone{Event: p.command}
@@ -43,42 +78,42 @@ type entry struct {
 
 // enter gives a waiting turn with a /stop after those that were judged before a place beside the slots: it asks no model. A command
 // has such a place too while suspects hold the turn up.
-func (s *Slots) enter(ctx context.Context, l sessions.Lease, rest Rest, e entry) (place, error) {
+func (q queue) enter(ctx context.Context, l sessions.Lease, rest Rest, e entry) (admission, error) {
 	if e.width == 0 {
-		if leave, ok := s.tryEnter(); ok {
-			return place{leave: leave}, nil
+		if leave, ok := q.tryEnter(); ok {
+			return admission{release: leave}, nil
 		}
 	}
 	wait, end := context.WithCancelCause(ctx)
-	q := &queued{slots: s, lease: l, ctx: WithLease(ctx, l), rest: rest, suspect: e.width > 0}
-	if q.yields() {
-		s.Running.Note(l.Key) // a command may wait already
+	w := &waitingTurn{queue: q, lease: l, ctx: WithLease(ctx, l), rest: rest, suspect: e.width > 0}
+	if w.yields() {
+		q.running.Note(l.Key) // a command may wait already
 	}
-	over := make(chan place, 1)
+	over := make(chan admission, 1)
 	go func() {
-		var aside place
-		guard.Run(ctx, guard.Session, func() { aside = q.watch(wait, end) })
+		var aside admission
+		guard.Run(ctx, guard.Session, func() { aside = w.watchCommands(wait, end) })
 		over <- aside
 	}()
-	leave, err := s.await(wait, l, e)
+	leave, err := q.await(wait, l, e)
 	end(nil)
 	aside := <-over
 	switch {
 	case aside.stop == 0 && aside.command == 0:
-		return place{leave: leave}, err
+		return admission{release: leave}, err
 	case err == nil: // both at once
-		aside.leave()
-		return place{leave: leave}, nil
+		aside.release()
+		return admission{release: leave}, nil
 	}
 	return aside, nil
 }
 
-func (s *Slots) tryEnter() (leave func(), ok bool) {
-	slot, ok := s.free.TryEnter()
+func (q queue) tryEnter() (leave func(), ok bool) {
+	slot, ok := q.free.TryEnter()
 	if !ok {
 		return nil, false
 	}
-	free, ok := s.suspects.TryEnter()
+	free, ok := q.suspects.TryEnter()
 	if !ok {
 		slot()
 		return nil, false
@@ -88,22 +123,22 @@ func (s *Slots) tryEnter() (leave func(), ok bool) {
 
 // await has no slot while suspects hold the turn up. A turn without one holds up no suspect while it waits for its slot, except
 // after a suspect that ran alone.
-func (s *Slots) await(ctx context.Context, l sessions.Lease, e entry) (leave func(), err error) {
+func (q queue) await(ctx context.Context, l sessions.Lease, e entry) (leave func(), err error) {
 	if e.width == 0 {
-		slot, err := s.free.Enter(ctx, gate.WaiterOf(l.Key))
+		slot, err := q.free.Enter(ctx, gate.WaiterOf(l.Key))
 		if err != nil {
 			return nil, err
 		}
-		if free, ok := s.suspects.TryEnter(); ok {
+		if free, ok := q.suspects.TryEnter(); ok {
 			return both(slot, free), nil
 		}
 		slot()
 	}
-	free, err := s.suspects.Enter(ctx, e.width, e.joined)
+	free, err := q.suspects.Enter(ctx, e.width, e.joined)
 	if err != nil {
 		return nil, err
 	}
-	slot, err := s.free.Enter(ctx, gate.WaiterOf(l.Key))
+	slot, err := q.free.Enter(ctx, gate.WaiterOf(l.Key))
 	if err != nil {
 		free()
 		return nil, err
@@ -113,9 +148,9 @@ func (s *Slots) await(ctx context.Context, l sessions.Lease, e entry) (leave fun
 
 func both(slot, free func()) func() { return func() { slot(); free() } }
 
-// queued is a turn that waits for its place.
-type queued struct {
-	slots   *Slots
+// waitingTurn is a turn that waits for its slot.
+type waitingTurn struct {
+	queue   queue
 	lease   sessions.Lease
 	ctx     context.Context // outlives the wait: a call that shows the turn is not broken off
 	rest    Rest
@@ -128,88 +163,88 @@ type queued struct {
 // It equals the number of waiting turns with a card.
 const maxLookers = 200
 
-func (q *queued) mayLook() bool {
-	if q.looks == nil {
-		q.looks, _ = q.slots.lookers.TryEnter()
+func (w *waitingTurn) mayLook() bool {
+	if w.looks == nil {
+		w.looks, _ = w.queue.lookers.TryEnter()
 	}
-	return q.looks != nil
+	return w.looks != nil
 }
 
-// watch shows the waiting turn and looks for its stop. A stop ends the wait with a place; the zero value: none.
-func (q *queued) watch(wait context.Context, end context.CancelCauseFunc) (aside place) {
-	defer logPanic(q.ctx) // no message is marked yet: the turn itself counts the attempt
+// watchCommands shows the waiting turn and looks for its stop. A stop ends the wait with a place; the zero value: none.
+func (w *waitingTurn) watchCommands(wait context.Context, end context.CancelCauseFunc) (aside admission) {
+	defer logPanic(w.ctx) // no message is marked yet: the turn itself counts the attempt
 	defer func() {
-		if q.looks != nil {
-			q.looks()
+		if w.looks != nil {
+			w.looks()
 		}
-		if q.leave != nil {
-			q.leave()
+		if w.leave != nil {
+			w.leave()
 		}
 	}()
 	grace := time.NewTimer(queueGrace)
 	defer grace.Stop()
 	look := time.NewTicker(lookInterval)
 	defer look.Stop()
-	arrived, late := q.slots.Running.arrivals(q.lease.Key), false
+	arrived, late := w.queue.running.arrivals(w.lease.Key), false
 	for {
 		isNew := false
 		select {
 		case <-wait.Done():
-			return place{}
+			return admission{}
 		case <-grace.C:
 			late = true
 		case <-arrived:
 			isNew = true
 		case <-look.C:
 		}
-		if !isNew && !q.mayLook() {
+		if !isNew && !w.mayLook() {
 			continue
 		}
-		pending, err := q.slots.Inbox.newest(wait, q.lease.Key)
+		pending, err := w.queue.inbox.newest(wait, w.lease.Key)
 		if err != nil {
 			if wait.Err() == nil {
-				zerolog.Ctx(q.ctx).Debug().Err(err).Msg("Failed to look at the messages of a waiting turn")
+				zerolog.Ctx(w.ctx).Debug().Err(err).Msg("Failed to look at the messages of a waiting turn")
 			}
 			continue
 		}
-		if command := q.nextCommand(pending); command != 0 {
-			leave, err := q.slots.asides.Enter(wait, gate.WaiterOf(q.lease.Key))
+		if command := w.nextCommand(pending); command != 0 {
+			leave, err := w.queue.asides.Enter(wait, gate.WaiterOf(w.lease.Key))
 			if err != nil {
-				return place{}
+				return admission{}
 			}
 			end(errStopped)
-			return place{leave: leave, command: command}
+			return admission{release: leave, command: command}
 		}
-		asked := q.nextAsked(pending)
+		asked := w.nextAsked(pending)
 		if len(asked) == 0 {
 			continue
 		}
-		since := max(asked[0].ID, q.rest.By)
-		if at := slices.IndexFunc(pending, func(e sessions.Event) bool { return len(q.slots.Inbox.EndedBy(e, asked, since)) > 0 }); at >= 0 {
-			leave, err := q.slots.asides.Enter(wait, gate.WaiterOf(q.lease.Key))
+		since := max(asked[0].ID, w.rest.By)
+		if at := slices.IndexFunc(pending, func(e sessions.Event) bool { return len(w.queue.inbox.EndedBy(e, asked, since)) > 0 }); at >= 0 {
+			leave, err := w.queue.asides.Enter(wait, gate.WaiterOf(w.lease.Key))
 			if err != nil { // a slot came first
-				return place{}
+				return admission{}
 			}
 			end(errStopped)
-			return place{leave: leave, stop: pending[at].ID}
+			return admission{release: leave, stop: pending[at].ID}
 		}
-		if late && q.leave == nil && len(pending) < lookWindow { // otherwise the first message may not be listed
-			q.show(wait, asked)
+		if late && w.leave == nil && len(pending) < lookWindow { // otherwise the first message may not be listed
+			w.showAsked(wait, asked)
 		}
 	}
 }
 
 // yields reports whether commands go first: suspects may hold the turn up for long.
-func (q *queued) yields() bool { return q.suspect || q.slots.suspects.Excludes() }
+func (w *waitingTurn) yields() bool { return w.suspect || w.queue.suspects.Excludes() }
 
 // nextCommand is 0 without a command that goes first. One that stops the turn, or is a suspect itself, does not.
-func (q *queued) nextCommand(pending []sessions.Event) int64 {
-	if !q.yields() {
+func (w *waitingTurn) nextCommand(pending []sessions.Event) int64 {
+	if !w.yields() {
 		return 0
 	}
-	asked := q.nextAsked(pending)
+	asked := w.nextAsked(pending)
 	for _, e := range slices.Backward(pending) {
-		if q.kindOf(e) == choice.Command && e.Attempts < sessions.SuspectFrom && (len(asked) == 0 || len(q.slots.cfg.Commands.Stops(e, asked)) == 0) {
+		if w.kindOf(e) == choice.Command && e.Attempts < sessions.SuspectFrom && (len(asked) == 0 || len(w.queue.commands.Stops(e, asked)) == 0) {
 			return e.ID
 		}
 	}
@@ -217,13 +252,13 @@ func (q *queued) nextCommand(pending []sessions.Event) int64 {
 }
 
 // nextAsked is empty if the next turn asks no model. The newest is the first of pending.
-func (q *queued) nextAsked(pending []sessions.Event) []sessions.Event {
+func (w *waitingTurn) nextAsked(pending []sessions.Event) []sessions.Event {
 	var asked []sessions.Event
 	for _, e := range slices.Backward(pending) {
-		if len(q.rest.Others) > 0 && !q.rest.Has(e) {
+		if len(w.rest.Others) > 0 && !w.rest.Has(e) {
 			continue
 		}
-		if e.Message == nil || q.kindOf(e) != choice.Ask || len(asked) == q.slots.cfg.MaxMerged || len(asked) > 0 && len(q.slots.cfg.Commands.Stops(e, asked)) > 0 {
+		if e.Message == nil || w.kindOf(e) != choice.Ask || len(asked) == w.queue.maxMerged || len(asked) > 0 && len(w.queue.commands.Stops(e, asked)) > 0 {
 			break
 		}
 		asked = append(asked, e)
@@ -231,15 +266,14 @@ func (q *queued) nextAsked(pending []sessions.Event) []sessions.Event {
 	return asked
 }
 
-func (q *queued) kindOf(e sessions.Event) choice.Kind {
-	return q.slots.cfg.Chooser.Kinds.KindOf(e, q.slots.cfg.Shared.Now())
+func (w *waitingTurn) kindOf(e sessions.Event) choice.Kind {
+	return w.queue.chooser.Kinds.KindOf(e, w.queue.now())
 }
 
-func (q *queued) show(wait context.Context, asked []sessions.Event) {
-	s := q.slots
-	d, ok := s.cfg.Display.(chat.Queuer)
-	if !ok || s.cfg.Chooser.Limits.Exceeds(wait, q.lease.Key, asked[0]) {
+func (w *waitingTurn) showAsked(wait context.Context, asked []sessions.Event) {
+	d, ok := w.queue.screen.display.(chat.Queuer)
+	if !ok || w.queue.chooser.Limits.Exceeds(wait, w.lease.Key, asked[0]) {
 		return
 	}
-	q.leave = d.Queue(q.ctx, s.Screen.shown(q.lease, asked, s.cfg.Chooser.WaitingLanguage(q.lease.Key, asked)))
+	w.leave = d.Queue(w.ctx, w.queue.screen.shown(w.lease, asked, w.queue.chooser.WaitingLanguage(w.lease.Key, asked)))
 }

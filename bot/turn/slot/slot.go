@@ -5,7 +5,6 @@ package slot
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -51,10 +50,7 @@ type Slots struct {
 	Screen    Screen
 	Watch     Watch
 
-	free     *gate.FairSemaphore // each turn holds a view
-	asides   *gate.FairSemaphore // turns without a slot, which were stopped while they waited for one
-	lookers  *gate.FairSemaphore // waiting turns that look for messages at intervals
-	suspects *Suspects
+	queue queue
 }
 
 // New returns slots that are all free.
@@ -65,8 +61,11 @@ func New(cfg Config) *Slots {
 	return &Slots{
 		cfg: cfg, Gathering: &Gathering{wait: cfg.Gather, draining: p.Draining, receiver: cfg.Receiver}, Running: running, Inbox: inbox, Screen: screen,
 		Watch: Watch{p, cfg.Cards, cfg.Notices, cfg.Outbox, inbox, screen, running, cfg.BusyNote},
-		free:  gate.NewFairSemaphore(cfg.MaxTurns, p.Draining), asides: gate.NewFairSemaphore(max(1, cfg.MaxTurns/gate.TurnsPerCall), nil),
-		lookers: gate.NewFairSemaphore(maxLookers, nil), suspects: &Suspects{Closed: p.Draining},
+		queue: queue{
+			free: gate.NewFairSemaphore(cfg.MaxTurns, p.Draining), asides: gate.NewFairSemaphore(max(1, cfg.MaxTurns/gate.TurnsPerCall), nil),
+			lookers: gate.NewFairSemaphore(maxLookers, nil), suspects: &Suspects{Closed: p.Draining},
+			running: running, inbox: inbox, screen: screen, commands: cfg.Commands, chooser: cfg.Chooser, now: p.Now, maxMerged: cfg.MaxMerged,
+		},
 	}
 }
 
@@ -78,18 +77,6 @@ type Slot struct {
 	// Aside is the message that stops the turn, for a place beside the slots; 0: it is a slot, or a command's place.
 	Aside int64
 }
-
-// Rest is the messages for which a turn begins at once after another one. A turn beside the slots is not stopped by its message after all,
-// since a limit or a suspect leaves it other messages. Or the commands that stopped a turn left other people's messages. These are
-// answered by themselves, so that no member can stop them over and over by further messages. The zero value is all messages.
-type Rest struct {
-	By     int64   // messages up to this id give no place beside the slots
-	Others []int64 // the others' messages; none: the first case
-	Since  int64   // see [Since], of the turn that left them
-}
-
-// Has reports whether a message is one of the others'.
-func (r Rest) Has(one sessions.Event) bool { return slices.Contains(r.Others, one.ID) }
 
 // Lease takes a session's lease, and queues the replies that an earlier owner left unsent.
 func (s *Slots) Lease(ctx context.Context, key sessions.Key) (sessions.Lease, error) {
@@ -105,12 +92,6 @@ func (s *Slots) lease(ctx context.Context, key sessions.Key) (sessions.Lease, er
 		return l, err
 	}
 	return l, s.cfg.Outbox.Resume(WithLease(ctx, l), l)
-}
-
-// WithLease adds the session and the term to the log's fields.
-func WithLease(ctx context.Context, l sessions.Lease) context.Context {
-	log := zerolog.Ctx(ctx).With().EmbedObject(l.Key).Int64("term", l.Term).Logger()
-	return log.WithContext(ctx)
 }
 
 // Show shows the oldest waiting message before its turn waits. A failure does not delay the turn, which finds out itself.
@@ -208,12 +189,12 @@ const leaseTries = 3
 
 // begin takes a lease again that an erasure took, and keeps the slot. Otherwise frequent erasures would starve the
 // turn, and no mark would count them.
-func (s *Slots) begin(ctx context.Context, l sessions.Lease, rest Rest, e entry) (Slot, place, error) {
-	p, err := s.enter(ctx, l, rest, e)
+func (s *Slots) begin(ctx context.Context, l sessions.Lease, rest Rest, e entry) (Slot, admission, error) {
+	p, err := s.queue.enter(ctx, l, rest, e)
 	if err != nil {
 		return Slot{Lease: l, Leave: func() {}}, p, llm.ErrStop
 	}
-	taken := Slot{Lease: l, Leave: p.leave, Aside: p.stop}
+	taken := Slot{Lease: l, Leave: p.release, Aside: p.stop}
 	if !s.cfg.Shared.Leases.Trusted() { // the wait may have been long
 		return taken, p, ErrHeartbeat
 	}
