@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/bot/parts"
 	"ebb/bot/wording"
 	"ebb/sessions"
 	"ebb/sessions/guard"
@@ -65,10 +66,10 @@ var vectorPhrases = map[llm.ErrorClass]wording.Phrase{
 	llm.Denied: wording.VectorsRefused, llm.Unpaid: wording.VectorsRefused, llm.Missing: wording.VectorsRefused,
 }
 
-func newAlarm(b *Bot) *alarm {
+func newAlarm(robot func() sessions.RobotCode, name string, s *parts.Shared, in *intake) *alarm {
 	return &alarm{
-		robot: b.cfg.Robot, name: b.cfg.Name, now: b.shared.Now, location: b.shared.Location, language: b.shared.Languages.OfText,
-		admins: func() []sessions.UserID { return b.shared.Current.Get().Admins }, accept: b.placing.acceptAt, accepted: b.wakeFor,
+		robot: robot, name: name, now: s.Now, location: s.Location, language: s.Languages.OfText,
+		admins: func() []sessions.UserID { return s.Current.Get().Admins }, accept: in.placing.acceptAt, accepted: in.wakeFor,
 		models: map[string]*ailing{},
 	}
 }

@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -188,14 +187,9 @@ type Bot struct {
 	cfg      Config
 	shared   *parts.Shared
 	store    sessions.Stores
-	memory   memory.Stores
-	metrics  *metrics
 	stats    *recorder
 	gate     *gate.Gate // bounds concurrent model calls
 	draining chan struct{}
-	last     *lastFlush
-	lost     lostSessions
-	left     chan sessions.Key // waiting sessions that this replica no longer starts
 	restarts *restartStats
 
 	turns  *serial.Mailboxes // steps 3 to 8
@@ -204,10 +198,10 @@ type Bot struct {
 	approvals *approval.Desk // nil: no call of a tool needs an approval
 
 	placing *placing
-	refuser *refuser
-	alarm   *alarm
-
-	organization atomic.Pointer[string] // that of the newest message with one; nil: no such message came yet
+	intake  *intake
+	sweeper *sweeper
+	report  *restartReport
+	drain   *drain
 
 	views   *view.Builder
 	runner  *turn.Runner
@@ -237,14 +231,16 @@ func New(cfg Config) (*Bot, error) {
 		CommitTimeout: cfg.CommitTimeout, InlineDeadline: cfg.InlineDeadline, CompactDeadline: cfg.CompactDeadline,
 	}
 	b := &Bot{
-		cfg: cfg, shared: p, store: cfg.Stores, memory: cfg.Memory, gate: gate.NewGate(current, cfg.MaxConcurrent), draining: draining,
-		last: newLastFlush(), restarts: newRestartStats(), left: make(chan sessions.Key, sweepLimit),
+		cfg: cfg, shared: p, store: cfg.Stores, gate: gate.NewGate(current, cfg.MaxConcurrent), draining: draining,
+		restarts: newRestartStats(),
 	}
 	if cfg.Approvals != nil {
 		b.approvals = &approval.Desk{Store: cfg.Approvals, Wait: cmp.Or(cfg.ApprovalTimeout, time.Hour), Location: cfg.Location}
 	}
-	b.placing = newPlacing(&b.cfg, current, b.configuredScope)
-	b.stream = leader.New(leader.Config{Elector: cfg.Elector, LeaseTTL: cfg.LeaseTTL, OneStream: cfg.OneStream, Transport: cfg.Transport}, leases, b.accept)
+	b.placing = newPlacing(cfg.Stores, cfg.Replica, current, b.configuredScope)
+	b.stream = leader.New(leader.Config{Elector: cfg.Elector, LeaseTTL: cfg.LeaseTTL, OneStream: cfg.OneStream, Transport: cfg.Transport}, leases, func(ctx context.Context, m sessions.Message) error {
+		return b.intake.accept(ctx, m)
+	})
 	var err error
 	if b.views, err = view.New(p, cfg.Stores.Turns, cfg.Memory.Facts, command.Commands, view.Options{Tools: cfg.Tools, Outside: cfg.Outside, SchemaTokens: cfg.SchemaTokens, Finder: cfg.Finder, Name: cfg.Name, Prompt: cfg.Prompt, Remember: cfg.Remember}); err != nil {
 		return nil, err
@@ -298,26 +294,73 @@ func (b *Bot) connect(turns, upkeep, replies context.Context) {
 	b.stats = &recorder{restarts: b.restarts}
 	b.outbox = outbox.New(replies, b.shared, b.store.Outbox, b.cfg.Transport, b.stats, outbox.Options{
 		WakeSession: b.turns.Wake,
-		Scheduled:   func(ctx context.Context, o sessions.Outgoing, arrived bool) { noteSchedules(ctx, &b.cfg, o, arrived) },
-		Files:       b.cfg.Files,
+		Scheduled: func(ctx context.Context, o sessions.Outgoing, arrived bool) {
+			noteSchedules(ctx, b.cfg.Schedules, b.cfg.CommitTimeout, o, arrived)
+		},
+		Files: b.cfg.Files,
 	})
+	of := measured{shared: b.shared, gate: b.gate, turns: b.turns, outbox: b.outbox, restarts: b.restarts}
+	if b.cfg.OneStream {
+		of.stream = b.stream
+	}
+	m := newMetrics(b.cfg.Metrics, of)
+	b.stats.metrics = m
+	refuser := newRefuser(replies, b.shared, b.store.Limits, b.cfg.Transport, m.refused)
+	b.intake = &intake{shared: b.shared, placing: b.placing, views: b.views, runner: b.runner, refuser: refuser, accepted: m.accepted, restarts: b.restarts}
 	if b.cfg.Planner != nil {
 		b.timer = b.newTimer()
 	}
-	b.refuser = newRefuser(replies)
-	b.metrics = newMetrics(b.cfg.Metrics, b)
-	b.stats.metrics = b.metrics
-	b.alarm = newAlarm(b)
-	b.gate.Report(b.metrics.models, b.alarm.watch, b.chargeLate)
+	alarm := newAlarm(b.cfg.Robot, b.cfg.Name, b.shared, b.intake)
+	b.gate.Report(m.models, alarm.watch, b.chargeLate)
 	if b.cfg.Embeddings != nil {
-		b.cfg.Embeddings.Report(b.alarm.watchVectors)
+		b.cfg.Embeddings.Report(alarm.watchVectors)
 	}
 	if t, ok := b.cfg.Transport.(chat.Clickable); ok {
-		t.OnClick(b.click)
+		c := &clicks{
+			shared: b.shared, cards: b.store.Cards, intake: b.intake, handler: b.handler, decisions: b.approvals != nil, language: b.cfg.Language, metrics: m,
+		}
+		t.OnClick(c.click)
+	}
+	b.sweeper = &sweeper{
+		shared: b.shared, inbox: b.store.Inbox, turns: b.turns, outbox: b.outbox, runner: b.runner, stream: b.stream, leaseTTL: b.cfg.LeaseTTL,
+	}
+	b.report = &restartReport{store: b.cfg.Reporter, shared: b.shared, stats: b.restarts, ended: m.restartEnded}
+	last := newLastFlush(b.shared, b.cfg.Memory.Flushes, b.store.Leases, b.worker)
+	b.drain = &drain{
+		shared: b.shared, began: b.draining, turns: b.turns, upkeep: b.upkeep, outbox: b.outbox, replies: b.store.Outbox, leases: b.store.Leases,
+		notices: []func(context.Context) error{refuser.Wait, alarm.Wait}, last: last,
+		leaving: &handover{
+			shared: b.shared, elector: b.cfg.Elector, turns: b.turns, outbox: b.outbox, last: last, left: make(chan sessions.Key, sweepLimit),
+		},
+		restarts: b.restarts, turnTime: b.cfg.Drain, flushTime: b.cfg.Flush,
 	}
 	b.runner.Connect(b.turns, b.upkeep, b.outbox, b.stats)
 	b.worker.Connect(b.turns, b.upkeep, b.outbox, b.stats)
 	b.handler.Connect(b.upkeep, b.stats)
+}
+
+// newTimer stores reminders as messages, which wake sessions as those of people do.
+func (b *Bot) newTimer() *schedule.Runner {
+	return schedule.NewRunner(schedule.RunnerConfig{
+		Store: b.cfg.Schedules, Replica: b.shared.Leases.Owner(), Leads: b.leads, Now: b.shared.Now, Location: b.shared.Location, Grace: b.cfg.StaleAfter,
+		Settings: b.cfg.Planner.Settings, Metrics: b.cfg.Metrics,
+		Language: b.shared.Languages.OfText,
+		Serves:   b.placing.serves,
+		Refuse:   b.handler.RefuseSchedule,
+		Accepted: b.intake.wakeFor,
+	})
+}
+
+func (b *Bot) leads(ctx context.Context) (bool, error) {
+	if b.cfg.Elector == nil {
+		return true, nil
+	}
+	l, err := b.cfg.Elector.Leader(ctx)
+	return l.Replica == b.shared.Leases.Owner(), err
+}
+
+func (b *Bot) configuredScope(id sessions.ConversationID) sessions.Scope {
+	return cmp.Or(b.shared.Current.Get().Groups[id].Scope, b.cfg.Scope)
 }
 
 // chargeLate counts a request whose answer had no reader as the operator's: another model answered.
@@ -339,7 +382,7 @@ func (b *Bot) Run(ctx context.Context) error {
 	send, cancelSend := context.WithCancelCause(life)
 	defer cancelSend(llm.ErrStop)
 	b.connect(work, spare, send)
-	if !b.firstBeat(ctx) {
+	if !firstBeat(ctx, b.shared) {
 		return nil // stopped before anything started
 	}
 	keep, stopKeep := context.WithCancel(life) // the heartbeat goes on until the last flush
@@ -349,12 +392,12 @@ func (b *Bot) Run(ctx context.Context) error {
 	run := func(ctx context.Context, t periodic.Task) {
 		background.Go(func() error { periodic.Run(ctx, t); return nil })
 	}
-	run(keep, periodic.Task{Interval: b.cfg.SweepEvery, AtOnce: true, Timeout: b.shared.CommitTimeout, Do: b.sweep, Failure: sweepFailed})
+	run(keep, periodic.Task{Interval: b.cfg.SweepEvery, AtOnce: true, Timeout: b.shared.CommitTimeout, Do: b.sweeper.sweep, Failure: sweepFailed})
 	for _, t := range b.cfg.Background {
 		run(keep, t)
 	}
-	background.Go(func() error { b.listen(keep); return nil })
-	background.Go(func() error { b.keepReport(keep); return nil })
+	background.Go(func() error { b.sweeper.listen(keep); return nil })
+	background.Go(func() error { b.report.keep(keep); return nil })
 	low, stopLow := context.WithCancelCause(life)
 	defer context.AfterFunc(ctx, func() { stopLow(llm.ErrStop) })()
 	defer stopLow(llm.ErrStop)
@@ -365,7 +408,7 @@ func (b *Bot) Run(ctx context.Context) error {
 		run(low, b.timer.Task())
 	}
 	if b.approvals != nil {
-		expiry := &approval.Expiry{Desk: b.approvals, Replica: b.shared.Leases.Owner(), Leads: b.leads, Languages: b.shared.Languages, Accepted: b.wakeFor}
+		expiry := &approval.Expiry{Desk: b.approvals, Replica: b.shared.Leases.Owner(), Leads: b.leads, Languages: b.shared.Languages, Accepted: b.intake.wakeFor}
 		run(low, expiry.Task())
 	}
 
@@ -375,12 +418,12 @@ func (b *Bot) Run(ctx context.Context) error {
 	}
 	stopLow(llm.ErrStop)
 	background.Go(func() error { b.stream.Leave(keep); return nil })
-	b.drain(life, stops{turns: cancelWork, upkeep: cancelUpkeep, outbox: cancelSend})
+	b.drain.run(life, stops{turns: cancelWork, upkeep: cancelUpkeep, outbox: cancelSend})
 	stopKeep()
 	err = errors.Join(err, background.Wait())
-	stored := b.endReport(life)
-	err = errors.Join(err, b.resign(life))
-	b.closeReport(life, began, stored)
+	stored := b.report.end(life)
+	err = errors.Join(err, b.drain.resign(life))
+	b.report.close(life, began, stored)
 	return err
 }
 

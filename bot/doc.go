@@ -43,6 +43,9 @@
 // ebb/sessions/retry repeats failed work after growing pauses. Package ebb/sessions/rules reads regular expressions that
 // judge text from data files with examples.
 //
+// The files of this package are parts as values, each with the few things that it needs: intake, clicks, refuser, alarm, sweeper, drain,
+// handover, lastFlush, restartReport, metrics. bot.go makes them, and no part knows the whole.
+//
 // A turn goes through stages that each take a value and return one. turn/turn.go reads from top to bottom: a slot.Slot, a
 // choice.Choice of its messages, an answer.Answer, a commit.
 //
@@ -141,7 +144,8 @@
 //	bot/sweep.go                  a sweep when replicas change                         one a notification, within CommitTimeout
 //	bot/alarm.go                  a notice to administrators                           one a fault of a model, awaited by the drain
 //	bot/refuse.go                 a refusal to a person without access                 8 at once, refusalTime each
-//	bot/drain.go                  last flushes, handing over                           maxShutdownFlushes at once, to the deadline of the drain
+//	bot/drain.go                  handing over, and flushes of idle sessions           one each, to the deadline of the drain
+//	bot/last_flush.go             last flushes                                         maxShutdownFlushes at once, to the deadline of the drain
 //	bot/leader/stream.go          the stream connection                                one, to the end of leadership or the stop
 //	bot/dingtalk/stream.go        the retirement of a replaced connection              one a connection, within the drain of it
 //	bot/dingtalk/link.go          reader, keep-alive, and each frame                   two a connection; frames by maxHeldFrames, presses by maxClicks

@@ -7,22 +7,35 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ebb/bot/outbox"
+	"ebb/bot/parts"
 	"ebb/memory"
 	"ebb/sessions"
 	"ebb/sessions/llm"
+	"ebb/sessions/serial"
 )
 
+// handover gives sessions with waiting messages to other replicas at a stop.
+type handover struct {
+	shared  *parts.Shared
+	elector sessions.Elector // nil: it is unknown whether another replica lives
+	turns   *serial.Mailboxes
+	outbox  *outbox.Outbox
+	last    *lastFlush
+	left    chan sessions.Key // waiting sessions that this replica no longer starts
+}
+
 // noteWaiting never blocks: the sweep repeats a note that a full channel drops.
-func (b *Bot) noteWaiting(key sessions.Key) {
+func (h *handover) noteWaiting(key sessions.Key) {
 	select {
-	case b.left <- key:
+	case h.left <- key:
 	default:
 	}
 }
 
 // handOverWaiting releases leases of sessions with waiting messages, if another replica is alive. It waits for no
 // turns of other sessions, and only briefly for the session's flush. It ends with ctx, its flushes with flush.
-func (b *Bot) handOverWaiting(ctx, flush context.Context) {
+func (h *handover) handOverWaiting(ctx, flush context.Context) {
 	var flushes errgroup.Group
 	flushes.SetLimit(maxShutdownFlushes)
 	defer func() { _ = flushes.Wait() }() // its functions return no errors
@@ -30,16 +43,16 @@ func (b *Bot) handOverWaiting(ctx, flush context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case key := <-b.left:
-			if b.turns.Busy(key) {
+		case key := <-h.left:
+			if h.turns.Busy(key) {
 				continue // noted again when its turn ends
 			}
-			if b.outbox.Holds(key) { // the earlier answer is delivered first
-				time.AfterFunc(leaveAgain, func() { b.noteWaiting(key) })
+			if h.outbox.Holds(key) { // the earlier answer is delivered first
+				time.AfterFunc(leaveAgain, func() { h.noteWaiting(key) })
 				continue
 			}
-			if b.otherReplicaLives(ctx) {
-				flushes.TryGo(func() error { b.flushAndLeave(flush, key); return nil }) // a failed TryGo leaves it for the next note
+			if h.otherReplicaLives(ctx) {
+				flushes.TryGo(func() error { h.flushAndLeave(flush, key); return nil }) // a failed TryGo leaves it for the next note
 			}
 		}
 	}
@@ -50,27 +63,27 @@ const leaveFlush = 2 * time.Second
 
 // flushAndLeave hands a session over whatever the result of its flush. If the unflushed sessions can't be listed, the
 // next note repeats it.
-func (b *Bot) flushAndLeave(ctx context.Context, key sessions.Key) {
+func (h *handover) flushAndLeave(ctx context.Context, key sessions.Key) {
 	look, stop := context.WithTimeout(ctx, leaveFlush)
 	defer stop()
-	active, err := b.memory.Flushes.Unflushed(look, b.shared.Leases.Owner())
+	active, err := h.last.flushes.Unflushed(look, h.shared.Leases.Owner())
 	if err != nil {
 		return
 	}
-	one, first := b.last.begin(ctx, key)
+	one, first := h.last.begin(ctx, key)
 	defer time.AfterFunc(leaveFlush, func() { one.cut(llm.ErrStop) }).Stop()
 	if first {
 		defer one.end()
 		if at := slices.IndexFunc(active, func(u memory.UnflushedSession) bool { return u.Key == key }); at >= 0 {
-			b.flushLast(ctx, one, active[at])
+			h.last.flushOne(ctx, one, active[at])
 		} else {
-			b.handOver(ctx, key)
+			h.last.handOver(ctx, key)
 		}
 		return
 	}
 	<-one.done
 	if ctx.Err() == nil { // otherwise released with the others
-		b.handOver(ctx, key) // idempotent if released before
+		h.last.handOver(ctx, key) // idempotent if released before
 	}
 }
 
@@ -78,12 +91,12 @@ func (b *Bot) flushAndLeave(ctx context.Context, key sessions.Key) {
 const leaveAgain = 10 * time.Millisecond
 
 // otherReplicaLives reports whether another replica is alive and not draining, or may be.
-func (b *Bot) otherReplicaLives(ctx context.Context) bool {
-	if b.cfg.Elector == nil {
+func (h *handover) otherReplicaLives(ctx context.Context) bool {
+	if h.elector == nil {
 		return true
 	}
-	one, stop := context.WithTimeout(ctx, b.shared.CommitTimeout)
+	one, stop := context.WithTimeout(ctx, h.shared.CommitTimeout)
 	defer stop()
-	l, err := b.cfg.Elector.Leader(one)
-	return err == nil && l.Replica != "" && l.Replica != b.shared.Leases.Owner()
+	l, err := h.elector.Leader(one)
+	return err == nil && l.Replica != "" && l.Replica != h.shared.Leases.Owner()
 }

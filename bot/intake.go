@@ -5,43 +5,60 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"ebb/bot/access"
+	"ebb/bot/parts"
 	"ebb/bot/reload"
+	"ebb/bot/turn"
+	"ebb/bot/view"
 	"ebb/sessions"
 )
 
+// intake takes messages in: it stores each one, and wakes its session.
+type intake struct {
+	shared       *parts.Shared
+	placing      *placing
+	views        *view.Builder
+	runner       *turn.Runner
+	refuser      *refuser
+	accepted     *prometheus.CounterVec // by outcome
+	restarts     *restartStats
+	organization atomic.Pointer[string] // that of the newest message with one; nil: no such message came yet
+}
+
 // accept is steps 1 and 2: it stores a message, and returns nil only after the commit. It then wakes the session
 // here, if this replica holds the lease, or by a notification. A refused message is acknowledged and not stored.
-func (b *Bot) accept(ctx context.Context, m sessions.Message) error {
+func (i *intake) accept(ctx context.Context, m sessions.Message) error {
 	sent := m.SenderID
 	if m.Organization != "" {
-		b.organization.Store(&m.Organization)
+		i.organization.Store(&m.Organization)
 	}
-	m, seen, err := b.placing.identified(ctx, m)
+	m, seen, err := i.placing.identified(ctx, m)
 	if err != nil {
-		b.metrics.accepted.WithLabelValues("error").Inc()
+		i.accepted.WithLabelValues("error").Inc()
 		return err
 	}
-	why, err := b.placing.refusal(ctx, m, seen)
+	why, err := i.placing.refusal(ctx, m, seen)
 	if err == nil && why != "" {
-		err = b.placing.learnRefused(ctx, m)
+		err = i.placing.learnRefused(ctx, m)
 	}
 	if err != nil {
-		b.metrics.accepted.WithLabelValues("error").Inc()
+		i.accepted.WithLabelValues("error").Inc()
 		return err
 	}
 	if why != "" {
-		b.refuse(ctx, m, why)
+		i.refuser.refuse(ctx, m, why)
 		return nil
 	}
-	m.Text = b.views.Quoted(m) + m.Text
-	done, err := b.placing.place(ctx, m, append(seen, sent))
-	return b.finish(ctx, m, done, err)
+	m.Text = i.views.Quoted(m) + m.Text
+	done, err := i.placing.place(ctx, m, append(seen, sent))
+	return i.finish(ctx, m, done, err)
 }
 
 // placing finds the session of a message, and stores it there, unless access rules refuse its sender.
@@ -60,9 +77,9 @@ type placing struct {
 	learnt  *lru.Cache[idPair, time.Time]                // ids of refused senders that are stored
 }
 
-func newPlacing(cfg *Config, current *reload.Current, scope func(sessions.ConversationID) sessions.Scope) *placing {
-	learnt, _ := lru.New[idPair, time.Time](maxRefused) // it fails only without a size
-	return &placing{inbox: cfg.Stores.Inbox, scopes: cfg.Stores.Scopes, replica: cfg.Replica, current: current, scope: scope, learnt: learnt}
+func newPlacing(stores sessions.Stores, replica sessions.ReplicaID, current *reload.Current, scope func(sessions.ConversationID) sessions.Scope) *placing {
+	learnt, _ := lru.New[idPair, time.Time](maxLearnt) // it fails only without a size
+	return &placing{inbox: stores.Inbox, scopes: stores.Scopes, replica: replica, current: current, scope: scope, learnt: learnt}
 }
 
 // place stores a message in its session. Usually that is the one of all members, and one statement does it. An earlier delivery may have
@@ -99,26 +116,37 @@ func (p *placing) acceptAt(ctx context.Context, key sessions.Key, m sessions.Mes
 }
 
 // finish counts the outcome of a message, and wakes its session.
-func (b *Bot) finish(ctx context.Context, m sessions.Message, done sessions.Accepted, err error) error {
+func (i *intake) finish(ctx context.Context, m sessions.Message, done sessions.Accepted, err error) error {
 	if err != nil {
-		b.metrics.accepted.WithLabelValues("error").Inc()
+		i.accepted.WithLabelValues("error").Inc()
 		return err
 	}
 	key := done.Lease.Key
 	outcome := "duplicate"
 	if done.New {
 		outcome = "new"
-		b.restarts.note(key, done.EventID)
+		i.restarts.note(key, done.EventID)
 	} else {
-		b.restarts.redelivered.Add(1)
+		i.restarts.redelivered.Add(1)
 	}
-	b.metrics.accepted.WithLabelValues(outcome).Inc()
+	i.accepted.WithLabelValues(outcome).Inc()
 	if done.Clash {
 		zerolog.Ctx(ctx).Warn().EmbedObject(key).Str("msg_id", string(m.ID)).Msg("Sender id arrived with a second staff id")
 	}
 	zerolog.Ctx(ctx).Debug().EmbedObject(key).Str("msg_id", string(m.ID)).Str("outcome", outcome).Msg("Message accepted")
-	b.wakeFor(done)
+	i.wakeFor(done)
 	return nil
+}
+
+// wakeFor notes the lease of an accepted message, and wakes its session if it is this replica's.
+func (i *intake) wakeFor(a sessions.Accepted) {
+	i.shared.Leases.Learn(a.Lease)
+	if a.Lease.Owner != i.shared.Leases.Owner() {
+		i.runner.Look(a.Lease.Key)
+	}
+	if a.New && a.Lease.Owner == i.shared.Leases.Owner() {
+		i.runner.Wake(a.Lease.Key)
+	}
 }
 
 // identified fills in the staff id of an organization member from earlier frames that had both ids. seen are the
@@ -194,6 +222,33 @@ func memberKeys(m sessions.Message, ids []sessions.UserID) []sessions.Key {
 	return keys
 }
 
-func (b *Bot) configuredScope(id sessions.ConversationID) sessions.Scope {
-	return cmp.Or(b.shared.Current.Get().Groups[id].Scope, b.cfg.Scope)
+// Ids of refused senders.
+const (
+	// learntFor is the time for which a replica only checks that they are stored, and maxLearnt bounds those that it remembers.
+	learntFor = 10 * time.Minute
+	maxLearnt = 10_000
+)
+
+type idPair struct {
+	robot            sessions.RobotCode
+	encrypted, staff sessions.UserID
+}
+
+// learnRefused stores both ids of a refused sender before the acknowledgement: the next frame may have one of them alone. Further frames
+// of a flood cost the storage a read, since an erasure may have deleted the ids.
+func (p *placing) learnRefused(ctx context.Context, m sessions.Message) error {
+	if m.EncryptedID == "" || m.StaffID == "" {
+		return nil
+	}
+	pair := idPair{m.RobotCode, m.EncryptedID, m.StaffID}
+	if at, ok := p.learnt.Get(pair); ok && time.Since(at) < learntFor {
+		if linked, err := p.inbox.LinkedIDs(ctx, m.RobotCode, m.EncryptedID); err != nil || slices.Contains(linked, m.StaffID) {
+			return err
+		}
+	}
+	if err := p.inbox.LearnIDs(ctx, m); err != nil {
+		return err
+	}
+	p.learnt.Add(pair, time.Now())
+	return nil
 }

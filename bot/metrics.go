@@ -8,12 +8,16 @@ import (
 
 	"ebb/bot/access"
 	"ebb/bot/gate"
+	"ebb/bot/leader"
+	"ebb/bot/outbox"
+	"ebb/bot/parts"
 	"ebb/bot/turn/answer"
 	"ebb/bot/turn/choice"
 	"ebb/bot/upkeep"
 	"ebb/memory/extract"
 	"ebb/sessions"
 	"ebb/sessions/guard"
+	"ebb/sessions/serial"
 )
 
 // metrics have labels from small fixed sets, never from names, ids or text.
@@ -40,7 +44,17 @@ type metrics struct {
 	endedLost       prometheus.Counter
 }
 
-func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
+// measured are the parts whose state is measured when it is asked for.
+type measured struct {
+	shared   *parts.Shared
+	gate     *gate.Gate
+	turns    *serial.Mailboxes
+	outbox   *outbox.Outbox
+	stream   *leader.Stream // nil where each replica has a connection
+	restarts *restartStats
+}
+
+func newMetrics(r prometheus.Registerer, of measured) *metrics {
 	vec := func(name, help string, labels ...string) *prometheus.CounterVec {
 		v := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "ebb", Name: name, Help: help}, labels)
 		r.MustRegister(v)
@@ -59,25 +73,25 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 	gauge := func(name, help string, f func() float64) {
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "ebb", Name: name, Help: help}, f))
 	}
-	gauge("sessions_working", "Sessions with a running turn.", func() float64 { return float64(b.turns.Live()) })
-	gauge("sessions_leased", "Sessions whose lease this replica holds.", func() float64 { return float64(b.shared.Leases.Count()) })
-	gauge("model_calls_waiting", "Calls of the model that wait for a place among llm.max_concurrent.", func() float64 { return float64(b.gate.Waiting()) })
-	if b.cfg.OneStream {
+	gauge("sessions_working", "Sessions with a running turn.", func() float64 { return float64(of.turns.Live()) })
+	gauge("sessions_leased", "Sessions whose lease this replica holds.", func() float64 { return float64(of.shared.Leases.Count()) })
+	gauge("model_calls_waiting", "Calls of the model that wait for a place among llm.max_concurrent.", func() float64 { return float64(of.gate.Waiting()) })
+	if of.stream != nil {
 		gauge("stream_leader", "1 where this replica leads: it holds the stream connection, and the others stand by.", func() float64 {
-			if b.stream.Leads() {
+			if of.stream.Leads() {
 				return 1
 			}
 			return 0
 		})
 	}
-	gauge("outbox_waiting", "Replies committed and not sent yet.", func() float64 { return float64(b.outbox.Waiting()) })
+	gauge("outbox_waiting", "Replies committed and not sent yet.", func() float64 { return float64(of.outbox.Waiting()) })
 	for _, w := range guard.Works {
 		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Namespace: "ebb", Name: "panics_total", Help: "Panics that cost one piece of work alone, by work. Each is a fault of the program, and its log line has the stack.",
 			ConstLabels: prometheus.Labels{"work": string(w)},
 		}, func() float64 { return float64(guard.Panics(w)) }))
 	}
-	for name, figure := range b.restarts.byName() {
+	for name, figure := range of.restarts.byName() {
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: "ebb", Name: "restart_report", Help: "The account of this process, as bot restarts shows it when it has ended.",
 			ConstLabels: prometheus.Labels{"figure": name},
@@ -91,7 +105,7 @@ func newMetrics(r prometheus.Registerer, b *Bot) *metrics {
 		waitSeconds:  hist("message_seconds", "Time of a message from its acceptance to the commit of its answer."),
 		replies:      vec("replies_total", "Tries to send a reply, by way (none where no part arrived) and outcome.", "via", "outcome"),
 		maybeDoubled: one("replies_maybe_doubled_total", "Replies sent again that may have arrived before: a process died between the send and its mark, or the answer to a try was lost."),
-		models:       gate.NewMetrics(r, b.shared.Current),
+		models:       gate.NewMetrics(r, of.shared.Current),
 		toolCalls:    vec("tool_calls_total", "Tool calls, by tool and outcome.", "tool", "outcome"),
 		limited:      vec("limits_reached_total", "Notices that a limit is reached, one in each window, by limit.", "limit"),
 		doubted:      vec("model_reports_doubted_total", "Answers whose reported prompt tokens are missing or can't be right, by model.", "model"),
@@ -139,6 +153,12 @@ func (m *metrics) begin() {
 			m.replies.WithLabelValues(via, outcome)
 		}
 	}
+}
+
+// restartEnded counts the end of a process that this one reported first.
+func (m *metrics) restartEnded(r sessions.Restart) {
+	m.ended.WithLabelValues(string(r.Ending)).Inc()
+	m.endedLost.Add(float64(max(0, r.Figures.Lost)))
 }
 
 type recorder struct {

@@ -3,15 +3,16 @@ package bot
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"ebb/bot/access"
 	"ebb/bot/chat"
+	"ebb/bot/parts"
 	"ebb/bot/wording"
 	"ebb/sessions"
 	"ebb/sessions/guard"
@@ -24,8 +25,6 @@ const (
 	// refusalRest is the time until a replica asks the storage again whether a refusal is due.
 	refusalRest = time.Minute
 	refusalTime = 30 * time.Second
-	// learntFor is the time for which a replica only checks that the ids of a refused sender are stored.
-	learntFor = 10 * time.Minute
 	// maxRefusing bounds the refusals in delivery, and maxRefused those that are remembered.
 	maxRefusing = 8
 	maxRefused  = 10_000
@@ -34,7 +33,12 @@ const (
 // refuser answers messages that access rules refuse. Their words are neither stored nor shown to a model. A message
 // beyond the bounds gets no answer.
 type refuser struct {
-	ctx    context.Context // ends with the replies at a stop
+	ctx       context.Context // ends with the replies at a stop
+	shared    *parts.Shared
+	limits    sessions.Limiter
+	transport chat.Transport
+	counted   *prometheus.CounterVec // by reason
+
 	recent *lru.Cache[refused, time.Time]
 	slots  chan struct{}
 	work   sync.WaitGroup
@@ -46,40 +50,16 @@ type refused struct {
 	id    string
 }
 
-type idPair struct {
-	robot            sessions.RobotCode
-	encrypted, staff sessions.UserID
-}
-
-func newRefuser(ctx context.Context) *refuser {
+func newRefuser(ctx context.Context, s *parts.Shared, limits sessions.Limiter, t chat.Transport, counted *prometheus.CounterVec) *refuser {
 	recent, _ := lru.New[refused, time.Time](maxRefused) // it fails only without a size
-	return &refuser{ctx: ctx, recent: recent, slots: make(chan struct{}, maxRefusing)}
-}
-
-// learnRefused stores both ids of a refused sender before the acknowledgement: the next frame may have one of them alone. Further frames
-// of a flood cost the storage a read, since an erasure may have deleted the ids.
-func (p *placing) learnRefused(ctx context.Context, m sessions.Message) error {
-	if m.EncryptedID == "" || m.StaffID == "" {
-		return nil
-	}
-	pair := idPair{m.RobotCode, m.EncryptedID, m.StaffID}
-	if at, ok := p.learnt.Get(pair); ok && time.Since(at) < learntFor {
-		if linked, err := p.inbox.LinkedIDs(ctx, m.RobotCode, m.EncryptedID); err != nil || slices.Contains(linked, m.StaffID) {
-			return err
-		}
-	}
-	if err := p.inbox.LearnIDs(ctx, m); err != nil {
-		return err
-	}
-	p.learnt.Add(pair, time.Now())
-	return nil
+	return &refuser{ctx: ctx, shared: s, limits: limits, transport: t, counted: counted, recent: recent, slots: make(chan struct{}, maxRefusing)}
 }
 
 // refuse answers in the background, once an hour for each group or sender, and [sessions.NoticesPerMinute] times a minute in a group.
-func (b *Bot) refuse(ctx context.Context, m sessions.Message, why access.Refusal) {
-	b.metrics.refused.WithLabelValues(string(why)).Inc()
+func (r *refuser) refuse(ctx context.Context, m sessions.Message, why access.Refusal) {
+	r.counted.WithLabelValues(string(why)).Inc()
 	zerolog.Ctx(ctx).Debug().Str("msg_id", string(m.ID)).Str("reason", string(why)).Msg("Message refused")
-	r, who := b.refuser, refused{m.RobotCode, why, string(m.SenderID)}
+	who := refused{m.RobotCode, why, string(m.SenderID)}
 	if why == access.Group {
 		who.id = string(m.ConversationID)
 	}
@@ -97,19 +77,19 @@ func (b *Bot) refuse(ctx context.Context, m sessions.Message, why access.Refusal
 		defer func() { <-r.slots }()
 		work, stop := context.WithTimeout(log.WithContext(r.ctx), refusalTime)
 		defer stop()
-		if err := guard.Do(work, guard.Refusal, func() error { return b.sendRefusal(work, m, who) }); err != nil {
+		if err := guard.Do(work, guard.Refusal, func() error { return r.send(work, m, who) }); err != nil {
 			log.Warn().Err(err).Str("reason", string(why)).Msg("Refusal not delivered")
 		}
 	})
 }
 
 // A refusal that is lost with the process is due again in an hour.
-func (b *Bot) sendRefusal(ctx context.Context, m sessions.Message, who refused) error {
+func (r *refuser) send(ctx context.Context, m sessions.Message, who refused) error {
 	n := sessions.Notice{Kind: "refused/" + string(who.why), Robot: who.robot, Subject: who.id, Lasts: refusalEvery}
 	if m.ConversationType != sessions.Private {
 		n.Group = m.ConversationID
 	}
-	due, err := b.store.Limits.Notify(ctx, n)
+	due, err := r.limits.Notify(ctx, n)
 	if err != nil || !due {
 		return err
 	}
@@ -120,10 +100,10 @@ func (b *Bot) sendRefusal(ctx context.Context, m sessions.Message, who refused) 
 	key := sessions.ScopeGroup.Key(m)
 	o := sessions.Outgoing{Key: key, Attempts: 1, Reply: sessions.Reply{
 		Target: chat.TargetOf([]sessions.Event{asked}), Nonce: chat.ReplyKey(key, asked) + "-" + string(m.ID),
-		Text: wording.Say(phrase, b.shared.Languages.OfText(m.ConversationID, m.Text), who.id),
+		Text: wording.Say(phrase, r.shared.Languages.OfText(m.ConversationID, m.Text), who.id),
 	}}
 	return retry.Do(ctx, retry.Pauses{First: time.Second, Max: 10 * time.Second}, func() error {
-		_, err := b.cfg.Transport.Send(ctx, o)
+		_, err := r.transport.Send(ctx, o)
 		if failed, ok := errors.AsType[*chat.SendError](err); ok && (failed.Permanent || failed.Maybe || failed.Refused) {
 			return retry.Permanent(err)
 		}

@@ -9,6 +9,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/rs/zerolog"
 
+	"ebb/bot/parts"
 	"ebb/sessions"
 	"ebb/sessions/periodic"
 )
@@ -97,77 +98,85 @@ func (a *restartStats) recent() []sessions.Stored {
 
 const reportEvery = 5 * time.Second
 
-func (b *Bot) keepReport(ctx context.Context) {
-	if b.cfg.Reporter == nil {
+// restartReport keeps the figures of this process in the storage, and closes the reports of processes that ended.
+type restartReport struct {
+	store  sessions.Reporter // nil: the figures are logged only
+	shared *parts.Shared
+	stats  *restartStats
+	ended  func(sessions.Restart) // counts an end that this process reported first
+}
+
+// keep stores the figures again and again, until ctx ends.
+func (r *restartReport) keep(ctx context.Context) {
+	if r.store == nil {
 		return
 	}
 	opened := false
-	periodic.Run(ctx, periodic.Task{Interval: reportEvery, AtOnce: true, Timeout: b.shared.CommitTimeout, Ready: b.shared.Leases.Trusted, Do: func(one context.Context) error {
-		if err := b.writeReport(one, &opened); err != nil && ctx.Err() == nil {
+	periodic.Run(ctx, periodic.Task{Interval: reportEvery, AtOnce: true, Timeout: r.shared.CommitTimeout, Ready: r.shared.Leases.Trusted, Do: func(one context.Context) error {
+		if err := r.write(one, &opened); err != nil && ctx.Err() == nil {
 			zerolog.Ctx(ctx).Debug().Err(err).Msg("Failed to update the restart report")
 		}
 		return nil
 	}})
 }
 
-func (b *Bot) writeReport(ctx context.Context, opened *bool) error {
-	r, me := b.cfg.Reporter, b.shared.Leases.Owner()
+func (r *restartReport) write(ctx context.Context, opened *bool) error {
+	me := r.shared.Leases.Owner()
 	if !*opened {
-		if err := r.OpenRestart(ctx, me); err != nil {
+		if err := r.store.OpenRestart(ctx, me); err != nil {
 			return err
 		}
 		*opened = true
 	}
-	ended, err := r.EndedRestarts(ctx)
+	ended, err := r.store.EndedRestarts(ctx)
 	for _, e := range ended {
-		b.metrics.ended.WithLabelValues(string(e.Ending)).Inc()
-		b.metrics.endedLost.Add(float64(max(0, e.Figures.Lost)))
+		r.ended(e)
 		logReport(zerolog.Ctx(ctx), e)
 	}
 	if err != nil {
 		return err
 	}
-	return r.KeepRestart(ctx, me, sessions.Running, b.restarts.figures())
+	return r.store.KeepRestart(ctx, me, sessions.Running, r.stats.figures())
 }
 
-// endReport records a clean stop while the heartbeat still runs: a process without either counts as killed. It
+// end records a clean stop while the heartbeat still runs: a process without either counts as killed. It
 // reports whether the record is stored.
-func (b *Bot) endReport(ctx context.Context) bool {
-	if b.cfg.Reporter == nil {
+func (r *restartReport) end(ctx context.Context) bool {
+	if r.store == nil {
 		return false
 	}
-	one, stop := context.WithTimeout(context.WithoutCancel(ctx), b.shared.CommitTimeout)
+	one, stop := context.WithTimeout(context.WithoutCancel(ctx), r.shared.CommitTimeout)
 	defer stop()
-	if err := b.cfg.Reporter.KeepRestart(one, b.shared.Leases.Owner(), sessions.Clean, b.restarts.figures()); err != nil {
+	if err := r.store.KeepRestart(one, r.shared.Leases.Owner(), sessions.Clean, r.stats.figures()); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to store the restart report") // another process closes the report
 		return false
 	}
 	return true
 }
 
-// closeReport looks up the acknowledged messages in the log after all other work, unless the storage has just failed.
-func (b *Bot) closeReport(ctx context.Context, began time.Time, stored bool) {
+// close looks up the acknowledged messages in the log after all other work, unless the storage has just failed.
+func (r *restartReport) close(ctx context.Context, began time.Time, stored bool) {
 	log := zerolog.Ctx(ctx)
 	if stored {
-		if err := b.countLost(ctx); err != nil {
+		if err := r.countLost(ctx); err != nil {
 			log.Warn().Err(err).Msg("Failed to look up acknowledged messages in the log")
 		}
 	}
 	logReport(log, sessions.Restart{
-		Replica: b.shared.Leases.Owner(), StartedAt: began, StoppedAt: time.Now(), Ending: sessions.Clean, Figures: b.restarts.figures(),
+		Replica: r.shared.Leases.Owner(), StartedAt: began, StoppedAt: time.Now(), Ending: sessions.Clean, Figures: r.stats.figures(),
 	})
 }
 
-func (b *Bot) countLost(ctx context.Context) error {
-	one, stop := context.WithTimeout(context.WithoutCancel(ctx), b.shared.CommitTimeout)
+func (r *restartReport) countLost(ctx context.Context) error {
+	one, stop := context.WithTimeout(context.WithoutCancel(ctx), r.shared.CommitTimeout)
 	defer stop()
-	lost, err := b.cfg.Reporter.Gone(one, b.restarts.recent())
+	lost, err := r.store.Gone(one, r.stats.recent())
 	if err != nil || lost == 0 {
 		return err
 	}
 	zerolog.Ctx(ctx).Error().Int64("messages", lost).Msg("Messages that were acknowledged are not in the log")
-	b.restarts.lost.Add(lost)
-	return b.cfg.Reporter.KeepRestart(one, b.shared.Leases.Owner(), sessions.Clean, b.restarts.figures())
+	r.stats.lost.Add(lost)
+	return r.store.KeepRestart(one, r.shared.Leases.Owner(), sessions.Clean, r.stats.figures())
 }
 
 // Operators read the line at the stop; the successor writes it once more.

@@ -8,18 +8,23 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/bot/leader"
+	"ebb/bot/outbox"
+	"ebb/bot/parts"
+	"ebb/bot/turn"
 	"ebb/sessions"
 	"ebb/sessions/guard"
 	"ebb/sessions/periodic"
 	"ebb/sessions/retry"
+	"ebb/sessions/serial"
 )
 
 // firstBeat retries while the database is unavailable. It returns false if ctx ends first.
-func (b *Bot) firstBeat(ctx context.Context) bool {
+func firstBeat(ctx context.Context, s *parts.Shared) bool {
 	err := retry.Do(ctx, retry.Pauses{First: 100 * time.Millisecond, Max: time.Second}, func() error {
-		one, stop := context.WithTimeout(ctx, b.shared.CommitTimeout)
+		one, stop := context.WithTimeout(ctx, s.CommitTimeout)
 		defer stop()
-		err := b.shared.Leases.Beat(one)
+		err := s.Leases.Beat(one)
 		if err != nil {
 			periodic.LogFailure(ctx, err, "Failed to write the first heartbeat, trying again")
 		}
@@ -35,37 +40,50 @@ const (
 	sweepFailed = "Sweep for waiting sessions failed"
 )
 
-func (b *Bot) sweep(ctx context.Context) error {
-	for _, l := range b.runner.Running() {
-		if !b.shared.Leases.Owns(l) { // a replica that was cut off may have lost it
-			b.runner.Look(l.Key)
+// sweeper wakes sessions with waiting messages, by notifications and by looks at the storage.
+type sweeper struct {
+	shared *parts.Shared
+	inbox  sessions.Inbox
+	turns  *serial.Mailboxes
+	outbox *outbox.Outbox
+	runner *turn.Runner
+	stream *leader.Stream
+	lost   lostSessions
+	// leaseTTL is the time in which a dead replica's lease expires.
+	leaseTTL time.Duration
+}
+
+func (s *sweeper) sweep(ctx context.Context) error {
+	for _, l := range s.runner.Running() {
+		if !s.shared.Leases.Owns(l) { // a replica that was cut off may have lost it
+			s.runner.Look(l.Key)
 		}
 	}
-	if err := b.revive(ctx); err != nil {
+	if err := s.revive(ctx); err != nil {
 		return err
 	}
-	keys, err := b.store.Inbox.Waiting(ctx, b.shared.Leases.Owner(), sweepLimit)
+	keys, err := s.inbox.Waiting(ctx, s.shared.Leases.Owner(), sweepLimit)
 	if err != nil {
 		return err
 	}
 	for _, key := range keys {
-		if b.turns.Busy(key) {
+		if s.turns.Busy(key) {
 			continue // a turn answers its messages
 		}
-		b.outbox.Invalidate(key)
-		b.turns.Wake(key)
+		s.outbox.Invalidate(key)
+		s.turns.Wake(key)
 	}
 	return nil
 }
 
 // revive creates deleted sessions again. One with a turn is left to the replica that runs it, for the time in which a dead
 // replica's lease expires: every living one looks more often.
-func (b *Bot) revive(ctx context.Context) error {
-	turns, err := b.store.Inbox.Revive(ctx, append(b.runner.Running(), b.lost.expired(b.cfg.LeaseTTL)...))
+func (s *sweeper) revive(ctx context.Context) error {
+	turns, err := s.inbox.Revive(ctx, append(s.runner.Running(), s.lost.expired(s.leaseTTL)...))
 	if err != nil {
 		return err
 	}
-	b.lost.note(turns)
+	s.lost.note(turns)
 	return nil
 }
 
@@ -100,28 +118,28 @@ func (s *lostSessions) note(keys []sessions.Key) {
 	}
 }
 
-func (b *Bot) sweepNow(ctx context.Context) {
-	one, stop := context.WithTimeout(ctx, b.shared.CommitTimeout)
+func (s *sweeper) sweepNow(ctx context.Context) {
+	one, stop := context.WithTimeout(ctx, s.shared.CommitTimeout)
 	defer stop()
-	if err := b.sweep(one); err != nil {
+	if err := s.sweep(one); err != nil {
 		periodic.LogFailure(ctx, err, sweepFailed)
 	}
 }
 
 // listen passes on wake-ups of other replicas. It reconnects at once after a connection that listened, otherwise after
 // a pause.
-func (b *Bot) listen(ctx context.Context) {
+func (s *sweeper) listen(ctx context.Context) {
 	pauses := retry.Storage.Start()
 	var heard atomic.Bool
 	for {
-		err := b.store.Inbox.Listen(ctx, b.shared.Leases.Owner(), func(key sessions.Key) {
+		err := s.inbox.Listen(ctx, s.shared.Leases.Owner(), func(key sessions.Key) {
 			heard.Store(true)
 			if key == "" {
-				b.stream.Changed()
-				go guard.Run(ctx, guard.Task, func() { b.sweepNow(ctx) })
+				s.stream.Changed()
+				go guard.Run(ctx, guard.Task, func() { s.sweepNow(ctx) })
 				return
 			}
-			b.runner.Wake(key)
+			s.runner.Wake(key)
 		})
 		if ctx.Err() != nil {
 			return
