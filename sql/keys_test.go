@@ -49,6 +49,7 @@ var overAllSessions = map[string]string{
 	"ExpiredLogs":             "background: logs without a session, by the key of people",
 	"ExpiredSessions":         "background: sessions with events past their retention period, by an index on session and time",
 	"CompactionsExpire":       "background: rows past their retention period, by an index on the time",
+	"SentFilesExpire":         "background: files to send that no open reply has, by an index on the time",
 	"RepliesExpire":           "background: rows past their retention period, by an index on the time",
 	"ActionsExpire":           "background: rows past their retention period, by an index on the time",
 	"PageExpiring":            "for admins: a page of sessions with events past their retention period, by an index on session and time",

@@ -949,6 +949,60 @@ func (b *EmbeddingsExpireBatchResults) Close() error {
 	return b.br.Close()
 }
 
+const fileTermsSet = `-- name: FileTermsSet :batchexec
+UPDATE document_pages g SET terms = $1::bigint[]
+WHERE g.session_key = $2 AND g.media_id = $3 AND g.page = $4
+`
+
+type FileTermsSetBatchResults struct {
+	br     pgx.BatchResults
+	tot    int
+	closed bool
+}
+
+type FileTermsSetParams struct {
+	Terms      []int64
+	SessionKey sessions.Key
+	MediaID    string
+	Page       int
+}
+
+func (q *Queries) FileTermsSet(ctx context.Context, db DBTX, arg []*FileTermsSetParams) *FileTermsSetBatchResults {
+	batch := &pgx.Batch{}
+	for _, a := range arg {
+		vals := []interface{}{
+			a.Terms,
+			a.SessionKey,
+			a.MediaID,
+			a.Page,
+		}
+		batch.Queue(fileTermsSet, vals...)
+	}
+	br := db.SendBatch(ctx, batch)
+	return &FileTermsSetBatchResults{br, len(arg), false}
+}
+
+func (b *FileTermsSetBatchResults) Exec(f func(int, error)) {
+	defer b.br.Close()
+	for t := 0; t < b.tot; t++ {
+		if b.closed {
+			if f != nil {
+				f(t, ErrBatchAlreadyClosed)
+			}
+			continue
+		}
+		_, err := b.br.Exec()
+		if f != nil {
+			f(t, err)
+		}
+	}
+}
+
+func (b *FileTermsSetBatchResults) Close() error {
+	b.closed = true
+	return b.br.Close()
+}
+
 const inboxSession = `-- name: InboxSession :batchone
 SELECT coalesce(s.lease_owner, '')::text AS owner, s.lease_term AS term, s.title, s.conversation_type,
     r.heartbeat_at, k.seen_at, now()::timestamptz AS clock

@@ -260,30 +260,6 @@ func (q *Queries) FileReplace(ctx context.Context, db DBTX, arg *FileReplacePara
 	return i, err
 }
 
-const fileTermsSet = `-- name: FileTermsSet :exec
-UPDATE document_pages g SET terms = n.list::bigint[]
-FROM (SELECT unnest($3::int[]) AS page, unnest($4::text[]) AS list) n
-WHERE g.session_key = $1 AND g.media_id = $2 AND g.page = n.page
-`
-
-type FileTermsSetParams struct {
-	SessionKey sessions.Key
-	MediaID    string
-	Pages      []int
-	Lists      []string
-}
-
-// FileTermsSet stores the terms of pages: numbers and lists are parallel, and a list is the text of an array.
-func (q *Queries) FileTermsSet(ctx context.Context, db DBTX, arg *FileTermsSetParams) error {
-	_, err := db.Exec(ctx, fileTermsSet,
-		arg.SessionKey,
-		arg.MediaID,
-		arg.Pages,
-		arg.Lists,
-	)
-	return err
-}
-
 const files = `-- name: Files :many
 
 SELECT f.session_key, f.id, f.name, f.version, f.kind, f.media_id, f.bytes, f.pages, f.sent_by, f.kept_by, f.event_id, f.kept_event, f.created_at FROM files f WHERE f.session_key = $1 ORDER BY f.created_at DESC, f.id DESC

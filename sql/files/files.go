@@ -129,7 +129,7 @@ func (s *Store) store(ctx context.Context, tx pgx.Tx, key sessions.Key, f sessio
 	return row, err
 }
 
-// pagesAtOnce bounds the pages of one statement.
+// pagesAtOnce bounds the pages of one batch.
 const pagesAtOnce = 100
 
 func (s *Store) indexPages(ctx context.Context, tx pgx.Tx, f sessions.KeptFile) error {
@@ -140,13 +140,12 @@ func (s *Store) indexPages(ctx context.Context, tx pgx.Tx, f sessions.KeptFile) 
 		if err != nil {
 			return err
 		}
-		set := dbsqlc.FileTermsSetParams{SessionKey: f.Key, MediaID: f.Media}
-		for _, r := range rows {
-			set.Pages = append(set.Pages, r.Page)
-			set.Lists = append(set.Lists, pg.ArrayText(Terms(f.Key, f.Name, r.Title, r.Body)))
+		set := make([]*dbsqlc.FileTermsSetParams, len(rows))
+		for i, r := range rows {
+			set[i] = &dbsqlc.FileTermsSetParams{SessionKey: f.Key, MediaID: f.Media, Page: r.Page, Terms: Terms(f.Key, f.Name, r.Title, r.Body)}
 		}
-		if len(rows) > 0 {
-			if err := s.db.Q.FileTermsSet(ctx, tx, &set); err != nil {
+		if len(set) > 0 {
+			if err := pg.Done(s.db.Q.FileTermsSet(ctx, tx, set).Exec); err != nil {
 				return err
 			}
 		}

@@ -19,11 +19,9 @@ RETURNING f.*;
 -- name: FileDelete :execrows
 DELETE FROM files f WHERE f.session_key = @session_key AND f.id = @id;
 
--- name: FileTermsSet :exec
--- FileTermsSet stores the terms of pages: numbers and lists are parallel, and a list is the text of an array.
-UPDATE document_pages g SET terms = n.list::bigint[]
-FROM (SELECT unnest(@pages::int[]) AS page, unnest(@lists::text[]) AS list) n
-WHERE g.session_key = @session_key AND g.media_id = @media_id AND g.page = n.page;
+-- name: FileTermsSet :batchexec
+UPDATE document_pages g SET terms = @terms::bigint[]
+WHERE g.session_key = @session_key AND g.media_id = @media_id AND g.page = @page;
 
 -- name: FilePagesWithTerms :many
 -- FilePagesWithTerms names pages of kept files with a term of a list; its place comes back with each page.
