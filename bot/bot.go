@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -60,28 +61,18 @@ type Kept interface {
 type Config struct {
 	Stores    sessions.Stores
 	Memory    memory.Stores
-	Tidying   memory.Upkeep               // nil: no maintenance of facts
-	Index     upkeep.Index                // together with Tidying
-	Rights    memory.Rights               // nil: /memory, /forget and /export answer that they are unavailable
-	Erasures  memory.Erasures             // together with Rights
-	Requests  sessions.CompactionRequests // nil: no compactions are requested outside of turns
-	Schedules sessions.Schedules          // nil: no reminders
-	Planner   *schedule.Planner           // sets reminders; needs Schedules
-	Approvals sessions.Approvals          // nil: no call of a tool needs an approval
-	Audit     pages.Audit                 // nil: reminders that others end are logged only
-	Reporter  sessions.Reporter           // nil: restart figures are logged only
-	Elector   sessions.Elector            // nil: no replica leads
+	Elector   sessions.Elector
 	Transport chat.Transport
 	Tools     []chat.Tool
-	Media     Media        // reads attachments; nil: they are named
-	Files     Files        // keeps the files of replies; nil: none has any
-	Kept      Kept         // keeps files for conversations; nil: none is kept
-	Outside   chat.Toolbox // tools of other programs; nil: none
+	Media     Media // reads attachments; nil: they are named
+	Files     Files // keeps the files of replies; nil: none has any
+	Kept      Kept  // keeps files for conversations; nil: none is kept
 	// SchemaTokens and Finder are those of [view.Options].
 	SchemaTokens int
 	Finder       func(others []llm.ToolSpec) chat.Tool
 	Counter      *tokens.Counter
-	Metrics      prometheus.Registerer // nil: a registry of its own
+	Metrics      prometheus.Registerer
+	Parts
 
 	Replica  sessions.ReplicaID // new at each start
 	LeaseTTL time.Duration      // as the store was opened with [5 s]
@@ -94,17 +85,12 @@ type Config struct {
 	// Values are the settings that [Bot.Reload] replaces.
 	reload.Values
 
-	// Embeddings reports refusals that administrators read of; nil: there is no endpoint.
-	Embeddings interface {
-		Report(watch func(context.Context, []llm.Part))
-	}
-
 	// CallBudget reads the month's counted calls of a robot to the chat platform, for /status; nil: none are counted.
 	CallBudget func(sessions.RobotCode) command.CallBudget
 
 	ApprovalTimeout time.Duration // after which a call that waits for approval expires [1 h]
 
-	OneStream     bool           // only the replica that leads runs the transport; needs Elector
+	OneStream     bool           // only the replica that leads runs the transport
 	Scope         sessions.Scope // default scope of groups [group]
 	AloneEach     bool           // answer waiting messages one by one
 	MaxMerged     int            // messages answered in one turn [20]
@@ -130,8 +116,50 @@ type Config struct {
 	Drain time.Duration // turns in flight at a stop [20 s]
 	Flush time.Duration // flushes after that [8 s]
 
-	Display    chat.Display    // shows running turns; nil: none is shown
 	Background []periodic.Task // work besides messages, until the end of a drain
+}
+
+// Parts are the parts that some programs leave out, by values that do nothing, as those of package off. Each is given.
+type Parts struct {
+	Tidying   memory.Upkeep
+	Index     upkeep.Index
+	Rights    memory.Rights
+	Erasures  memory.Erasures
+	Requests  sessions.CompactionRequests
+	Schedules sessions.Schedules
+	Planner   *schedule.Planner // sets reminders
+	Approvals sessions.Approvals
+	Audit     pages.Audit
+	Reporter  sessions.Reporter
+	Outside   chat.Toolbox // tools of other programs
+	Display   chat.Display // shows running turns
+	// Embeddings reports refusals that administrators read of.
+	Embeddings interface {
+		Report(watch func(context.Context, []llm.Part))
+	}
+}
+
+// NoEmbeddings is no endpoint of embeddings: none refuses a request.
+type NoEmbeddings struct{}
+
+// Report implements Parts.Embeddings.
+func (NoEmbeddings) Report(func(context.Context, []llm.Part)) {}
+
+// check names a part that is missing: it would fail in the turn that needs it.
+func (c *Config) check() error {
+	for _, of := range []any{c.Parts, struct {
+		Elector   sessions.Elector
+		Transport chat.Transport
+		Metrics   prometheus.Registerer
+	}{c.Elector, c.Transport, c.Metrics}} {
+		v := reflect.ValueOf(of)
+		for i := range v.NumField() {
+			if v.Field(i).IsNil() {
+				return fmt.Errorf("part %s of the bot is missing", v.Type().Field(i).Name)
+			}
+		}
+	}
+	return nil
 }
 
 func (c *Config) defaults() {
@@ -170,9 +198,6 @@ func (c *Config) defaults() {
 	if c.Location == nil {
 		c.Location = time.UTC
 	}
-	if c.Metrics == nil {
-		c.Metrics = prometheus.NewRegistry()
-	}
 }
 
 func (c *Config) mergeLimit() int {
@@ -195,7 +220,7 @@ type Bot struct {
 	turns  *serial.Mailboxes // steps 3 to 8
 	upkeep *serial.Mailboxes // steps 10 and 11
 
-	approvals *approval.Desk // nil: no call of a tool needs an approval
+	approvals *approval.Desk
 
 	placing *placing
 	intake  *intake
@@ -207,7 +232,7 @@ type Bot struct {
 	runner  *turn.Runner
 	worker  *upkeep.Worker
 	handler *command.Handler
-	timer   *schedule.Runner // nil without reminders
+	timer   *schedule.Runner
 	stream  *leader.Stream
 	outbox  *outbox.Outbox
 }
@@ -215,14 +240,14 @@ type Bot struct {
 // New starts nothing.
 func New(cfg Config) (*Bot, error) {
 	cfg.defaults()
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	if _, _, err := memory.ClockOf(cfg.DigestAt); err != nil && cfg.DigestAt != "" {
 		return nil, fmt.Errorf("daily digest: %w", err)
-	}
-	if cfg.OneStream && cfg.Elector == nil {
-		return nil, errors.New("one stream connection: no elector is configured")
 	}
 	current, leases, draining := reload.New(cfg.Values), lease.NewHolder(cfg.Stores.Leases, cfg.Replica, cfg.LeaseTTL), make(chan struct{})
 	p := &parts.Shared{
@@ -232,10 +257,8 @@ func New(cfg Config) (*Bot, error) {
 	}
 	b := &Bot{
 		cfg: cfg, shared: p, store: cfg.Stores, gate: gate.NewGate(current, cfg.MaxConcurrent), draining: draining,
-		restarts: newRestartStats(),
-	}
-	if cfg.Approvals != nil {
-		b.approvals = &approval.Desk{Store: cfg.Approvals, Wait: cmp.Or(cfg.ApprovalTimeout, time.Hour), Location: cfg.Location}
+		restarts:  newRestartStats(),
+		approvals: &approval.Desk{Store: cfg.Approvals, Wait: cmp.Or(cfg.ApprovalTimeout, time.Hour), Location: cfg.Location},
 	}
 	b.placing = newPlacing(cfg.Stores, cfg.Replica, current, b.configuredScope)
 	b.stream = leader.New(leader.Config{Elector: cfg.Elector, LeaseTTL: cfg.LeaseTTL, OneStream: cfg.OneStream, Transport: cfg.Transport}, leases, func(ctx context.Context, m sessions.Message) error {
@@ -255,7 +278,7 @@ func New(cfg Config) (*Bot, error) {
 	})
 	b.runner = turn.New(turn.Config{
 		Shared: p, Views: b.views, Stores: turnStores(cfg.Stores, cfg.Memory), Model: b.gate, Upkeep: b.worker, Commands: b.handler,
-		Transport: cfg.Transport, Display: cfg.Display, Approvals: b.approvals, Media: cfg.Media, Files: cfg.Files,
+		Transport: cfg.Transport, Display: cfg.Display, Approvals: b.approvals, Media: cmp.Or[answer.Media](cfg.Media, answer.NoMedia{}), Files: cfg.Files,
 		MaxMerged: cfg.mergeLimit(), MaxToolRounds: cfg.MaxToolRounds, MaxTurns: gate.TurnsPerCall * cfg.MaxConcurrent,
 		StaleAfter: cfg.StaleAfter, Gather: cfg.Gather, TurnTimeout: cfg.TurnTimeout, BusyNote: cfg.BusyNote,
 	})
@@ -307,17 +330,13 @@ func (b *Bot) connect(turns, upkeep, replies context.Context) {
 	b.stats.metrics = m
 	refuser := newRefuser(replies, b.shared, b.store.Limits, b.cfg.Transport, m.refused)
 	b.intake = &intake{shared: b.shared, placing: b.placing, views: b.views, runner: b.runner, refuser: refuser, accepted: m.accepted, restarts: b.restarts}
-	if b.cfg.Planner != nil {
-		b.timer = b.newTimer()
-	}
+	b.timer = b.newTimer()
 	alarm := newAlarm(b.cfg.Robot, b.cfg.Name, b.shared, b.intake)
 	b.gate.Report(m.models, alarm.watch, b.chargeLate)
-	if b.cfg.Embeddings != nil {
-		b.cfg.Embeddings.Report(alarm.watchVectors)
-	}
+	b.cfg.Embeddings.Report(alarm.watchVectors)
 	if t, ok := b.cfg.Transport.(chat.Clickable); ok {
 		c := &clicks{
-			shared: b.shared, cards: b.store.Cards, intake: b.intake, handler: b.handler, decisions: b.approvals != nil, language: b.cfg.Language, metrics: m,
+			shared: b.shared, cards: b.store.Cards, intake: b.intake, handler: b.handler, language: b.cfg.Language, metrics: m,
 		}
 		t.OnClick(c.click)
 	}
@@ -352,9 +371,6 @@ func (b *Bot) newTimer() *schedule.Runner {
 }
 
 func (b *Bot) leads(ctx context.Context) (bool, error) {
-	if b.cfg.Elector == nil {
-		return true, nil
-	}
 	l, err := b.cfg.Elector.Leader(ctx)
 	return l.Replica == b.shared.Leases.Owner(), err
 }
@@ -404,13 +420,9 @@ func (b *Bot) Run(ctx context.Context) error {
 	for _, t := range b.worker.Tasks() {
 		run(low, t)
 	}
-	if b.timer != nil {
-		run(low, b.timer.Task())
-	}
-	if b.approvals != nil {
-		expiry := &approval.Expiry{Desk: b.approvals, Replica: b.shared.Leases.Owner(), Leads: b.leads, Languages: b.shared.Languages, Accepted: b.intake.wakeFor}
-		run(low, expiry.Task())
-	}
+	run(low, b.timer.Task())
+	expiry := &approval.Expiry{Desk: b.approvals, Replica: b.shared.Leases.Owner(), Leads: b.leads, Languages: b.shared.Languages, Accepted: b.intake.wakeFor}
+	run(low, expiry.Task())
 
 	err := b.stream.Receive(ctx)
 	if ctx.Err() != nil {

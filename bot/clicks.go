@@ -16,13 +16,12 @@ import (
 
 // clicks answers presses of buttons on cards. A press that a turn has to see becomes a message.
 type clicks struct {
-	shared    *parts.Shared
-	cards     sessions.Cards
-	intake    *intake
-	handler   *command.Handler
-	decisions bool   // calls of tools may need an approval
-	language  string // for a card that is gone
-	metrics   *metrics
+	shared   *parts.Shared
+	cards    sessions.Cards
+	intake   *intake
+	handler  *command.Handler
+	language string // for a card that is gone
+	metrics  *metrics
 }
 
 // click accepts presses of people whom the card answers, and of administrators.
@@ -127,9 +126,6 @@ func (k *clicks) stopByClick(ctx context.Context, card sessions.Clicked, by sess
 func (k *clicks) decideByClick(
 	ctx context.Context, c chat.Click, card sessions.Clicked, lang string, say func(wording.Phrase) chat.Clicked,
 ) (chat.Clicked, string) {
-	if !k.decisions {
-		return say(wording.ButtonNothing), clickRefused
-	}
 	m := card.Message
 	m.ID, m.SenderID, m.StaffID, m.SenderNick = chat.DecisionID(card.EventID, c.By, c.Action), c.By, c.By, card.Nick
 	m.Press = &sessions.Press{Button: c.Action, Turn: card.EventID}

@@ -6,9 +6,12 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"ebb/bot"
 	"ebb/bot/bottest"
 	"ebb/bot/chat"
+	"ebb/bot/off"
 	"ebb/bot/reload"
 	"ebb/bot/view"
 	"ebb/compaction"
@@ -359,7 +362,8 @@ func (p *place) probe(g *ground, before int64) string {
 	s := p.reader()
 	b, err := bot.New(bot.Config{
 		Stores: s.Ports(), Memory: s.Memory(), Transport: &bottest.Wire{}, Counter: bottest.Counter, Replica: "probe", Values: reload.Values{Model: &bottest.Script{}, Compaction: p.talk.settings},
-		Tools: []chat.Tool{bottest.HandTool{Name: "fetch", Reads: true}},
+		Tools:   []chat.Tool{bottest.HandTool{Name: "fetch", Reads: true}},
+		Elector: s.Replicas, Metrics: prometheus.NewRegistry(), Parts: off.Parts(),
 	})
 	if err != nil {
 		p.t.Fatal(err)

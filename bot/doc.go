@@ -37,6 +37,7 @@
 //	approval                               calls of tools that need a person's approval: asked for, decided, expired
 //	schedule                               reminders: set, changed, and stored as messages at their times by the leader
 //	retention                              deletion of expired rows, on the leader
+//	off                                    parts of a bot that do nothing, for programs that leave some out
 //	admin                                  health, readiness, metrics, profiles
 //
 // All packages may use three mechanisms: ebb/sessions/periodic repeats background work at intervals, and

@@ -92,9 +92,6 @@ const leaveAgain = 10 * time.Millisecond
 
 // otherReplicaLives reports whether another replica is alive and not draining, or may be.
 func (h *handover) otherReplicaLives(ctx context.Context) bool {
-	if h.elector == nil {
-		return true
-	}
 	one, stop := context.WithTimeout(ctx, h.shared.CommitTimeout)
 	defer stop()
 	l, err := h.elector.Leader(one)

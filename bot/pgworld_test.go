@@ -17,6 +17,7 @@ import (
 	"ebb/bot"
 	"ebb/bot/bottest"
 	"ebb/bot/chat"
+	"ebb/bot/off"
 	"ebb/bot/reload"
 	"ebb/compaction"
 	"ebb/memory"
@@ -296,7 +297,7 @@ func (p *place) run(name sessions.ReplicaID, arrange func(*replica, *bot.Config)
 		Stores: r.store.ports(), Memory: r.store.memory(), Transport: r.wire, Counter: bottest.Counter, Replica: name,
 		Tools:   []chat.Tool{bottest.HandTool{Name: "fetch", Reads: true, F: fetched}},
 		Values:  reload.Values{Model: r.model, Compaction: p.talk.settings, Admins: []sessions.UserID{"u-root"}},
-		Metrics: prometheus.NewRegistry(), InlineDeadline: patience,
+		Metrics: prometheus.NewRegistry(), InlineDeadline: patience, Elector: main.Replicas, Parts: off.Parts(),
 		Drain: 50 * time.Millisecond, Flush: 50 * time.Millisecond,
 	}
 	if arrange != nil {

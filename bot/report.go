@@ -100,7 +100,7 @@ const reportEvery = 5 * time.Second
 
 // restartReport keeps the figures of this process in the storage, and closes the reports of processes that ended.
 type restartReport struct {
-	store  sessions.Reporter // nil: the figures are logged only
+	store  sessions.Reporter
 	shared *parts.Shared
 	stats  *restartStats
 	ended  func(sessions.Restart) // counts an end that this process reported first
@@ -108,9 +108,6 @@ type restartReport struct {
 
 // keep stores the figures again and again, until ctx ends.
 func (r *restartReport) keep(ctx context.Context) {
-	if r.store == nil {
-		return
-	}
 	opened := false
 	periodic.Run(ctx, periodic.Task{Interval: reportEvery, AtOnce: true, Timeout: r.shared.CommitTimeout, Ready: r.shared.Leases.Trusted, Do: func(one context.Context) error {
 		if err := r.write(one, &opened); err != nil && ctx.Err() == nil {
@@ -142,9 +139,6 @@ func (r *restartReport) write(ctx context.Context, opened *bool) error {
 // end records a clean stop while the heartbeat still runs: a process without either counts as killed. It
 // reports whether the record is stored.
 func (r *restartReport) end(ctx context.Context) bool {
-	if r.store == nil {
-		return false
-	}
 	one, stop := context.WithTimeout(context.WithoutCancel(ctx), r.shared.CommitTimeout)
 	defer stop()
 	if err := r.store.KeepRestart(one, r.shared.Leases.Owner(), sessions.Clean, r.stats.figures()); err != nil {

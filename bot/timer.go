@@ -15,9 +15,6 @@ const maxLost = 3
 
 // noteSchedules counts a reply of schedules that DingTalk can't deliver to anyone. One that arrived begins the count again.
 func noteSchedules(ctx context.Context, store sessions.Schedules, timeout time.Duration, o sessions.Outgoing, arrived bool) {
-	if store == nil {
-		return
-	}
 	for _, id := range o.Reply.Target.Schedules {
 		one, stop := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 		var ended bool

@@ -22,7 +22,7 @@ type Options struct {
 	Metrics prometheus.Gatherer
 	// Token is required as "Authorization: Bearer" for profiles. Without one there are none.
 	Token string
-	// Console answers all other paths; may be nil.
+	// Console answers all other paths.
 	Console http.Handler
 	// Ready returns why the bot can't take messages, or nil, within its context.
 	Ready func(ctx context.Context) error
@@ -56,9 +56,7 @@ func Listen(ctx context.Context, o Options) (*Server, error) {
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(o.Metrics, promhttp.HandlerOpts{}))
 	mux.Handle("GET /debug/pprof/", guard(o.Token, profiles()))
-	if o.Console != nil {
-		mux.Handle("/", o.Console)
-	}
+	mux.Handle("/", o.Console)
 	return &Server{listener: l, http: &http.Server{
 		Handler: readBodies(mux), BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 		ReadHeaderTimeout: headerTime, MaxHeaderBytes: maxHeader, IdleTimeout: time.Minute,

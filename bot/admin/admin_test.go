@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 // serve runs a server until the test ends.
 func serve(t *testing.T, ready func(context.Context) error) *Server {
 	t.Helper()
-	return serveWith(t, Options{Ready: ready})
+	return serveWith(t, Options{Ready: ready, Console: http.NotFoundHandler()})
 }
 
 func serveWith(t *testing.T, o Options) *Server {
@@ -82,7 +82,7 @@ func TestProbesAndFigures(t *testing.T) {
 		{"GET", "/healthz", true, 200, "ok"}, // it lives all the same: no orchestrator shall kill it in its drain
 		{"GET", "/metrics", true, 200, "ebb_turns_total 3"},
 		{"GET", "/elsewhere", false, 404, ""},
-		{"POST", "/readyz", false, 405, ""},
+		{"POST", "/readyz", false, 404, ""}, // the console has all other paths
 	} {
 		draining.Store(c.draining)
 		status, body := get(t, s, c.method, c.path)
@@ -112,7 +112,7 @@ func TestReadyHasADeadline(t *testing.T) {
 func TestPortIsTaken(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(context.Context) error { return nil })
-	_, err := Listen(t.Context(), Options{Listen: s.Addr(), Metrics: prometheus.NewRegistry()})
+	_, err := Listen(t.Context(), Options{Listen: s.Addr(), Metrics: prometheus.NewRegistry(), Console: http.NotFoundHandler()})
 	if err == nil || !strings.Contains(err.Error(), "admin.listen") {
 		t.Errorf("error %v", err)
 	}

@@ -38,7 +38,7 @@ func ask(t *testing.T, s *Server, path, authorization, host string) (int, string
 func TestProfilesNeedTheToken(t *testing.T) {
 	t.Parallel()
 	const token = "a-token-of-32-letters-or-thereby"
-	s := serveWith(t, Options{Token: token})
+	s := serveWith(t, Options{Token: token, Console: http.NotFoundHandler()})
 	for _, c := range []struct {
 		name, authorization string
 		status              int
@@ -68,7 +68,7 @@ func TestProfilesNeedTheToken(t *testing.T) {
 // Without a token there are no profiles, on this machine either: a proxy on it passes on requests of other machines.
 func TestProfilesNeedAToken(t *testing.T) {
 	t.Parallel()
-	s := serveWith(t, Options{})
+	s := serveWith(t, Options{Console: http.NotFoundHandler()})
 	for _, host := range []string{"", "localhost", "127.0.0.1:8080", "[::1]", "rebound.example.com"} {
 		for _, path := range []string{profile, "/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/profile?seconds=1", "/debug/pprof/trace", "/debug/pprof/symbol", "/debug/pprof/cmdline"} {
 			for _, authorization := range []string{"", "Bearer ", "Bearer x"} {
@@ -78,7 +78,7 @@ func TestProfilesNeedAToken(t *testing.T) {
 			}
 		}
 	}
-	s = serveWith(t, Options{Token: "a-token-of-32-letters-or-thereby"})
+	s = serveWith(t, Options{Token: "a-token-of-32-letters-or-thereby", Console: http.NotFoundHandler()})
 	if status, _ := ask(t, s, "/debug/pprof/cmdline", "Bearer a-token-of-32-letters-or-thereby", ""); status != 404 {
 		t.Errorf("the command line: %d", status)
 	}

@@ -16,6 +16,7 @@ import (
 	"ebb/bot"
 	"ebb/bot/chat"
 	"ebb/bot/command"
+	"ebb/bot/off"
 	"ebb/bot/parts"
 	"ebb/bot/reload"
 	"ebb/bot/view"
@@ -85,6 +86,7 @@ func Start(t *testing.T, s Setup) *World {
 		Stores: PortsOf(w.Store), Memory: MemoryOf(w.Store), Transport: w.Wire, Counter: Counter, Replica: s.Name, LeaseTTL: s.Shelf.ttl, SweepEvery: s.Shelf.ttl / 5,
 		Tools: []chat.Tool{HandTool{Name: "look", Reads: true}, HandTool{Name: "act"}}, Values: reload.Values{Model: w.Model, Compaction: SmallSettings},
 		Metrics: prometheus.NewRegistry(), Remember: view.Remember{PinnedTokens: 600},
+		Elector: w.Store, Parts: off.Parts(),
 	}
 	w.Gather = cfg.Metrics.(*prometheus.Registry).Gather
 	if s.Config != nil {
@@ -116,7 +118,7 @@ func NewViews(t interface{ Fatal(...any) }, cfg bot.Config) *view.Builder {
 	v, err := view.New(&parts.Shared{
 		Now: time.Now, Current: current, Languages: wording.Languages{Preset: cmp.Or(cfg.Language, "zh"), Assigned: current.Language},
 		Location: cmp.Or(cfg.Location, time.UTC), Counter: cmp.Or(cfg.Counter, Counter), CommitTimeout: cmp.Or(cfg.CommitTimeout, 5*time.Second),
-	}, cfg.Stores.Turns, cfg.Memory.Facts, command.Commands, view.Options{Tools: cfg.Tools, Outside: cfg.Outside, SchemaTokens: cfg.SchemaTokens, Finder: cfg.Finder, Name: cmp.Or(cfg.Name, "Ebb"), Prompt: cfg.Prompt, Remember: cfg.Remember})
+	}, cfg.Stores.Turns, cfg.Memory.Facts, command.Commands, view.Options{Tools: cfg.Tools, Outside: cmp.Or[chat.Toolbox](cfg.Outside, chat.NoTools{}), SchemaTokens: cfg.SchemaTokens, Finder: cfg.Finder, Name: cmp.Or(cfg.Name, "Ebb"), Prompt: cfg.Prompt, Remember: cfg.Remember})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,7 @@ func (h *Handler) Command(ctx context.Context, t *view.CommandTurn) string {
 // Decide implements turn.Commands.
 func (h *Handler) Decide(ctx context.Context, l sessions.Lease, e sessions.Event) ([]sessions.Approval, error) {
 	c := approveOf(&h.env)
-	if r, ok := c.request(e); ok && c.desk != nil {
+	if r, ok := c.request(e); ok {
 		return c.desk.Decide(ctx, l, r)
 	}
 	return nil, nil
@@ -72,7 +72,7 @@ func (h *Handler) Decide(ctx context.Context, l sessions.Lease, e sessions.Event
 func (h *Handler) RefuseDecision(ctx context.Context, key sessions.Key, e sessions.Event, lang string) (text string, over bool, err error) {
 	c := approveOf(&h.env)
 	r, ok := c.request(e)
-	if !ok || c.desk == nil {
+	if !ok {
 		return wording.Say(wording.NotAdmin, lang), false, nil
 	}
 	return c.desk.Refusal(ctx, key, r, lang)

@@ -44,7 +44,7 @@ type confirmations struct {
 	shared *parts.Shared
 	views  *view.Builder
 	table  Table
-	erased memory.Erasures // nil: nothing is erased
+	erased memory.Erasures
 	log    interface {
 		Range(ctx context.Context, key sessions.Key, from, through int64, limit int) ([]sessions.Event, error)
 	}
@@ -57,9 +57,6 @@ func confirmationsOf(e *env) confirmations {
 // rewrite makes the command of a bare yes or no behind a preview or a partial erasure. It reads the log, so that it works on every
 // replica and after a restart.
 func (c confirmations) rewrite(ctx context.Context, v *sessions.View) {
-	if c.erased == nil {
-		return
-	}
 	ctx, stop := context.WithTimeout(ctx, c.shared.CommitTimeout)
 	defer stop()
 	for i := range v.Pending {
@@ -215,7 +212,7 @@ type approveCommand struct {
 	roles roles
 	views *view.Builder
 	table Table
-	desk  *approval.Desk // nil: no call needs an approval
+	desk  *approval.Desk
 }
 
 func approveOf(e *env) approveCommand {
@@ -245,7 +242,7 @@ func (a approveCommand) request(e sessions.Event) (approval.Request, bool) {
 // refusal answers a command that decided nothing.
 func (a approveCommand) refusal(ctx context.Context, t *view.CommandTurn, _ Call) string {
 	r, ok := a.request(t.Asked)
-	if a.desk == nil || !ok {
+	if !ok {
 		return wording.Say(wording.ApprovalOff, t.Lang)
 	}
 	text, _, err := a.desk.Refusal(ctx, t.Lease.Key, r, t.Lang)

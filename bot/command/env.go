@@ -64,17 +64,17 @@ type counts interface {
 	OthersTokens(ctx context.Context, robot sessions.RobotCode, person sessions.UserID) (int, error)
 }
 
-// Options are the parts of a [Handler] that may be missing.
+// Options are further parts of a [Handler].
 type Options struct {
-	Rights     memory.Rights                       // nil: /memory, /forget and /export answer that they are unavailable
-	Erasures   memory.Erasures                     // together with Rights
+	Rights     memory.Rights
+	Erasures   memory.Erasures
 	CallBudget func(sessions.RobotCode) CallBudget // by robot; nil: no calls are counted
-	Schedules  sessions.Schedules                  // nil: there are none
-	Planner    *schedule.Planner                   // nil: /remind answers that reminders are off
-	Audit      pages.Audit                         // see [manage.Config]
-	Approvals  *approval.Desk                      // nil: no call of a tool needs an approval
-	Knowledge  *knowledge.Desk                     // nil: no files are kept
-	Files      manage.Files                        // together with Knowledge
+	Schedules  sessions.Schedules
+	Planner    *schedule.Planner
+	Audit      pages.Audit // see [manage.Config]
+	Approvals  *approval.Desk
+	Knowledge  *knowledge.Desk // nil: no files are kept
+	Files      manage.Files    // together with Knowledge
 }
 
 // CallBudget is the state of the month's counted calls to the chat platform.

@@ -26,11 +26,10 @@ type exportCommand struct {
 	views    *view.Builder
 	table    Table
 	location *time.Location
-	kept     bool // there is a memory
 }
 
 func exportOf(e *env) exportCommand {
-	return exportCommand{e.manage, e.roles(), e.views, e.table, e.shared.Location, e.opts.Rights != nil}
+	return exportCommand{e.manage, e.roles(), e.views, e.table, e.shared.Location}
 }
 
 // page answers in the private chat alone, since a page has what the person said anywhere. A page behind the last is refused by
@@ -41,7 +40,7 @@ func (x exportCommand) page(ctx context.Context, t *view.CommandTurn, c Call) st
 		return c.Command.usage(t.Lang)
 	}
 	a := x.roles.actor(t)
-	if !x.kept || a.Person == "" {
+	if a.Person == "" {
 		return wording.Say(wording.NoRights, t.Lang)
 	}
 	if !a.Reader.Private {

@@ -34,11 +34,10 @@ type forgetCommand struct {
 	location *time.Location
 	asked    confirmations
 	refresh  refresher
-	kept     bool // there is a memory
 }
 
 func forgetOf(e *env) forgetCommand {
-	return forgetCommand{e.manage, e.roles(), e.views, e.table, e.shared.Location, confirmationsOf(e), e.refresh(), e.opts.Rights != nil}
+	return forgetCommand{e.manage, e.roles(), e.views, e.table, e.shared.Location, confirmationsOf(e), e.refresh()}
 }
 
 func (f forgetCommand) me(ctx context.Context, t *view.CommandTurn, c Call) string {
@@ -93,8 +92,6 @@ func (f forgetCommand) named(ctx context.Context, t *view.CommandTurn, c Call) s
 func (f forgetCommand) someone(ctx context.Context, t *view.CommandTurn, who string, answer answerTo, find func() (memory.Person, string)) string {
 	sure := answer == answerYes
 	switch {
-	case !f.kept:
-		return wording.Say(wording.NoRights, t.Lang)
 	case t.Asked.SenderID == "":
 		return wording.Say(wording.UnknownPerson, t.Lang)
 	case sure && !f.asked.may(ctx, t, who, false):
@@ -180,8 +177,6 @@ func (f forgetCommand) last(ctx context.Context, t *view.CommandTurn, c Call) st
 		return wording.Say(wording.ForgetNothing, t.Lang)
 	case who != forgetLast:
 		return c.Command.usage(t.Lang)
-	case !f.kept:
-		return wording.Say(wording.NoRights, t.Lang)
 	case asked.SenderID == "":
 		return wording.Say(wording.UnknownPerson, t.Lang)
 	}

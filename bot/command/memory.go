@@ -41,7 +41,7 @@ func askerOf(t *view.CommandTurn, admin bool) memory.Asker {
 
 // memoryCommand is /memory, besides forgetting.
 type memoryCommand struct {
-	rights   memory.Rights // nil: there is no memory
+	rights   memory.Rights
 	manage   *manage.Manager
 	roles    roles
 	location *time.Location
@@ -59,8 +59,6 @@ func (m memoryCommand) list(ctx context.Context, t *view.CommandTurn, c Call) st
 		return m.show(ctx, t, c)
 	case !ok:
 		return c.Command.usage(t.Lang)
-	case m.rights == nil:
-		return wording.Say(wording.NoRights, t.Lang)
 	}
 	a := askerOf(t, m.roles.isAdmin(t.Asked))
 	skip := (page - 1) * listedMemories
@@ -157,7 +155,7 @@ func refusal(ctx context.Context, id int64, err error, lang string) string {
 		return wording.Say(refusals[why], lang, id)
 	case errors.Is(err, sessions.ErrNotFound):
 		return wording.Say(wording.NoMemory, lang, id)
-	case !errors.Is(err, manage.ErrUnavailable):
+	default:
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read or change memory")
 	}
 	return wording.Say(wording.NoRights, lang)

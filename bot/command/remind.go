@@ -29,9 +29,6 @@ type remindCommand struct {
 // remindUse is a use of /remind.
 func remindUse(do func(remindCommand, context.Context, string) string) run {
 	return func(e *env, ctx context.Context, t *view.CommandTurn, c Call) string {
-		if e.opts.Planner == nil {
-			return wording.Say(wording.RemindOff, t.Lang)
-		}
 		return do(remindCommand{e.opts.Planner, e.manage, e.roles().actor(t), t.Lease, t.Asked, t.Lang}, ctx, c.Arg)
 	}
 }

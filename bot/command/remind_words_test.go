@@ -33,7 +33,7 @@ func remindBy(t *testing.T, text, lang string) (answer string, set []sessions.Sc
 	t.Helper()
 	zone := time.FixedZone("", 8*3600)
 	h := New(&parts.Shared{}, nil, Stores{}, nil, nil, Options{Planner: &schedule.Planner{
-		Store: stored{set: &set}, Location: zone, Settings: func() schedule.Settings { return schedule.Settings{Enabled: true} },
+		Store: stored{set: &set}, Calls: schedule.Uncounted{}, Location: zone, Settings: func() schedule.Settings { return schedule.Settings{Enabled: true} },
 	}})
 	c := Commands.Parse(text)
 	if c.Command == nil || c.Use == nil || !c.Use.takes(c.Arg) {

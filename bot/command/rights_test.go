@@ -17,7 +17,7 @@ func TestConfiguredRights(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := bottest.Start(t, bottest.Setup{Config: func(c *bot.Config) {
-			c.Rights, c.CommandRights = nil, map[string]string{
+			c.CommandRights = map[string]string{
 				"status": "admin", "new": "anyone", "forget": "anyone", "compact": "admin",
 			}
 		}})

@@ -260,9 +260,6 @@ func callsLine(b CallBudget, lang string) string {
 }
 
 func (r statusCommand) known(ctx context.Context) string {
-	if r.rights == nil {
-		return "?"
-	}
 	_, total, err := r.rights.Known(ctx, askerOf(r.t, r.isAdmin), 0, 1)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to count memory")

@@ -41,10 +41,13 @@ type Config struct {
 	Token, ViewerToken string
 	// ShowCode shows a one-time code to those who run the process: the first one, and the next after each use.
 	ShowCode func(code string)
-	// Identity logs people in by DingTalk, with the rights that Rights returns at each request. nil: by token alone.
+	// Identity logs people in by DingTalk, with the rights that Rights returns at each request. nil: by token alone, with [NoRights].
 	Identity pages.Identity
 	Rights   func(sessions.UserID) Rights
 }
+
+// NoRights are those of all people without a login by DingTalk: a login from before is none any more.
+func NoRights(sessions.UserID) Rights { return Rights{} }
 
 // Rights are in force for a person. A person without any may not log in.
 type Rights struct {
@@ -97,6 +100,10 @@ func New(cfg Config) (*Console, error) {
 		cfg: cfg, pages: r, wrong: newThrottle(wrongEvery, wrongAtOnce), asked: newQuestions(), asking: &shares{most: maxIdentify, taken: map[string]int{}},
 	}
 	c := &Console{cfg: cfg, pages: r, entry: e, exports: make(chan struct{}, maxExports)}
+	begin, end := e.noLogin, e.noLogin
+	if cfg.Identity != nil {
+		e.dingtalk, begin, end = true, e.beginLogin, e.endLogin
+	}
 	if !e.hasLogins() {
 		e.code = newCode(cfg.ShowCode)
 	}
@@ -104,8 +111,8 @@ func New(cfg Config) (*Console, error) {
 	mux.Handle("GET /static/", static())
 	mux.HandleFunc("GET /login", e.loginPage)
 	mux.HandleFunc("POST /login", e.login)
-	mux.HandleFunc("GET /login/dingtalk", e.beginLogin)
-	mux.HandleFunc("GET "+CallbackPath, e.endLogin)
+	mux.HandleFunc("GET /login/dingtalk", begin)
+	mux.HandleFunc("GET "+CallbackPath, end)
 	mux.Handle("POST /logout", e.page(e.logout))
 	mux.Handle("GET /{$}", e.page(c.overview))
 	mux.Handle("GET /sessions", e.page(c.sessions))

@@ -40,9 +40,6 @@ func (e *entry) inForce(login pages.Login) (pages.Login, error) {
 	if login.Role != pages.RolePerson {
 		return login, nil
 	}
-	if e.cfg.Identity == nil {
-		return pages.Login{}, sessions.ErrNotFound
-	}
 	switch rights := e.cfg.Rights(sessions.UserID(login.Actor)); {
 	case rights.Admin:
 		login.Role = pages.RoleAdmin
@@ -54,16 +51,17 @@ func (e *entry) inForce(login pages.Login) (pages.Login, error) {
 	return login, nil
 }
 
+// noLogin answers at the addresses of a login by DingTalk where there is none.
+func (e *entry) noLogin(w http.ResponseWriter, r *http.Request) {
+	e.fail(w, r, e.pages.language(w, r), pages.Login{}, errNotFound)
+}
+
 // beginLogin sends a state that this browser alone knows. The browser keeps it, with the path that the login leads to and a signature: a
 // login that did not begin here asks DingTalk nothing. A begun login takes nothing of the server, so that no bound of an address is
 // needed. All people behind a proxy would share it.
 func (e *entry) beginLogin(w http.ResponseWriter, r *http.Request) {
 	next := localPath(r.FormValue("next"))
-	switch {
-	case e.cfg.Identity == nil:
-		e.fail(w, r, e.pages.language(w, r), pages.Login{}, errNotFound)
-		return
-	case len(next) > maxNext:
+	if len(next) > maxNext {
 		next = "/"
 	}
 	state := rand.Text()
@@ -84,10 +82,6 @@ func (e *entry) stateCookie(r *http.Request, state string, life time.Duration) *
 // endLogin checks the state before anything is asked of DingTalk: a forged or repeated answer costs one statement. The state is used
 // up even if the login fails later.
 func (e *entry) endLogin(w http.ResponseWriter, r *http.Request) {
-	if e.cfg.Identity == nil {
-		e.fail(w, r, e.pages.language(w, r), pages.Login{}, errNotFound)
-		return
-	}
 	http.SetCookie(w, e.stateCookie(r, "", -time.Second))
 	state, next, ok := e.continued(r)
 	if !ok {

@@ -33,12 +33,13 @@ const codeActor = "code"
 const loginTTL = 12 * time.Hour
 
 type entry struct {
-	cfg    Config
-	pages  *renderer
-	code   *oneTimeCode  // nil where logins are configured
-	wrong  *throttle     // wrong tokens
-	asked  *rate.Limiter // questions to DingTalk for a person
-	asking *shares       // those that wait
+	cfg      Config
+	pages    *renderer
+	code     *oneTimeCode  // nil where logins are configured
+	dingtalk bool          // people log in by DingTalk
+	wrong    *throttle     // wrong tokens
+	asked    *rate.Limiter // questions to DingTalk for a person
+	asking   *shares       // those that wait
 }
 
 type request struct {
@@ -178,7 +179,7 @@ func (e *entry) authenticate(r *http.Request) (pages.Login, error) {
 
 // hasLogins reports whether the configuration lets anyone log in. Otherwise a one-time code does.
 func (e *entry) hasLogins() bool {
-	return e.cfg.Token != "" || e.cfg.ViewerToken != "" || e.cfg.Identity != nil
+	return e.cfg.Token != "" || e.cfg.ViewerToken != "" || e.dingtalk
 }
 
 // role compares both tokens, by their hashes, so that the time reveals nothing.
@@ -238,7 +239,7 @@ func (e *entry) loginPage(w http.ResponseWriter, r *http.Request) {
 // showLogin takes the key of a reason in wrong, empty for none.
 func (e *entry) showLogin(w http.ResponseWriter, r *http.Request, status int, next, wrong string, args ...any) {
 	words := e.pages.language(w, r)
-	v := loginView{Next: next, Tokens: e.cfg.Token != "" || e.cfg.ViewerToken != "", DingTalk: e.cfg.Identity != nil, Code: e.code != nil}
+	v := loginView{Next: next, Tokens: e.cfg.Token != "" || e.cfg.ViewerToken != "", DingTalk: e.dingtalk, Code: e.code != nil}
 	if wrong != "" {
 		v.Wrong = words.T(wrong, args...)
 	}

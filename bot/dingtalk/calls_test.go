@@ -20,7 +20,7 @@ import (
 func governed(t *testing.T, quota int64, change func(*Config)) (*dingtalktest.Server, *gateway, *calls.Governor) {
 	t.Helper()
 	s := simulator(t)
-	governor := calls.New(calls.Options{Quota: quota})
+	governor := calls.New(calls.Options{Store: calls.NewMemory(), Quota: quota})
 	return s, run(t, s, newTransport(t, s.URL, func(c *Config) {
 		c.Calls = governor
 		if change != nil {

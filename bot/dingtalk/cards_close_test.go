@@ -207,13 +207,13 @@ func TestCardWaitsForTheAccount(t *testing.T) {
 			track := w.abandon()
 			id := w.s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteCardStream, Count: refusals, Action: dingtalktest.Do(fault)})
 			for range refusals {
-				w.governor = calls.New(calls.Options{Quota: 1000}) // the pause of the refusal has passed
+				w.governor = calls.New(calls.Options{Store: calls.NewMemory(), Quota: 1000}) // the pause of the refusal has passed
 				_ = w.closeWith(t.Context(), &eager{Cards: w.store.Cards})
 			}
 			if n, s := w.s.FaultFired(id), w.stateOf(track); n != refusals || s != sessions.CardOpen {
 				t.Errorf("the card is %s after %d refusals, want %d", s, n, refusals)
 			}
-			w.governor = calls.New(calls.Options{Quota: 1000})
+			w.governor = calls.New(calls.Options{Store: calls.NewMemory(), Quota: 1000})
 			if err := w.closeWith(t.Context(), &eager{Cards: w.store.Cards}); err != nil || w.stateOf(track) != sessions.CardFailed {
 				t.Errorf("after the refusals the card is %s, %v", w.stateOf(track), err)
 			}
@@ -239,7 +239,7 @@ func TestCardWaitsForTheNextMonth(t *testing.T) {
 	if s := w.stateOf(track); s != sessions.CardOpen || store.pauses[0] > time.Minute {
 		t.Errorf("the card is %s, with the pause %s", s, store.pauses[0])
 	}
-	w.governor = calls.New(calls.Options{Quota: 1000}) // as after the change of the month
+	w.governor = calls.New(calls.Options{Store: calls.NewMemory(), Quota: 1000}) // as after the change of the month
 	if err := w.closeWith(t.Context(), store); err != nil || w.stateOf(track) != sessions.CardFailed {
 		t.Errorf("in the next month the card is %s, %v", w.stateOf(track), err)
 	}

@@ -179,7 +179,7 @@ func TestCardsEndWithoutTheirSettings(t *testing.T) {
 			Store: w.cards, Key: "another", Stream: card.Auto, Interval: time.Millisecond, Language: func(sessions.ConversationID) string { return "zh" },
 		}
 	}), nil)
-	if w.g.Display() != nil {
+	if w.g.Display() != (chat.NoDisplay{}) {
 		t.Error("turns are shown")
 	}
 	if sent := mustSend(t, w.g, o); sent.Via != chat.ViaCard {

@@ -9,12 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"ebb/bot"
 	"ebb/bot/chat"
 	"ebb/bot/dingtalk"
 	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/bot/off"
 	"ebb/bot/reload"
 	"ebb/compaction"
 	"ebb/compaction/tokens"
@@ -91,6 +93,7 @@ func runBot(t *testing.T, s *dingtalktest.Server, gather time.Duration) (*echo, 
 	model := &echo{turns: map[string][][]string{}}
 	b, err := bot.New(bot.Config{
 		Stores: store.Ports(), Memory: store.Memory(), Transport: tr, Counter: counter, Replica: "a", Gather: gather,
+		Elector: store.Replicas, Metrics: prometheus.NewRegistry(), Parts: off.Parts(),
 		Values: reload.Values{Model: model, Compaction: compaction.Settings{
 			Enabled: true, Policy: compaction.Policies["token_budget"],
 			Window: compaction.Window{Context: 900_000, Reserve: 100_000, Threshold: 700_000, Share: 0.5, FlushRatio: 0.9, Summary: 4000},

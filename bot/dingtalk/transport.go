@@ -145,7 +145,7 @@ func New(c Config) (*Transport, error) {
 		slots:  make(chan struct{}, maxAccepts),
 		held:   semaphore.NewWeighted(maxHeldBytes),
 		limits: newLimits(c.RepliesPerMinute),
-		calls:  cmp.Or(c.Calls, calls.New(calls.Options{})),
+		calls:  cmp.Or(c.Calls, calls.New(calls.Options{Store: calls.NewMemory()})),
 		clicks: make(chan struct{}, maxClicks),
 		files:  files.New(c.APIBase),
 	}
@@ -173,7 +173,7 @@ func (t *Transport) Failing() bool { return t.failures.Load() >= maxFailures }
 
 const maxFailures = 3
 
-// Display shows running turns on cards and by marks; nil without both.
+// Display shows running turns on cards and by marks, or not at all.
 func (t *Transport) Display() chat.Display {
 	switch {
 	case t.marks != nil && t.config.Reactions.Set && showsCards(t):
@@ -183,7 +183,7 @@ func (t *Transport) Display() chat.Display {
 	case showsCards(t):
 		return t.cards
 	}
-	return nil
+	return chat.NoDisplay{}
 }
 
 func showsCards(t *Transport) bool { return t.cards != nil && t.config.Cards.Template != "" }

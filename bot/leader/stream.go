@@ -48,7 +48,7 @@ type Stream struct {
 
 // Config has the settings of a [Stream].
 type Config struct {
-	Elector   sessions.Elector // nil: no election
+	Elector   sessions.Elector
 	LeaseTTL  time.Duration
 	OneStream bool // only the leader runs the transport
 	Transport chat.Transport
@@ -176,7 +176,7 @@ func (s *Stream) readLeader(ctx context.Context) (sessions.Leader, error) {
 }
 
 func (s *Stream) storeStatus(ctx context.Context, st sessions.ReplicaStatus) error {
-	if s.cfg.Elector == nil || st == s.stored {
+	if st == s.stored {
 		return nil
 	}
 	one, stop := context.WithTimeout(ctx, s.cfg.LeaseTTL)
@@ -215,9 +215,6 @@ func (s *Stream) disconnectNow(ctx context.Context) {
 func (s *Stream) Leave(ctx context.Context) { s.announce(ctx, sessions.ReplicaStatus{Draining: true}) }
 
 func (s *Stream) announce(ctx context.Context, st sessions.ReplicaStatus) {
-	if s.cfg.Elector == nil {
-		return
-	}
 	_ = retry.Do(ctx, retry.Pauses{First: handOverInterval, Max: checkInterval}, func() error { // storeStatus logs its errors
 		return s.storeStatus(ctx, st)
 	})

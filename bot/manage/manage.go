@@ -2,7 +2,6 @@ package manage
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"ebb/bot/upkeep"
@@ -112,9 +111,6 @@ type Ambiguous struct{ People []memory.Person }
 // Error implements error.
 func (e *Ambiguous) Error() string { return "several people have the name" }
 
-// ErrUnavailable means that no memory is configured.
-var ErrUnavailable = errors.New("memory is not available")
-
 // States changes the state of a session under the lease of the turn that asks. See [sessions.States].
 type States interface {
 	Configure(ctx context.Context, l sessions.Lease, settings string) error
@@ -172,16 +168,16 @@ type Operators struct {
 // Config is what a [Manager] needs. Without actors in a chat Sessions, Compactions, Scopes and Upkeep may be nil,
 // and without operators the parts of Operators.
 type Config struct {
-	Rights      memory.Rights   // nil: actions on memory return [ErrUnavailable]
-	Erasures    memory.Erasures // together with Rights
+	Rights      memory.Rights
+	Erasures    memory.Erasures
 	Sessions    States
 	Compactions Compactions
 	Scopes      Scopes
 	Upkeep      Upkeep
 	Operators   Operators
-	Schedules   sessions.Schedules // nil without schedules
-	Files       Files              // nil without kept files
-	Audit       pages.Audit        // keeps actions of operators, and in chats those on others and on a group; nil: the caller keeps them
+	Schedules   sessions.Schedules
+	Files       Files       // nil without kept files
+	Audit       pages.Audit // keeps actions of operators, and in chats those on others and on a group
 	// FlushDeadline bounds the flush before a new context.
 	FlushDeadline time.Duration
 	// Settings returns the settings in force for a session, and Resolve those that its own settings would make.

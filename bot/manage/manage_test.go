@@ -191,7 +191,7 @@ func in(group sessions.Key) string {
 
 func newTestManager(s *storage) *Manager {
 	return New(Config{
-		Rights: s, Erasures: s, Sessions: s, Compactions: s, Scopes: s, Upkeep: s, Operators: operators(s), FlushDeadline: time.Minute,
+		Rights: s, Erasures: s, Audit: Unrecorded{}, Sessions: s, Compactions: s, Scopes: s, Upkeep: s, Operators: operators(s), FlushDeadline: time.Minute,
 		Settings: func(sessions.Session) compaction.Settings { return compaction.Settings{} },
 		Resolve: func(_ sessions.ConversationID, settings string) (compaction.Settings, error) {
 			if settings == `{"policy":"none"}` {
@@ -433,21 +433,6 @@ func TestConfigureChecksTheSetting(t *testing.T) {
 		got, err := newTestManager(s).Configure(t.Context(), admin, sessions.Session{Key: "s", Settings: c.own}, c.key, c.value)
 		if got != c.want || (c.err == nil) != (err == nil) || err != nil && !errors.As(err, c.err) || len(s.calls) > 0 != (err == nil) {
 			t.Errorf("%s=%s over %s: %q, %v and calls %q, want %q", c.key, c.value, c.own, got, err, s.calls, c.want)
-		}
-	}
-}
-
-// Without a storage for memory every action on it says so.
-func TestActionsWithoutMemory(t *testing.T) {
-	t.Parallel()
-	m, ctx := New(Config{}), t.Context()
-	_, _, forget := m.ForgetFact(ctx, admin, 3)
-	_, find := m.FindPerson(ctx, admin, "bob")
-	_, person := m.ForgetPerson(ctx, admin, "bob")
-	_, _, last := m.ForgetLast(ctx, admin, nil)
-	for name, err := range map[string]error{"forget": forget, "find": find, "person": person, "last": last, "export": m.Export(ctx, admin, "root", Reader{})} {
-		if !errors.Is(err, ErrUnavailable) {
-			t.Errorf("%s: error %v, want %v", name, err, ErrUnavailable)
 		}
 	}
 }

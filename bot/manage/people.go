@@ -15,11 +15,8 @@ import (
 // those who spoke in the group. It returns
 // [sessions.ErrNotFound] for none and [Ambiguous] for several.
 func (m *Manager) FindPerson(ctx context.Context, a Actor, name string) (memory.Person, error) {
-	switch {
-	case a.Role < GroupAdmin:
+	if a.Role < GroupAdmin {
 		return memory.Person{}, NotAllowed
-	case m.cfg.Rights == nil:
-		return memory.Person{}, ErrUnavailable
 	}
 	people, err := m.cfg.Rights.People(ctx, a.Reader.Robot, a.group(), name)
 	switch {
@@ -66,8 +63,6 @@ func (m *Manager) IsKept(ctx context.Context, a Actor, who sessions.UserID) erro
 func (m *Manager) erasure(ctx context.Context, a Actor, who sessions.UserID) (memory.Forget, error) {
 	f := memory.Forget{Robot: a.Reader.Robot, Person: who, Self: who == a.Person, From: a.Asking}
 	switch {
-	case m.cfg.Rights == nil:
-		return f, ErrUnavailable
 	case who == "":
 		return f, sessions.ErrNotFound
 	case a.Role == Operator:
@@ -124,10 +119,7 @@ type Reader struct {
 // Export reads all that is kept of a person at a robot, or at every one for an operator: memories, messages, then
 // other records. It ends with the reader's first error.
 func (m *Manager) Export(ctx context.Context, a Actor, who sessions.UserID, to Reader) error {
-	switch {
-	case m.cfg.Rights == nil:
-		return ErrUnavailable
-	case a.Role < Operator && who != a.Person:
+	if a.Role < Operator && who != a.Person {
 		return NotAllowed
 	}
 	what := pages.Action{Action: Exported, Key: a.Reader.Key, Person: who}

@@ -54,11 +54,17 @@ func (m *Manager) record(ctx context.Context, a Actor, own bool, what pages.Acti
 }
 
 func (m *Manager) audited(ctx context.Context, a pages.Action, do func(context.Context) error) error {
-	if m.cfg.Audit == nil {
-		return do(ctx)
-	}
 	return Audited(ctx, m.cfg.Audit, a, outcome, do)
 }
+
+// Unrecorded is an audit without rows, for a caller that records its actions by [Audited] itself, as the console does.
+type Unrecorded struct{}
+
+// Begin implements [pages.Audit].
+func (Unrecorded) Begin(context.Context, pages.Action) (int64, error) { return 0, nil }
+
+// End implements [pages.Audit].
+func (Unrecorded) End(context.Context, pages.Action, string) error { return nil }
 
 // Audited is [Manager.Record] for any actor; outcome words the end by its error.
 func Audited(ctx context.Context, to pages.Audit, a pages.Action, outcome func(error) string, do func(context.Context) error) (err error) {

@@ -134,24 +134,21 @@ func (r *Robots) First() sessions.RobotCode {
 	return r.all[0].Code
 }
 
-// Display shows the turns of the robots that have a display; nil without any.
+// Display shows the turns of the robots that have a display.
 func (r *Robots) Display() chat.Display {
 	for _, one := range r.all {
-		if one.Display != nil {
+		if one.Display != (chat.NoDisplay{}) {
 			return display{r}
 		}
 	}
-	return nil
+	return chat.NoDisplay{}
 }
 
 type display struct{ robots *Robots }
 
 // Show implements [chat.Display].
 func (d display) Show(ctx context.Context, s chat.Shown) chat.Live {
-	if one := d.ofSession(s.Lease.Key); one != nil {
-		return one.Show(ctx, s)
-	}
-	return nil
+	return d.ofSession(s.Lease.Key).Show(ctx, s)
 }
 
 // Acknowledge implements [chat.Acknowledger].

@@ -142,7 +142,7 @@ func (s *screen) Queue(context.Context, chat.Shown) func() {
 func TestDisplayOfTheRobot(t *testing.T) {
 	t.Parallel()
 	s := &screen{}
-	r := New([]Robot{{Code: "a", Transport: &wire{}}, {Code: "b", Transport: &wire{}, Display: s}})
+	r := New([]Robot{{Code: "a", Transport: &wire{}, Display: chat.NoDisplay{}}, {Code: "b", Transport: &wire{}, Display: s}})
 	d := r.Display()
 	for _, robot := range []sessions.RobotCode{"a", "b", "b"} {
 		shown := chat.Shown{Lease: sessions.Lease{Key: sessions.NewKey(robot, "c", "")}}
@@ -155,7 +155,7 @@ func TestDisplayOfTheRobot(t *testing.T) {
 	if s.shown != 2 || s.queued != 2 {
 		t.Errorf("%d turns shown, %d queued", s.shown, s.queued)
 	}
-	if d := New([]Robot{{Code: "a", Transport: &wire{}}}).Display(); d != nil {
+	if d := New([]Robot{{Code: "a", Transport: &wire{}, Display: chat.NoDisplay{}}}).Display(); d != (chat.NoDisplay{}) {
 		t.Errorf("a display without any: %v", d)
 	}
 }

@@ -51,9 +51,18 @@ type Calls interface {
 	Promise(ctx context.Context, p sessions.CallPromise) error
 }
 
+// Uncounted are [Calls] without a bound, as of a terminal.
+type Uncounted struct{}
+
+// MonthEnd implements [Calls]: no time is within a counted month.
+func (Uncounted) MonthEnd() time.Time { return time.Time{} }
+
+// Promise implements [Calls].
+func (Uncounted) Promise(context.Context, sessions.CallPromise) error { return nil }
+
 // Planner sets and changes schedules.
 type Planner struct {
-	Calls    Calls // nil: without a bound
+	Calls    Calls
 	Store    sessions.Schedules
 	Location *time.Location
 	Settings func() Settings // in force
@@ -205,9 +214,6 @@ func hasWebhook(spec when.Spec, due time.Time, m sessions.Message) bool {
 // promise asks whether the present month has calls for the times of a schedule, beside those of the other active ones. The times of
 // replaced are given back; its zero value: none. Later months have all their calls.
 func (p *Planner) promise(ctx context.Context, spec when.Spec, due time.Time, creator sessions.Message, replaced sessions.Schedule) error {
-	if p.Calls == nil {
-		return nil
-	}
 	end := p.Calls.MonthEnd()
 	if !due.Before(end) {
 		return nil

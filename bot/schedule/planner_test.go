@@ -202,7 +202,7 @@ func TestCreatorIsJudgedAsTheSender(t *testing.T) {
 			t.Fatal(err)
 		}
 		store := &added{}
-		p := &Planner{Store: store, Location: shanghai, Settings: func() Settings { return Settings{Enabled: true} }}
+		p := &Planner{Calls: Uncounted{}, Store: store, Location: shanghai, Settings: func() Settings { return Settings{Enabled: true} }}
 		if _, err := p.Set(t.Context(), sessions.Lease{}, Request{When: "3秒后 喝水", Kind: sessions.Remind, By: by(asked), Now: now}); err != nil {
 			t.Fatal(name, err)
 		}
@@ -247,7 +247,7 @@ func TestSet(t *testing.T) {
 		"nameless outsider": {"3秒后 喝水", "", by(sessions.Message{ConversationType: sessions.Private, SenderID: "$enc"}), now, "", ErrUnreachable},
 	} {
 		store := &added{}
-		p := &Planner{Store: store, Location: shanghai, Settings: func() Settings { return Settings{Enabled: true} }}
+		p := &Planner{Calls: Uncounted{}, Store: store, Location: shanghai, Settings: func() Settings { return Settings{Enabled: true} }}
 		got, err := p.Set(t.Context(), sessions.Lease{}, Request{When: c.when, Text: c.text, Kind: sessions.Remind, By: c.by, Now: now.UTC()})
 		if !errors.Is(err, c.err) || (c.err != nil) != (len(store.list) == 0) {
 			t.Errorf("%s: %v with %d stored, want %v", name, err, len(store.list), c.err)
@@ -259,7 +259,7 @@ func TestSet(t *testing.T) {
 			t.Errorf("%s: %+v, want %q at %s", name, got, c.want, c.due)
 		}
 	}
-	off := &Planner{Location: shanghai, Settings: func() Settings { return Settings{} }}
+	off := &Planner{Calls: Uncounted{}, Location: shanghai, Settings: func() Settings { return Settings{} }}
 	if _, err := off.Set(t.Context(), sessions.Lease{}, Request{When: "3秒后 喝水", By: zhang, Now: now}); !errors.Is(err, ErrOff) {
 		t.Errorf("switched off: %v", err)
 	}
@@ -269,7 +269,7 @@ func TestSet(t *testing.T) {
 func TestComingTimes(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 23, 8, 0, 0, 0, shanghai)
-	p := &Planner{Store: &added{}, Location: shanghai, Settings: func() Settings { return Settings{Enabled: true} }}
+	p := &Planner{Calls: Uncounted{}, Store: &added{}, Location: shanghai, Settings: func() Settings { return Settings{Enabled: true} }}
 	got, err := p.Set(t.Context(), sessions.Lease{}, Request{When: "每周五9点提醒我们交周报", By: by(sessions.Message{ConversationType: sessions.Group}), Now: now})
 	if err != nil {
 		t.Fatal(err)
@@ -284,7 +284,7 @@ func TestLeastPeriodOfQuestions(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 23, 8, 0, 0, 0, shanghai)
 	store := &added{}
-	p := &Planner{Store: store, Location: shanghai, Settings: func() Settings { return Settings{Enabled: true} }}
+	p := &Planner{Calls: Uncounted{}, Store: store, Location: shanghai, Settings: func() Settings { return Settings{Enabled: true} }}
 	ask := Request{When: "每30分钟 昨天的进展", Kind: sessions.AskModel, By: by(sessions.Message{ConversationType: sessions.Group}), Now: now}
 	if _, err := p.Set(t.Context(), sessions.Lease{}, ask); !errors.Is(err, ErrOftenAsked) || len(store.list) != 0 {
 		t.Errorf("half an hour: %v with %d stored", err, len(store.list))

@@ -32,7 +32,7 @@ type getter struct {
 }
 
 func (g getter) call(ctx context.Context, in chat.ToolInput, a getArgs) (string, error) {
-	if event, place, ok := sessions.FileAt(a.Path); ok && g.from.Files != nil {
+	if event, place, ok := sessions.FileAt(a.Path); ok {
 		return g.file(ctx, in, event, place, a)
 	}
 	if id, page, ok := sessions.KeptAt(a.Path); ok && g.from.Kept != nil {

@@ -57,8 +57,8 @@ type Parts struct {
 	Search  memory.Searcher
 	Digests Digests
 	Blobs   Blobs
-	Files   Files // nil: no paths of files
-	Kept    Kept  // together with Files
+	Files   Files
+	Kept    Kept // nil: no paths of kept files
 }
 
 // All returns the built-in tools. Times are shown in loc.

@@ -40,7 +40,7 @@ type Stores struct {
 	Search answer.Memory
 }
 
-// Config has the dependencies and settings of a [Runner]. All but Display, Approvals, Media and Files are required.
+// Config has the dependencies and settings of a [Runner]. All but Files are required.
 type Config struct {
 	Shared    *parts.Shared
 	Views     *view.Builder
@@ -129,7 +129,10 @@ func (r *Runner) Connect(turns, maintenance *serial.Mailboxes, replies Outbox, s
 	r.turns, r.maintenance, r.outbox, r.stats = turns, maintenance, replies, stats
 	c, p := &r.cfg, r.shared
 	r.chooser = choice.New(choice.Config{Shared: p, Views: c.Views, Commands: c.Commands, Counts: c.Stores.Limits, Reached: stats.LimitReached, StaleAfter: c.StaleAfter})
-	receiver, _ := c.Transport.(chat.Receiver)
+	receiver, ok := c.Transport.(chat.Receiver)
+	if !ok {
+		receiver = chat.NoReceiver{}
+	}
 	r.slots = slot.New(slot.Config{
 		Shared: p, Turns: c.Stores.Turns, Waiting: c.Stores.Inbox, Cards: c.Stores.Cards, Notices: c.Stores.Outbox, Outbox: replies, Commands: c.Commands, Chooser: r.chooser, Display: c.Display, Receiver: receiver,
 		MaxTurns: c.MaxTurns, MaxMerged: c.MaxMerged, Gather: c.Gather, BusyNote: c.BusyNote,

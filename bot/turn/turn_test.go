@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ebb/bot/chat"
 	"ebb/bot/command"
 	"ebb/bot/parts"
 	"ebb/bot/reload"
@@ -59,12 +60,13 @@ func newWorld(t *testing.T) *world {
 		Leases: leases, Now: leases.Now, Current: current, Languages: wording.Languages{Preset: "en"}, Location: time.UTC, Counter: counter,
 		Draining: make(chan struct{}), CommitTimeout: time.Second,
 	}
-	views, err := view.New(p, w.store.Turns, nil, command.Commands, view.Options{})
+	views, err := view.New(p, w.store.Turns, nil, command.Commands, view.Options{Outside: chat.NoTools{}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.runner = New(Config{
 		Shared: p, Views: views, Stores: w.stores(), Model: w, Upkeep: w, Commands: scripted{},
+		Display: chat.NoDisplay{}, Media: answer.NoMedia{},
 		MaxMerged: 20, MaxToolRounds: 3, MaxTurns: 4, StaleAfter: time.Hour, TurnTimeout: time.Minute,
 	})
 	boxes := serial.NewMailboxes(t.Context(), func(context.Context, sessions.Key) (bool, error) { return false, nil })

@@ -45,7 +45,7 @@ type Facts interface {
 // Options are the settings of a [Builder].
 type Options struct {
 	Tools   []chat.Tool  // offered in every request
-	Outside chat.Toolbox // offered besides, by conversation; nil: none
+	Outside chat.Toolbox // offered besides, by conversation
 	// SchemaTokens bounds the schemas of Outside in a request. The tools beyond it are found by the tool that Finder makes of them.
 	SchemaTokens int
 	Finder       func(others []llm.ToolSpec) chat.Tool // nil: tools beyond the bound are not found
@@ -95,12 +95,8 @@ const maxFrames = 1000
 func (b *Builder) FrameOf(s sessions.Session) *Frame {
 	file := b.shared.Current.For(s.Key)
 	g, ok := file.Group(s.ConversationID)
-	key := frameKey{file: file, id: s.ConversationID}
-	var outside []chat.Tool
-	if b.opts.Outside != nil {
-		key.outside = b.opts.Outside.Version()
-		outside = b.opts.Outside.Tools(s.ConversationID, s.ConversationType)
-	}
+	key := frameKey{file: file, id: s.ConversationID, outside: b.opts.Outside.Version()}
+	outside := b.opts.Outside.Tools(s.ConversationID, s.ConversationType)
 	if len(outside) > 0 {
 		key.room = BodyLimit(b.Settings(s).Window.Usable())
 	}
@@ -163,8 +159,5 @@ func (b *Builder) newFrame(name string, g reload.Group, withheld []string, outsi
 
 // ServersAway lists the servers of the conversation's tools that are not connected now.
 func (b *Builder) ServersAway(s sessions.Session) []string {
-	if b.opts.Outside == nil {
-		return nil
-	}
 	return b.opts.Outside.Away(s.ConversationID, s.ConversationType)
 }

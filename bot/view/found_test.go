@@ -48,7 +48,7 @@ func namesIn(specs []llm.ToolSpec) (names []string) {
 // has them.
 func TestToolsAreFoundOnDemand(t *testing.T) {
 	t.Parallel()
-	views := bottest.NewViews(t, bot.Config{Outside: many(), SchemaTokens: 200, Finder: tools.Finder})
+	views := bottest.NewViews(t, bot.Config{Parts: bot.Parts{Outside: many()}, SchemaTokens: 200, Finder: tools.Finder})
 	s := sessions.Session{Key: "k", ConversationID: "cid"}
 	f := views.FrameOf(s)
 	bare := f.Offer(nil)
@@ -84,7 +84,7 @@ func TestToolsAreFoundOnDemand(t *testing.T) {
 // Found tools are bounded too. The newest ones come first.
 func TestFoundToolsAreBounded(t *testing.T) {
 	t.Parallel()
-	views := bottest.NewViews(t, bot.Config{Outside: many(), SchemaTokens: 200, Finder: tools.Finder})
+	views := bottest.NewViews(t, bot.Config{Parts: bot.Parts{Outside: many()}, SchemaTokens: 200, Finder: tools.Finder})
 	f := views.FrameOf(sessions.Session{Key: "k", ConversationID: "cid"})
 	var tail []sessions.Event
 	for i := 100; i < 190; i++ {
@@ -100,7 +100,7 @@ func TestFoundToolsAreBounded(t *testing.T) {
 func TestSearchKeepsToTheTools(t *testing.T) {
 	t.Parallel()
 	values := reload.Values{Compaction: bottest.SmallSettings, Groups: map[sessions.ConversationID]reload.Group{"one": {Tools: []string{"b"}}, "few": {Tools: []string{"a__t001"}}}}
-	views := bottest.NewViews(t, bot.Config{Outside: many(), SchemaTokens: 200, Finder: tools.Finder, Values: values})
+	views := bottest.NewViews(t, bot.Config{Parts: bot.Parts{Outside: many()}, SchemaTokens: 200, Finder: tools.Finder, Values: values})
 	f := views.FrameOf(sessions.Session{Key: "k", ConversationID: "one"})
 	if f.Tool("a__t001") != nil || f.Tool("b__t150") == nil || !f.Offers(chat.SearchTool) {
 		t.Error("a conversation has tools of another server, or lacks its own")

@@ -34,7 +34,7 @@ func TestToolsOfServersLeaveRoom(t *testing.T) {
 		schema := map[string]any{"type": "object", "description": strings.Repeat("many words ", 1000)}
 		box = append(box, outsideTool{llm.ToolSpec{Name: fmt.Sprintf("b__%03d", i), Schema: schema}})
 	}
-	views, s := bottest.NewViews(t, bot.Config{Outside: box}), sessions.Session{Key: "k", ConversationID: "cid"}
+	views, s := bottest.NewViews(t, bot.Config{Parts: bot.Parts{Outside: box}}), sessions.Session{Key: "k", ConversationID: "cid"}
 	f, bare := views.FrameOf(s), views.Frame
 	if room := view.BodyLimit(views.Settings(s).Window.Usable()); f.Tokens > bare.Tokens+room {
 		t.Errorf("the fixed part has %d tokens, want at most %d and %d", f.Tokens, bare.Tokens, room)

@@ -37,7 +37,7 @@ func (b *Builder) Show(v *sessions.View) {
 func (b *Builder) Shrink(s sessions.Session, events []sessions.Event, next int64) {
 	limit := BodyLimit(b.Settings(s).Window.Usable())
 	shrink(events, next, func(e sessions.Event) int {
-		if b.opts.Outside == nil || e.Role != sessions.RoleTool {
+		if e.Role != sessions.RoleTool {
 			return limit
 		}
 		return min(limit, cmp.Or(b.opts.Outside.MaxResultTokens(e.ToolName), limit))

@@ -303,7 +303,6 @@ const (
 	ButtonRated
 	ButtonThanks
 	ButtonOwn
-	ButtonNothing
 	ButtonUnknown
 	ButtonFailed
 )

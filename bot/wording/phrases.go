@@ -337,7 +337,6 @@ var phrases = map[Phrase]Text{
 	ButtonRated:    {"这个回答已经评价过了。", "This answer has been rated already."},
 	ButtonThanks:   {"谢谢，已记下你的评价。", "Thank you, your rating is stored."},
 	ButtonOwn:      {"已停止回答你的问题，其他人的问题接着回答。", "The answer to your question was stopped. The questions of other people are answered."},
-	ButtonNothing:  {"现在没有等待批准的操作。", "Nothing waits for an approval."},
 	ButtonUnknown:  {"这个按钮我不认识，什么都没有做。", "I don't know this button, so nothing was done."},
 	ButtonFailed:   {"暂时无法处理，请稍后再按一次。", "This can't be done at the moment. Please press again later."},
 }

@@ -39,7 +39,7 @@ func (c initCmd) Run(ctx context.Context, app *App) error {
 }
 
 func (c initCmd) write(ctx context.Context, app *App) error {
-	s := setup.Setup{Path: c.Config, Force: c.Force, Getenv: app.Getenv, Out: app.Stdout, Given: setup.Given{
+	s := setup.Setup{Path: c.Config, Force: c.Force, Getenv: app.Getenv, Out: app.Stdout, Ask: setup.NoTerminal{}, Given: setup.Given{
 		ClientID: c.ClientID, ClientSecretFile: c.ClientSecretFile, BaseURL: c.BaseURL, Model: c.Model, APIKeyFile: c.APIKeyFile,
 		DatabaseURLFile: c.DatabaseURLFile, APIBase: c.APIBase,
 	}}

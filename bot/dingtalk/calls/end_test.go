@@ -26,7 +26,7 @@ func TestReserveEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const quota = 20
-			g := New(Options{Quota: quota})
+			g := New(Options{Store: NewMemory(), Quota: quota})
 			for tt.spent && g.Status().Calls < quota {
 				if _, err := g.Reserve(t.Context(), Finish, CardStream); err != nil {
 					t.Fatal(err)

@@ -53,7 +53,7 @@ type Store interface {
 
 // Options configure a governor.
 type Options struct {
-	Store     Store // nil: counts are kept in this process
+	Store     Store // [NewMemory] keeps the counts in this process
 	Quota     int64 // calls of a month; 0: no bound
 	PerSecond int   // calls of one API by all replicas; 0: 20
 }
@@ -116,9 +116,6 @@ func dayAt(at time.Time) string { return at.In(shanghai).Format(dayForm) }
 
 // New returns a governor.
 func New(o Options) *Governor {
-	if o.Store == nil {
-		o.Store = NewMemory()
-	}
 	g := &Governor{
 		store: o.Store, quota: max(0, o.Quota), perSecond: cmp.Or(o.PerSecond, 20), now: o.Store.Now,
 		pacers: map[API]*pacer{}, made: map[API]int64{}, status: Status{Quota: max(0, o.Quota)},

@@ -16,7 +16,7 @@ import (
 func TestRateOfAnAPI(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := New(Options{})
+		g := New(Options{Store: NewMemory()})
 		began := make(chan int, 65)
 		var at []time.Time
 		var order []int
@@ -58,7 +58,7 @@ func TestRateOfAnAPI(t *testing.T) {
 func TestPause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := New(Options{PerSecond: 1})
+		g := New(Options{Store: NewMemory(), PerSecond: 1})
 		begin := time.Now()
 		if err := g.Wait(t.Context(), CardStream); err != nil {
 			t.Fatal(err)

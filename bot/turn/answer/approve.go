@@ -13,15 +13,11 @@ import (
 
 // The results of calls that need an approval, and wait for none.
 const (
-	noApprovals = "Not run: this call needs an approval, and there are none here."
-	toolGone    = "Not run: the call was approved, but this conversation has no such tool any more."
+	toolGone = "Not run: the call was approved, but this conversation has no such tool any more."
 )
 
 // await lets a call wait for a decision, with a result that says so. The turn ends after its round. The same call waits once.
 func (t toolCaller) await(ctx context.Context, q *question, a *Answer, c sessions.ToolCall) (string, error) {
-	if t.approvals == nil {
-		return noApprovals, nil
-	}
 	if q.waiting == nil {
 		waiting, err := t.approvals.Waiting(ctx, q.made.Lease.Key)
 		if err != nil {

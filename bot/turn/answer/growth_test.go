@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ebb/bot/chat"
 	"ebb/bot/command"
 	"ebb/bot/parts"
 	"ebb/bot/reload"
@@ -31,7 +32,7 @@ func testAsker(t *testing.T) *Asker {
 		Counter: counter, Languages: wording.Languages{Preset: "zh"}, Location: time.UTC, Now: time.Now,
 		Current: reload.New(reload.Values{Compaction: compaction.Settings{Enabled: true, Window: window, Policy: compaction.Policies["token_budget"]}}),
 	}
-	views, err := view.New(p, nil, nil, command.Commands, view.Options{Remember: view.Remember{Recall: view.RecallAlways}})
+	views, err := view.New(p, nil, nil, command.Commands, view.Options{Outside: chat.NoTools{}, Remember: view.Remember{Recall: view.RecallAlways}})
 	if err != nil {
 		t.Fatal(err)
 	}

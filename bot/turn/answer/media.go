@@ -41,15 +41,12 @@ func (a attached) attach(events []sessions.Event) {
 type mediaReader struct {
 	shared *parts.Shared
 	views  *view.Builder
-	media  Media // nil: none is read
+	media  Media
 }
 
 // open downloads what the asked messages bring, and reads the attachments of the view. A platform that is slow leaves the model half of the
 // turn's time: the question then goes without them.
 func (r mediaReader) open(ctx context.Context, q question) (question, error) {
-	if r.media == nil {
-		return q, nil
-	}
 	v := &q.made.View
 	hasFiles := func(e sessions.Event) bool { return e.HasFiles() }
 	if !slices.ContainsFunc(v.Tail, hasFiles) && !slices.ContainsFunc(q.made.Asked, hasFiles) {

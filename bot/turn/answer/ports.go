@@ -53,13 +53,27 @@ type Media interface {
 	Passages(ctx context.Context, key sessions.Key, before, asked []sessions.Event, question string, room int) (string, error)
 }
 
+// NoMedia reads no attachments: requests name them. A terminal has no files.
+type NoMedia struct{}
+
+// Fetch implements [Media].
+func (NoMedia) Fetch(context.Context, sessions.Lease, []sessions.Event) error { return nil }
+
+// Show implements [Media].
+func (NoMedia) Show(context.Context, sessions.Key, []sessions.Event) error { return nil }
+
+// Passages implements [Media].
+func (NoMedia) Passages(context.Context, sessions.Key, []sessions.Event, []sessions.Event, string, int) (string, error) {
+	return "", nil
+}
+
 // Stats counts the calls of tools, and the permanent refusals by what the provider refused.
 type Stats interface {
 	ToolCalled(tool string, outcome ToolOutcome)
 	RequestRefused(what Refused)
 }
 
-// Config has the dependencies and settings of an [Asker]. All but Approvals, Media and Files are required.
+// Config has the dependencies and settings of an [Asker]. All but Files are required.
 type Config struct {
 	Shared *parts.Shared
 	Views  *view.Builder

@@ -16,7 +16,7 @@ const receiveWait = time.Second
 type Gathering struct {
 	wait     time.Duration   // since the first message; 0: none
 	draining <-chan struct{} // ends the wait
-	receiver chat.Receiver   // nil: received messages are not awaited
+	receiver chat.Receiver
 
 	mu    sync.Mutex
 	since map[sessions.Key]time.Time
@@ -61,10 +61,8 @@ func (g *Gathering) Await(ctx context.Context, key sessions.Key) {
 		}
 		g.forget(key)
 	}
-	if g.receiver != nil {
-		soon, stop := context.WithTimeout(ctx, receiveWait)
-		defer stop()
-		_, conversation := key.Conversation()
-		g.receiver.AwaitReceived(soon, conversation)
-	}
+	soon, stop := context.WithTimeout(ctx, receiveWait)
+	defer stop()
+	_, conversation := key.Conversation()
+	g.receiver.AwaitReceived(soon, conversation)
 }

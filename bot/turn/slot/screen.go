@@ -12,7 +12,7 @@ import (
 
 // Screen shows turns to their conversations while they wait and while they run.
 type Screen struct {
-	display chat.Display // nil: turns are not shown
+	display chat.Display
 	running *Running
 	outbox  Outbox
 	kinds   choice.Kinds
@@ -25,7 +25,7 @@ const sentPatience = time.Second
 // Show begins the display of a turn that asks the model; nil: it is not shown. hide ends it and returns the card of the reply, see
 // [chat.Live]; it may be called again.
 func (s Screen) Show(ctx context.Context, made choice.Choice) (live chat.Live, hide func() (card string)) {
-	if s.display != nil && made.Kind == choice.Ask {
+	if made.Kind == choice.Ask {
 		live = s.display.Show(ctx, s.shown(made.Lease, made.Asked, made.Lang))
 	}
 	if live == nil {

@@ -33,7 +33,7 @@ func gathered(t *testing.T, r *prometheus.Registry) map[string]float64 {
 
 func TestMetricsOfCalls(t *testing.T) {
 	t.Parallel()
-	r, g := prometheus.NewRegistry(), calls.New(calls.Options{Quota: 8})
+	r, g := prometheus.NewRegistry(), calls.New(calls.Options{Store: calls.NewMemory(), Quota: 8})
 	registerCalls(r, g)
 	for range 4 {
 		if _, err := g.Reserve(t.Context(), calls.Finish, calls.CardStream); err != nil {
@@ -54,7 +54,7 @@ func TestMetricsOfCalls(t *testing.T) {
 		t.Errorf("gathered %s, want %s", fmt.Sprint(got), fmt.Sprint(want))
 	}
 	unbounded := prometheus.NewRegistry()
-	registerCalls(unbounded, calls.New(calls.Options{}))
+	registerCalls(unbounded, calls.New(calls.Options{Store: calls.NewMemory()}))
 	if got := gathered(t, unbounded)["ebb_dingtalk_calls_left"]; !math.IsInf(got, 1) {
 		t.Errorf("without a bound %v are left", got)
 	}

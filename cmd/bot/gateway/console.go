@@ -56,15 +56,16 @@ func (g *gateway) openConsole() (http.Handler, error) {
 	cfg := console.Config{
 		Lists: lists, Logins: lists, Audit: lists, Records: lists, Requests: reads.Requests, Search: reads.Search.Search, Reads: manage.New(manage.Config{Audit: lists, Rights: reads.Rights, Erasures: reads.Erasure}), Settings: g.settings, Privacy: g.privacy, Policy: policy,
 		Manage: manage.New(manage.Config{
-			Rights: g.store.Rights, Erasures: g.store.Erasure, Operators: operatorsOn(g.store), Schedules: g.store.Schedules, Settings: policy,
+			Rights: g.store.Rights, Erasures: g.store.Erasure, Operators: operatorsOn(g.store), Schedules: g.store.Schedules, Audit: manage.Unrecorded{}, Settings: policy,
 			Resolve: func(id sessions.ConversationID, settings string) (compaction.Settings, error) {
 				return g.inForce.Load().Own(id, settings)
 			},
 		}),
+		Identity: g.login, Rights: console.NoRights,
 		Location: g.location, Currency: func() string { return g.inForce.Load().LLM.Currency }, Token: g.cfg.Admin.Token.Reveal(), ViewerToken: g.cfg.Admin.ViewerToken.Reveal(), ShowCode: g.showCode,
 	}
 	if g.login != nil {
-		cfg.Identity, cfg.Rights = g.login, g.rights
+		cfg.Rights = g.rights
 	}
 	if len(g.calls) > 0 {
 		cfg.Calls = g.calls.sum

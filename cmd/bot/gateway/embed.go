@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"sync"
 
+	"ebb/bot"
 	"ebb/bot/config"
 	"ebb/bot/openai"
 	"ebb/memory/embed"
+	"ebb/sessions/llm"
 )
 
 // embedRetries is for the background. A search makes one attempt: its time is short.
@@ -21,6 +23,16 @@ func openEmbedder(e config.EmbeddingsConfig) (*openai.Embedder, error) {
 	return openai.NewEmbedder(openai.EmbedConfig{
 		BaseURL: e.BaseURL.Reveal(), APIKey: e.APIKey.Reveal(), Model: e.Model, Dimensions: e.Dimensions, Retries: embedRetries,
 	})
+}
+
+// refusals reports requests for vectors that the endpoint refuses.
+func (g *gateway) refusals() interface {
+	Report(watch func(context.Context, []llm.Part))
+} {
+	if g.embedder == nil {
+		return bot.NoEmbeddings{}
+	}
+	return g.embedder
 }
 
 // fillVectors embeds rows without a vector until stop, on the leader. It does nothing without an endpoint.

@@ -56,7 +56,7 @@ type gateway struct {
 	transport chat.Transport
 	robot     func() sessions.RobotCode // the one that writes to administrators; nil without DingTalk
 	calls     governors                 // empty without DingTalk
-	servers   *mcp.Pool                 // nil without servers of tools
+	servers   *mcp.Pool
 	bot       *bot.Bot
 	login     pages.Identity // nil unless people log in to the console by DingTalk
 	console   http.Handler
@@ -280,17 +280,22 @@ func (g *gateway) openBot(o Options) error {
 	if o.Transport != nil {
 		values.Access, values.Limits = nil, sessions.Limits{} // the operator's own terminal
 	}
-	planner := &schedule.Planner{Store: g.store.Schedules, Location: g.location, Settings: func() schedule.Settings { return g.inForce.Load().Schedule.Settings() }}
-	if len(g.calls) > 0 {
-		planner.Calls = g.calls
+	media, err := g.openMedia(counter)
+	if err != nil {
+		return err
 	}
+	planner := g.planner()
+	g.servers = g.openServers(o.Version)
 	conf := bot.Config{
 		Robot:  g.robot,
-		Stores: g.store.Ports(), Memory: g.store.Memory(), Tidying: g.store.FactUpkeep, Index: g.store.Index, Rights: g.store.Rights,
-		Erasures: g.store.Erasure, Requests: g.store.Requests, Reporter: g.store.Restarts, Elector: g.store.Replicas, Transport: g.transport,
+		Stores: g.store.Ports(), Memory: g.store.Memory(), Elector: g.store.Replicas, Transport: g.transport,
 		Values: values, Counter: counter, Metrics: g.registry,
-		Schedules: g.store.Schedules, Planner: planner, Audit: g.store.Audit(),
-		Kept: g.store.Files, Approvals: g.store.Approvals, ApprovalTimeout: g.cfg.Tools.ApprovalTimeout,
+		Parts: bot.Parts{
+			Tidying: g.store.FactUpkeep, Index: g.store.Index, Rights: g.store.Rights, Erasures: g.store.Erasure, Requests: g.store.Requests,
+			Schedules: g.store.Schedules, Planner: planner, Approvals: g.store.Approvals, Audit: g.store.Audit(), Reporter: g.store.Restarts,
+			Outside: g.servers, Display: o.Display, Embeddings: g.refusals(),
+		},
+		Media: media, Kept: g.store.Files, ApprovalTimeout: g.cfg.Tools.ApprovalTimeout,
 		Tools: append(tools.All(ToolParts(g.store), g.location), tools.Remind(planner)), Replica: g.replica, LeaseTTL: g.cfg.Cluster.LeaseTTL,
 		Name: a.Name, Language: a.Language, Prompt: a.Prompt, Location: g.location,
 		OneStream: o.Transport == nil && g.cfg.DingTalk[0].Connections == config.ConnectionsOne,
@@ -300,22 +305,26 @@ func (g *gateway) openBot(o Options) error {
 		SummaryRetries: c.Retries,
 		InlineDeadline: c.InlineDeadline, CompactDeadline: c.Deadline, CompactNotify: c.Notify,
 		Remember: Remember(a.Memory), DigestAt: a.Memory.Digest,
-		CallBudget: g.callBudget(), Drain: g.cfg.Shutdown.Drain, Flush: g.cfg.Shutdown.Flush, Display: o.Display, Background: background,
-	}
-	if conf.Media, err = g.openMedia(counter); err != nil {
-		return err
+		CallBudget: g.callBudget(), Drain: g.cfg.Shutdown.Drain, Flush: g.cfg.Shutdown.Flush, Background: background,
+		SchemaTokens: g.cfg.Tools.SchemaTokens, Finder: tools.Finder,
 	}
 	if _, ok := g.transport.(chat.Uploader); ok {
 		conf.Files = g.store.Sent
 	}
-	if g.embedder != nil {
-		conf.Embeddings = g.embedder
-	}
-	if g.servers = g.openServers(o.Version); g.servers != nil {
-		conf.Outside, conf.SchemaTokens, conf.Finder = g.servers, g.cfg.Tools.SchemaTokens, tools.Finder
-	}
 	g.bot, err = bot.New(conf)
 	return err
+}
+
+// planner bounds reminders by the calls of the month, which a terminal has none of.
+func (g *gateway) planner() *schedule.Planner {
+	p := &schedule.Planner{
+		Store: g.store.Schedules, Calls: schedule.Uncounted{}, Location: g.location,
+		Settings: func() schedule.Settings { return g.inForce.Load().Schedule.Settings() },
+	}
+	if len(g.calls) > 0 {
+		p.Calls = g.calls
+	}
+	return p
 }
 
 // openMedia returns nil for a terminal, which has no files.

@@ -17,18 +17,11 @@ import (
 const firstServers = 5 * time.Second
 
 func (g *gateway) openServers(version string) *mcp.Pool {
-	servers := g.cfg.Tools.Servers()
-	if len(servers) == 0 {
-		return nil
-	}
-	return mcp.New(mcp.Config{Servers: servers, Version: version, Now: time.Now})
+	return mcp.New(mcp.Config{Servers: g.cfg.Tools.Servers(), Version: version, Now: time.Now})
 }
 
 // runServers keeps the servers connected until stop is called: the turns of a drain call tools too. The end of ctx ends the wait alone.
 func (g *gateway) runServers(ctx context.Context) (stop func()) {
-	if g.servers == nil {
-		return func() {}
-	}
 	g.registry.MustRegister(serverMetrics{g.servers})
 	stop = inBackground(context.WithoutCancel(ctx), g.servers.Run)
 	within, cancel := context.WithTimeout(ctx, firstServers)

@@ -30,13 +30,21 @@ type Setup struct {
 	Force  bool // replaces the configuration and the files of secrets that are there
 	Getenv func(string) string
 	Out    io.Writer
-	Ask    Asker // nil where no person can answer
+	Ask    Asker
 }
 
 // Asker asks a person on a terminal. Hidden answers are never shown.
 type Asker interface {
 	Ask(ctx context.Context, question string, hidden bool) (string, error)
 }
+
+// NoTerminal is an [Asker] where no person can answer.
+type NoTerminal struct{}
+
+var errNoTerminal = errors.New("there is no terminal")
+
+// Ask implements [Asker].
+func (NoTerminal) Ask(context.Context, string, bool) (string, error) { return "", errNoTerminal }
 
 // MissingError lists values without a source, where no person can answer.
 type MissingError []string
@@ -84,15 +92,16 @@ func (s Setup) Run(ctx context.Context) error {
 		case found:
 			answers[q.name] = value
 			continue
-		case s.Ask == nil && (q.optional || q.preset != ""):
-			answers[q.name] = q.preset
-			continue
-		case s.Ask == nil:
-			missing = append(missing, fmt.Sprintf("%s: %s", q.name, q.sources()))
-			continue
 		}
 		answer, err := s.ask(ctx, q)
-		if err != nil {
+		switch {
+		case errors.Is(err, errNoTerminal) && (q.optional || q.preset != ""):
+			answers[q.name] = q.preset
+			continue
+		case errors.Is(err, errNoTerminal):
+			missing = append(missing, fmt.Sprintf("%s: %s", q.name, q.sources()))
+			continue
+		case err != nil:
 			return err
 		}
 		answers[q.name] = strings.ReplaceAll(answer, "${", "$${")

@@ -47,7 +47,7 @@ func variables(all map[string]string) func(string) string {
 func prepare(t *testing.T) (*Setup, *bytes.Buffer) {
 	t.Helper()
 	var out bytes.Buffer
-	return &Setup{Path: filepath.Join(t.TempDir(), "mine.jsonc"), Getenv: variables(nil), Out: &out}, &out
+	return &Setup{Path: filepath.Join(t.TempDir(), "mine.jsonc"), Getenv: variables(nil), Out: &out, Ask: NoTerminal{}}, &out
 }
 
 // load reads the written configuration as serve would.

@@ -8,9 +8,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"ebb/bot"
 	"ebb/bot/chat"
 	"ebb/bot/config"
+	"ebb/bot/off"
 	"ebb/bot/reload"
 	"ebb/bot/tools"
 	"ebb/cmd/bot/gateway"
@@ -79,6 +82,7 @@ func newInside(store *sql.Store, transport chat.Transport, s turnSignals) (*bot.
 		Replica: sessions.ReplicaID("inside-" + rand.Text()), Tools: tools.All(gateway.ToolParts(store), time.UTC), Values: reload.Values{Model: insideModel{}, Compaction: set},
 		Remember: gateway.Remember(config.Agent.Memory),
 		Flush:    time.Millisecond, // the stop is not measured, and its flush is not needed
+		Elector:  store.Replicas, Metrics: prometheus.NewRegistry(), Parts: off.Parts(),
 	})
 }
 

@@ -9,9 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"ebb/bot"
 	"ebb/bot/chat"
 	"ebb/bot/config"
+	"ebb/bot/off"
 	"ebb/bot/reload"
 	"ebb/bot/tools"
 	"ebb/bot/view"
@@ -86,6 +89,7 @@ func (c ourPolicy) openEngine(ctx context.Context, database string, counter *tok
 		Replica: sessions.ReplicaID(r.id), Tools: tools.All(gateway.ToolParts(store), time.UTC), Language: "en", Values: reload.Values{Model: r.countingModel, Compaction: c.settings},
 		Remember: view.Remember{PinnedTokens: config.Default().Agent.Memory.PinnedTokens}, // only the cost of compactions is compared
 		Flush:    time.Millisecond,                                                        // the stop is not measured
+		Elector:  store.Replicas, Metrics: prometheus.NewRegistry(), Parts: off.Parts(),
 	})
 	if err != nil {
 		store.Close()
