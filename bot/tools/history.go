@@ -62,7 +62,7 @@ func (h historian) call(ctx context.Context, in chat.ToolInput, a historyArgs) (
 	}
 	log := logReader(h.from, in, h.loc)
 	var shown []sessions.Event
-	if h.from.Files != nil && in.Show != nil {
+	if in.Show != nil {
 		log.Shown = func(e sessions.Event) {
 			if e.HasFiles() && e.Content != sessions.WithheldText {
 				shown = append(shown, e)

@@ -83,7 +83,14 @@ func (s *shelf) DigestsOf(context.Context, memory.Reader, time.Time, time.Time) 
 	return nil, s.err
 }
 
-func parts(s *shelf) Parts { return Parts{Facts: s, Search: s, Digests: s, Blobs: shelved{}} }
+func parts(s *shelf) Parts { return Parts{Facts: s, Search: s, Digests: s, Blobs: shelved{}, Files: noFiles{}} }
+
+// noFiles is a session without attachments, whose files no test reads.
+type noFiles struct{ Files }
+
+func (noFiles) Attachments(context.Context, sessions.Key, []int64) ([]sessions.Media, error) {
+	return nil, nil
+}
 
 // shelved has one result that was moved out of the view of the session r/c.
 type shelved struct{}
