@@ -83,7 +83,9 @@ func (s *shelf) DigestsOf(context.Context, memory.Reader, time.Time, time.Time) 
 	return nil, s.err
 }
 
-func parts(s *shelf) Parts { return Parts{Facts: s, Search: s, Digests: s, Blobs: shelved{}, Files: noFiles{}} }
+func parts(s *shelf) Parts {
+	return Parts{Facts: s, Search: s, Digests: s, Blobs: shelved{}, Files: noFiles{}}
+}
 
 // noFiles is a session without attachments, whose files no test reads.
 type noFiles struct{ Files }
