@@ -13,6 +13,9 @@ import (
 // optionalParts are the comparisons with nil of a field whose type is a port of ours, by package and expression. All other ports are given: a
 // constructor gets the part, or a value that does nothing, so that no user asks whether there is one.
 var optionalParts = map[string]string{
+	"bot b.cfg.Media":               "a terminal has no files: the composition of a turn names them, and /keep says that none are kept",
+	"bot b.cfg.Kept":                "without them there is no desk of kept files, see above",
+	"bot/tools g.from.Kept":         "a store without kept files has no paths of them",
 	"bot/console cfg.Identity":      "the constructor chooses the handlers of a login by DingTalk",
 	"bot/turn/answer q.live":        "a value of the turn: one that is not shown asks the model for no stream",
 	"bot/turn/slot t.live":          "a value of the turn, see above",
