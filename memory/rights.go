@@ -83,6 +83,7 @@ const (
 	RecordID         RecordKind = "id"         // an encrypted id
 	RecordPromotion  RecordKind = "promotion"  // a memory of another author, shared with the team
 	RecordSchedule   RecordKind = "schedule"   // a reminder that the person set: its text
+	RecordFile       RecordKind = "file"       // a kept file that the person sent or kept: its name
 	RecordCompaction RecordKind = "compaction" // requested compactions and undos of one kind on a day: the trigger
 	RecordLogin      RecordKind = "login"      // a login of the console: the name
 	RecordAction     RecordKind = "action"     // actions of one kind on a day, in the audit
@@ -165,6 +166,7 @@ type Preview struct {
 	Private     int      // private chats
 	Usage       int      // rows of usage that lose the person's name
 	Schedules   int      // reminders that they set
+	Files       int      // kept files that they sent or kept; those that they only kept lose the name
 	Promotions  int      // memories of other authors that lose it
 	Compactions int      // compactions and undos that lose it
 	IDs         int      // encrypted ids

@@ -346,6 +346,7 @@ func previewInWords(p memory.Preview, lang string) string {
 		{p.Summaries, "份摘要（去掉其中的相关内容）", "summary, without the parts about it|summaries, without the parts about it"},
 		{p.Usage, "行用量（去掉名字）", "row of usage, which loses the name|rows of usage, which lose the name"},
 		{p.Schedules, "个提醒", "reminder|reminders"},
+		{p.Files, "个记住的文件（别人发送的只去掉名字）", "kept file (one that others sent only loses the name)|kept files (those that others sent only lose the name)"},
 		{p.Promotions, "条分享的记忆（去掉名字）", "shared memory, which loses the name|shared memories, which lose the name"},
 		{p.Compactions, "次压缩或撤销记录（去掉名字）", "record of a compaction, which loses the name|records of compactions, which lose the name"},
 		{p.IDs, "个加密编号", "encrypted id|encrypted ids"},

@@ -23,6 +23,7 @@ func ExportHeads(lang string) Heads {
 var recordWords = map[memory.RecordKind][2]string{
 	memory.RecordUsage: {"模型用量", "use of models"}, memory.RecordID: {"加密编号", "encrypted id"}, memory.RecordPromotion: {"由你分享给团队的记忆", "memory that you shared with the team"},
 	memory.RecordSchedule:   {"由你设置的提醒", "reminder that you set"},
+	memory.RecordFile:       {"由你发送或记住的文件", "file that you sent or had kept"},
 	memory.RecordCompaction: {"由你发起的压缩或撤销", "compaction or undo that you asked for"},
 	memory.RecordLogin:      {"控制台登录", "login of the console"}, memory.RecordAction: {"控制台操作", "action in the console"},
 }

@@ -1509,6 +1509,10 @@ SELECT r.kind, r.at::timestamptz AS at, r.name, r.rows, r.prompt_tokens, r.cache
     SELECT 'schedule', t.created_at, t.text, 1, 0, 0, 0, 0, t.due_at, t.spec, t.kind FROM schedules t
     WHERE t.created_by = ANY($1::text[]) AND t.created_by <> '' AND starts_with(t.session_key, $2::text)
     UNION ALL
+    SELECT 'file', f.created_at, f.name, 1, 0, 0, 0, 0, NULL, '', '' FROM files f
+    WHERE (f.sent_by = ANY($1::text[]) AND f.sent_by <> '' OR f.kept_by = ANY($1::text[]) AND f.kept_by <> '')
+      AND starts_with(f.session_key, $2::text)
+    UNION ALL
     SELECT 'compaction', min(c.created_at), c.trigger, count(*), 0, 0, 0, 0, NULL, '', '' FROM compaction_log c
     WHERE c.requested_by = ANY($1::text[]) AND c.requested_by <> '' AND starts_with(c.session_key, $2::text)
     GROUP BY c.trigger, (c.created_at AT TIME ZONE 'UTC')::date
@@ -1547,7 +1551,7 @@ type PersonRecordsRow struct {
 }
 
 // PersonRecords lists the rows that name a person besides memories and messages: usage by day and model, encrypted ids,
-// promotions, reminders that the person set, compactions and undos that the person asked for, logins of the console, which belong to
+// promotions, reminders that the person set, files that they sent or kept, compactions and undos that the person asked for, logins of the console, which belong to
 // no robot, and actions in the console by day: at a robot those on its sessions and on none.
 func (q *Queries) PersonRecords(ctx context.Context, db DBTX, arg *PersonRecordsParams) ([]PersonRecordsRow, error) {
 	rows, err := db.Query(ctx, personRecords, arg.People, arg.RobotSessions, arg.Robot)

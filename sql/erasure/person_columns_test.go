@@ -34,6 +34,7 @@ var (
 	ofLogins   = cover{preview: func(p memory.Preview) int { return p.Logins }, exported: "login"}
 	ofRequests = cover{preview: func(p memory.Preview) int { return p.Compactions }, exported: "compaction"}
 	ofTimes    = cover{preview: func(p memory.Preview) int { return p.Schedules }, exported: "schedule"}
+	ofFiles    = cover{preview: func(p memory.Preview) int { return p.Files }, exported: "file"}
 	ofUses     = cover{preview: func(p memory.Preview) int { return p.Usage }, exported: "usage"}
 )
 
@@ -89,6 +90,12 @@ var personColumns = map[string]cover{
 	"schedules.text":                      ofTimes,
 	"schedules.created_by":                ofTimes,
 	"schedules.creator":                   ofTimes,
+	"files.session_key":                   ofFiles,
+	"files.name":                          ofFiles,
+	"files.sent_by":                       ofFiles,
+	"files.kept_by":                       ofFiles,
+	"document_pages.session_key":          ofFiles,
+	"document_pages.body":                 ofFiles,
 	"approvals.session_key":               ofMessages,
 	"approvals.asked_by":                  ofMessages,
 	"approvals.decided_by":                ofMessages,
@@ -136,6 +143,9 @@ func fullLife(t *testing.T, s *sql.Store, pool *pgxpool.Pool) {
 			VALUES ($1, 1, 'remind', now() + interval '1 day', 'x', $2, $3, jsonb_build_object('sender_nick', $4::text), 'm')`, k, "交 "+storetest.Secret, storetest.ZhangID, storetest.ZhangNick)
 		storetest.Execute(t, pool, `INSERT INTO approvals (session_key, id, turn_event_id, tool, arguments, asked_by, state, decided_by, decided_at, expires_at)
 			VALUES ($1, 1, 0, 'x__y', $2, $3, 'waiting', '', NULL, now()), ($1, 2, 0, 'x__y', '{}', 'u', 'approved', $3, now(), now())`, k, storetest.Secret, storetest.ZhangID)
+		storetest.Execute(t, pool, `INSERT INTO files (session_key, name, kind, media_id, bytes, pages, sent_by, kept_by, event_id, kept_event)
+			VALUES ($1, $2, 'docx', 'theirs', 1, 1, $3, 'u', 0, 1), ($1, 'ours.docx', 'docx', 'ours', 1, 1, 'u', $3, 0, 1)`, k, storetest.Secret+".docx", storetest.ZhangID)
+		storetest.Execute(t, pool, `INSERT INTO document_pages (session_key, media_id, page, body) VALUES ($1, 'theirs', 1, $2), ($1, 'ours', 1, 'x')`, k, storetest.Secret)
 		storetest.Execute(t, pool, `INSERT INTO model_usage (session_key, day, kind, model, person, prompt_tokens) VALUES ($1, current_date, 'turn', 'qwen', $2, 70)`, k, storetest.ZhangID)
 	}
 	storetest.Execute(t, pool, "UPDATE compaction_log SET focus = $1, requested_by = $2 WHERE session_key = 'robot/cid'", storetest.Secret, storetest.ZhangID)
@@ -215,7 +225,7 @@ func rightsCoverEachColumn(t *testing.T, s *sql.Store, pool *pgxpool.Pool, forge
 	if len(all) < 100 {
 		t.Errorf("only %d columns were looked at", len(all))
 	}
-	if p := storetest.Must[memory.Preview](t)(s.Erasure.PreviewForget(t.Context(), forget)); p.Usage+p.IDs+p.Logins+p.Promotions+p.Compactions+p.Schedules+p.Facts+p.Messages+p.Private+p.Actions != 0 {
+	if p := storetest.Must[memory.Preview](t)(s.Erasure.PreviewForget(t.Context(), forget)); p.Usage+p.IDs+p.Logins+p.Promotions+p.Compactions+p.Schedules+p.Files+p.Facts+p.Messages+p.Private+p.Actions != 0 {
 		t.Errorf("after the erasure the preview is %+v", p)
 	}
 	if kinds := exportOf(t, s, forget.Robot); len(kinds) > 0 {

@@ -64,6 +64,8 @@ func (p *personPlan) showRecords(ctx context.Context, s *Store, shown *memory.Pr
 			shown.Usage += n
 		case memory.RecordSchedule:
 			shown.Schedules += n
+		case memory.RecordFile:
+			shown.Files += n
 		case memory.RecordPromotion:
 			shown.Promotions += n
 		case memory.RecordCompaction:

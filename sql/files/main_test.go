@@ -1,0 +1,9 @@
+package files_test
+
+import (
+	"testing"
+
+	"ebb/sql/sqltest"
+)
+
+func TestMain(m *testing.M) { sqltest.Main(m) }
