@@ -68,7 +68,7 @@ func open(t *testing.T) *shelf {
 	return &shelf{t, c, store}
 }
 
-// A content is kept once. One of the same name replaces the older one, whose pages nobody finds any more; another name is another file.
+// A content is kept once. One of the same name replaces the older one, whose pages are found no more; another name is another file.
 func TestNewestVersionIsFound(t *testing.T) {
 	t.Parallel()
 	s := open(t)
