@@ -101,6 +101,7 @@ func (r *Reader) Fetch(ctx context.Context, l sessions.Lease, events []sessions.
 	if err != nil || !slices.ContainsFunc(events, func(e sessions.Event) bool { return e.HasFiles() }) {
 		return err
 	}
+	read := map[string]sessions.Media{}
 	for _, e := range events {
 		if !e.HasFiles() {
 			continue
@@ -111,7 +112,7 @@ func (r *Reader) Fetch(ctx context.Context, l sessions.Lease, events []sessions.
 			if i >= sessions.MaxAttachments || !a.IsRead() || isKnown && !again || a.Quoted && quotedIsKnown(known, e.Message.Quote) {
 				continue
 			}
-			if err := r.fetch(ctx, l, e, i); err != nil {
+			if err := r.fetch(ctx, l, e, i, read); err != nil {
 				return err
 			}
 		}
@@ -132,15 +133,15 @@ func quotedIsKnown(known map[place]sessions.Media, q *sessions.Quote) bool {
 	return false
 }
 
-// fetch downloads, parses and stores one attachment.
-func (r *Reader) fetch(ctx context.Context, l sessions.Lease, e sessions.Event, at int) error {
+// fetch downloads, parses and stores one attachment. read has the contents of this turn by their ids: an equal one is not parsed again.
+func (r *Reader) fetch(ctx context.Context, l sessions.Lease, e sessions.Event, at int, read map[string]sessions.Media) error {
 	if err := r.downloads.Acquire(ctx, 1); err != nil {
 		return context.Cause(ctx)
 	}
 	defer r.downloads.Release(1)
 	a := e.Message.Attachments[at]
 	m := sessions.Media{Event: e.ID, Place: at, Name: a.Name}
-	pages, err := r.read(ctx, e.Message.RobotCode, a, &m)
+	pages, err := r.read(ctx, e.Message.RobotCode, a, &m, read)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -153,11 +154,18 @@ func (r *Reader) fetch(ctx context.Context, l sessions.Lease, e sessions.Event, 
 	} else {
 		zerolog.Ctx(ctx).Info().Str("kind", string(m.Kind)).Int64("bytes", m.Bytes).Int("pages", m.Pages).Msg("Attachment read")
 	}
-	return r.cfg.Store.Keep(ctx, l, m, pages)
+	if err := r.cfg.Store.Keep(ctx, l, m, pages); err != nil {
+		return err
+	}
+	if m.Fault == "" {
+		m.Picture = nil // the stored one serves
+		read[m.ID] = m
+	}
+	return nil
 }
 
 // read fills in m. The error of a file has its fault in m; an error of this machine leaves it empty.
-func (r *Reader) read(ctx context.Context, robot sessions.RobotCode, a sessions.Attachment, m *sessions.Media) ([]sessions.MediaPage, error) {
+func (r *Reader) read(ctx context.Context, robot sessions.RobotCode, a sessions.Attachment, m *sessions.Media, before map[string]sessions.Media) ([]sessions.MediaPage, error) {
 	file, err := nameless()
 	if err != nil {
 		return nil, err
@@ -172,6 +180,10 @@ func (r *Reader) read(ctx context.Context, robot sessions.RobotCode, a sessions.
 	}
 	if err := identify(file, m); err != nil {
 		return nil, err
+	}
+	if same, ok := before[m.ID]; ok {
+		m.Kind, m.Pages, m.Tokens = same.Kind, same.Pages, same.Tokens
+		return nil, nil
 	}
 	var pages []sessions.MediaPage
 	content, err := r.cfg.Parser.Read(ctx, file, func(p document.Page) error {

@@ -68,7 +68,9 @@ func (s *shelf) Keep(_ context.Context, _ sessions.Lease, m sessions.Media, page
 		s.pics[m.ID] = *m.Picture
 		m.Picture = nil
 	}
-	s.pages[m.ID] = pages
+	if len(pages) > 0 {
+		s.pages[m.ID] = pages
+	}
 	s.rows[place{m.Event, m.Place}] = m
 	return s.failed
 }
@@ -161,6 +163,36 @@ func TestAttachmentsAreFetchedOnce(t *testing.T) {
 	s.failed = errors.New("no storage")
 	if err := r.Fetch(t.Context(), sessions.Lease{}, []sessions.Event{message(9, sessions.Attachment{Kind: "picture", Code: "a"})}); !errors.Is(err, s.failed) {
 		t.Errorf("a storage that fails: %v", err)
+	}
+}
+
+// countingParser counts the files that it reads.
+type countingParser struct {
+	parser
+	read *int
+}
+
+func (c countingParser) Read(ctx context.Context, file *os.File, page func(document.Page) error) (document.Content, error) {
+	*c.read++
+	return c.parser.Read(ctx, file, page)
+}
+
+// An equal file of the same turn is parsed once, and each message has it.
+func TestEqualFilesAreParsedOnce(t *testing.T) {
+	t.Parallel()
+	p := &platform{files: map[string]string{"a": "picture 1", "b": "picture 1", "c": "一\f二", "d": "一\f二"}}
+	r, _ := desk(p)
+	n := 0
+	r.cfg.Parser = countingParser{read: &n}
+	events := []sessions.Event{message(1, sessions.Attachment{Kind: "picture", Code: "a"}, sessions.Attachment{Kind: "file", Code: "c"}),
+		message(2, sessions.Attachment{Kind: "picture", Code: "b"}, sessions.Attachment{Kind: "file", Code: "d"})}
+	if err := errors.Join(r.Fetch(t.Context(), sessions.Lease{}, events), r.Show(t.Context(), "k", events)); err != nil || n != 2 || len(p.calls) != 4 {
+		t.Fatalf("%d files were parsed, %d downloaded, %v", n, len(p.calls), err)
+	}
+	for _, e := range events {
+		if m := e.Media; len(m) != 2 || m[0].Picture == nil || m[0].Tokens == 0 || m[1].Pages != 2 || !strings.Contains(m[1].Text, "二") {
+			t.Errorf("message %d has %+v", e.ID, m)
+		}
 	}
 }
 
