@@ -35,6 +35,7 @@ var (
 	coalesce = regexp.MustCompile(`(?i)\bcoalesce\(`)
 	parts    = regexp.MustCompile(`\b[a-z]\w* (?:\([^)]*\) )?AS (?:(?:NOT )?MATERIALIZED )?\(`)
 	clock    = regexp.MustCompile(`\b(?:now|clock_timestamp)\(\)`)
+	casts    = regexp.MustCompile(`\bSET\b[^;]*\b[a-z]\w*\.[a-z]\w*::[a-z]\w*\[\]`)
 	built    = regexp.MustCompile(`\b(?:jsonb_build_object|jsonb_build_array|to_jsonb|convert_to|to_char)\(`)
 )
 
@@ -95,6 +96,9 @@ func changeable(statement string) []string {
 		if place != "DO UPDATE" && built.MatchString(part) {
 			found = append(found, "builds JSON or text in "+place)
 		}
+	}
+	if casts.MatchString(statement) {
+		found = append(found, "casts a column to an array")
 	}
 	for _, part := range doUpdate.FindAllString(statement, -1) {
 		add(part, "DO UPDATE")
@@ -174,6 +178,8 @@ func TestFaultsOfStatementsAreFound(t *testing.T) {
 		"UPDATE a SET b = coalesce(b, now())":                                                           1,
 		"SELECT coalesce(b, now()) FROM a":                                                              0,
 		"UPDATE a SET b = CASE WHEN c THEN jsonb_build_object('d', 1) END":                              1,
+		"UPDATE a SET b = n.list::bigint[] FROM n":                                                      1,
+		"UPDATE a SET b = @list::bigint[]":                                                              0,
 		"UPDATE a SET b = jsonb_set(b, '{d}', jsonb_build_object('d', 1))":                              0,
 		"SELECT b FROM a FOR UPDATE":                                                                    0,
 		"WITH x AS (SELECT b FROM a FOR UPDATE) SELECT b FROM x":                                        1,
