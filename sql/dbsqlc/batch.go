@@ -4063,9 +4063,8 @@ func (b *TurnCardPassBatchResults) Close() error {
 const turnFile = `-- name: TurnFile :batchone
 INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, next_at)
 SELECT s.session_key, $1, $2::text, $3::text, 'sending', $4::text, false, now() + interval '1 second' * $5::float8
-FROM dingtalk_sessions s
-WHERE s.session_key = $6 AND s.lease_owner = $4::text AND s.lease_term = $7
-  AND EXISTS (SELECT FROM sent_files f WHERE f.session_key = $6 AND f.id = $8::bigint)
+FROM dingtalk_sessions s JOIN sent_files f ON f.session_key = s.session_key AND f.id = $6
+WHERE s.session_key = $7 AND s.lease_owner = $4::text AND s.lease_term = $8
 RETURNING id, created_at
 `
 
@@ -4081,9 +4080,9 @@ type TurnFileParams struct {
 	Nonce       string
 	Owner       string
 	HandSeconds float64
+	FileID      int64
 	SessionKey  sessions.Key
 	Term        int64
-	FileID      int64
 }
 
 type TurnFileRow struct {
@@ -4101,9 +4100,9 @@ func (q *Queries) TurnFile(ctx context.Context, db DBTX, arg []*TurnFileParams) 
 			a.Nonce,
 			a.Owner,
 			a.HandSeconds,
+			a.FileID,
 			a.SessionKey,
 			a.Term,
-			a.FileID,
 		}
 		batch.Queue(turnFile, vals...)
 	}

@@ -272,9 +272,8 @@ RETURNING id, created_at;
 -- TurnFile stores the reply of a file behind that of the text. It waits for a claim. No row: the bytes are deleted.
 INSERT INTO outbox (session_key, target, body, nonce, state, sender, in_flight, next_at)
 SELECT s.session_key, @target, @body::text, @nonce::text, 'sending', @owner::text, false, now() + interval '1 second' * @hand_seconds::float8
-FROM dingtalk_sessions s
+FROM dingtalk_sessions s JOIN sent_files f ON f.session_key = s.session_key AND f.id = @file_id
 WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
-  AND EXISTS (SELECT FROM sent_files f WHERE f.session_key = @session_key AND f.id = @file_id::bigint)
 RETURNING id, created_at;
 
 -- name: TurnCard :batchexec
