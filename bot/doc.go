@@ -134,7 +134,7 @@
 //
 //	chat.Sent                or chat.SendError                            bot/chat/transport.go
 //	outbox.attempt           the outcome, and what its queue does         bot/outbox/attempt.go
-//	sessions.Settled         the outcome                                  sessions/store.go
+//	sessions.SendOutcome     the outcome                                  sessions/store.go
 //	dbsqlc.OutboxSettleParams   or OutboxPauseParams                      sql/conversation/outbox.go
 //
 // # Goroutines

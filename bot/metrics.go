@@ -221,7 +221,7 @@ func (r *recorder) ReplyDoubled() {
 }
 
 // ReplyTried implements outbox.Stats.
-func (r *recorder) ReplyTried(s sessions.Settled) {
+func (r *recorder) ReplyTried(s sessions.SendOutcome) {
 	outcome := "retried"
 	switch {
 	case s.Sent:

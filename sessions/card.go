@@ -63,7 +63,7 @@ type Clicked struct {
 }
 
 // Cards tracks cards, so that none stays unfinished. A reply in the outbox names its card in [Target].Card, and
-// [Settled].Card settles it.
+// [SendOutcome].Card settles it.
 type Cards interface {
 	// OpenCard records a card before its delivery, with a prepaid end, and returns its state. known says that an
 	// earlier attempt recorded it, and may have delivered it. The card is not abandoned during hold.

@@ -433,24 +433,24 @@ type Outbox interface {
 	Announce(ctx context.Context, l Lease, r Reply) ([]Outgoing, error)
 	// Claim takes unsent replies for one try and returns their current form, oldest first. It omits replies that were
 	// settled or erased meanwhile. It fails with ErrLeaseLost, and takes none, if the lease is not the current one.
-	Claim(ctx context.Context, l Lease, t Try) ([]Outgoing, error)
+	Claim(ctx context.Context, l Lease, t SendAttempt) ([]Outgoing, error)
 	// Settle records the outcome of a try. ErrNotFound without such a reply, or if the outcome leaves it open and a
 	// later try has begun.
-	Settle(ctx context.Context, s Settled) error
+	Settle(ctx context.Context, s SendOutcome) error
 	// PutDown releases owner's open replies at its stop, after every attempt is settled.
 	PutDown(ctx context.Context, owner ReplicaID) error
 }
 
-// Try is one request to DingTalk: a message, or one part of it.
-type Try struct {
+// SendAttempt is one request to DingTalk: a message, or one part of it.
+type SendAttempt struct {
 	IDs   []int64 // replies in the message
 	Joint string  // key of a message that holds several replies; empty for one alone
 	Part  int     // parts of a reply alone that are known to have arrived: the row keeps them where its key is Nonce
 	Nonce string  // key of a reply alone, as its sender knows it; an erasure that changes the text changes the key
 }
 
-// Settled is the outcome of a try to send one reply.
-type Settled struct {
+// SendOutcome is the outcome of a try to send one reply.
+type SendOutcome struct {
 	Key     Key
 	ID      int64
 	Attempt int // its number: Outgoing.Attempts

@@ -91,7 +91,7 @@ func benchTurn(b *testing.B, s *sql.Store, l sessions.Lease, n int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := s.Outbox.Settle(ctx, sessions.Settled{Key: l.Key, ID: c.Replies[0].ID, Sent: true}); err != nil {
+	if err := s.Outbox.Settle(ctx, sessions.SendOutcome{Key: l.Key, ID: c.Replies[0].ID, Sent: true}); err != nil {
 		b.Fatal(err)
 	}
 	if n%20 != 0 {

@@ -212,7 +212,7 @@ func (s *Store) Announce(ctx context.Context, l sessions.Lease, r sessions.Reply
 }
 
 // Claim implements sessions.Stores.
-func (s *Store) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]sessions.Outgoing, error) {
+func (s *Store) Claim(ctx context.Context, l sessions.Lease, t sessions.SendAttempt) ([]sessions.Outgoing, error) {
 	return do(s, "claim", func() ([]sessions.Outgoing, error) { return s.Mem.Outbox.Claim(ctx, l, t) })
 }
 
@@ -223,7 +223,7 @@ func (s *Store) PutDown(ctx context.Context, o sessions.ReplicaID) error {
 }
 
 // Settle implements sessions.Stores.
-func (s *Store) Settle(ctx context.Context, t sessions.Settled) error {
+func (s *Store) Settle(ctx context.Context, t sessions.SendOutcome) error {
 	_, err := do(s, "settle", func() (none, error) { return none{}, s.Mem.Outbox.Settle(ctx, t) })
 	return err
 }

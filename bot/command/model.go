@@ -45,7 +45,7 @@ func (c modelCommand) list(_ context.Context, t *view.CommandTurn, _ Call) strin
 	return wording.Say(wording.Models, t.Lang) + out.String()
 }
 
-func (c modelCommand) price(m llm.Listed, lang string) string {
+func (c modelCommand) price(m llm.ModelChoice, lang string) string {
 	if m.In == 0 && m.Out == 0 {
 		return ""
 	}
@@ -56,7 +56,7 @@ func (c modelCommand) price(m llm.Listed, lang string) string {
 // choose sets the model of the conversation; the others stay behind it as fallbacks.
 func (c modelCommand) choose(ctx context.Context, t *view.CommandTurn, call Call) string {
 	name, models := call.Arg, c.current.For(t.Lease.Key).Models
-	at := slices.IndexFunc(models, func(m llm.Listed) bool { return strings.EqualFold(m.Name, name) })
+	at := slices.IndexFunc(models, func(m llm.ModelChoice) bool { return strings.EqualFold(m.Name, name) })
 	switch {
 	case strings.EqualFold(name, "default") || name == "默认":
 		name = "default"

@@ -17,7 +17,7 @@ import (
 // offering has two models.
 func offering(c *bot.Config) {
 	c.Admins, c.Own = []sessions.UserID{"u-root"}, ownInTests
-	c.Models = []llm.Listed{{Name: "main", Price: llm.Price{In: 2, Cached: 0.5, Out: 6}}, {Name: "big"}}
+	c.Models = []llm.ModelChoice{{Name: "main", Price: llm.Price{In: 2, Cached: 0.5, Out: 6}}, {Name: "big"}}
 }
 
 // An administrator chooses the model of a conversation by command. The choice is kept with the session beside its other

@@ -78,7 +78,7 @@ func (c *Console) forgetMemory(w http.ResponseWriter, r *request) error {
 type personView struct {
 	ID      sessions.UserID
 	Nick    string // empty for a role that does not act, as on the list of people
-	Spoke   pages.Spoke
+	Spoke   pages.ConversationCount
 	Preview *memory.Preview // nil: not asked for, as it reads the logs of all their conversations
 	Facts   []memory.Memory
 }
@@ -92,7 +92,7 @@ func (c *Console) person(w http.ResponseWriter, r *request) error {
 	if err := c.cfg.Reads.IsKept(r.Context(), operator, v.ID); err != nil {
 		return err
 	}
-	if v.Spoke, err = c.cfg.Records.Spoke(r.Context(), v.ID); err != nil {
+	if v.Spoke, err = c.cfg.Records.CountConversations(r.Context(), v.ID); err != nil {
 		return err
 	}
 	if r.acts() {

@@ -99,7 +99,7 @@ func TestCardsAfterResumedCalls(t *testing.T) {
 	if sent := mustSend(t, w.g, o); sent.Via != chat.ViaWebhook {
 		t.Errorf("meanwhile the answer went by %s", sent.Via)
 	}
-	if err := w.store.Outbox.Settle(t.Context(), sessions.Settled{Key: o.Key, ID: o.ID, Sent: true}); err != nil {
+	if err := w.store.Outbox.Settle(t.Context(), sessions.SendOutcome{Key: o.Key, ID: o.ID, Sent: true}); err != nil {
 		t.Fatal(err)
 	}
 	task := w.g.Background()[0]

@@ -128,7 +128,7 @@ func (w *cardWorld) commit(o sessions.Outgoing, track string) sessions.Outgoing 
 // claim claims a reply once more.
 func (w *cardWorld) claim(o sessions.Outgoing) sessions.Outgoing {
 	w.Helper()
-	list, err := w.store.Outbox.Claim(w.Context(), w.lease, sessions.Try{IDs: []int64{o.ID}})
+	list, err := w.store.Outbox.Claim(w.Context(), w.lease, sessions.SendAttempt{IDs: []int64{o.ID}})
 	if err != nil || len(list) != 1 {
 		w.Fatal(list, err)
 	}

@@ -64,13 +64,13 @@ func New(cfg Config) *Reader {
 	return &Reader{cfg, semaphore.NewWeighted(parallel), semaphore.NewWeighted(searchesAtOnce)}
 }
 
-type place struct {
+type attachmentPlace struct {
 	event int64
 	place int
 }
 
 // known has the rows of messages and of those that they quote.
-func (r *Reader) known(ctx context.Context, key sessions.Key, events []sessions.Event) (map[place]sessions.Media, error) {
+func (r *Reader) known(ctx context.Context, key sessions.Key, events []sessions.Event) (map[attachmentPlace]sessions.Media, error) {
 	var ids []int64
 	for _, e := range events {
 		if e.HasFiles() {
@@ -87,9 +87,9 @@ func (r *Reader) known(ctx context.Context, key sessions.Key, events []sessions.
 	if err != nil {
 		return nil, err
 	}
-	known := make(map[place]sessions.Media, len(rows))
+	known := make(map[attachmentPlace]sessions.Media, len(rows))
 	for _, m := range rows {
-		known[place{m.Event, m.Place}] = m
+		known[attachmentPlace{m.Event, m.Place}] = m
 	}
 	return known, nil
 }
@@ -107,7 +107,7 @@ func (r *Reader) Fetch(ctx context.Context, l sessions.Lease, events []sessions.
 			continue
 		}
 		for i, a := range e.Message.Attachments {
-			before, isKnown := known[place{e.ID, i}]
+			before, isKnown := known[attachmentPlace{e.ID, i}]
 			again := before.Fault == sessions.MediaUnavailable || before.Fault == sessions.MediaNoCalls
 			if i >= sessions.MaxAttachments || !a.IsRead() || isKnown && !again || a.Quoted && quotedIsKnown(known, e.Message.Quote) {
 				continue
@@ -121,7 +121,7 @@ func (r *Reader) Fetch(ctx context.Context, l sessions.Lease, events []sessions.
 }
 
 // quotedIsKnown reports whether the log has the files of a quoted message: another download would be another call.
-func quotedIsKnown(known map[place]sessions.Media, q *sessions.Quote) bool {
+func quotedIsKnown(known map[attachmentPlace]sessions.Media, q *sessions.Quote) bool {
 	if q == nil || q.Event == 0 {
 		return false
 	}

@@ -21,7 +21,7 @@ import (
 // shelf is a store in memory.
 type shelf struct {
 	mu     sync.Mutex
-	rows   map[place]sessions.Media
+	rows   map[attachmentPlace]sessions.Media
 	pics   map[string]sessions.Picture
 	pages  map[string][]sessions.MediaPage
 	reads  int
@@ -29,12 +29,12 @@ type shelf struct {
 }
 
 func newShelf() *shelf {
-	return &shelf{rows: map[place]sessions.Media{}, pics: map[string]sessions.Picture{}, pages: map[string][]sessions.MediaPage{}}
+	return &shelf{rows: map[attachmentPlace]sessions.Media{}, pics: map[string]sessions.Picture{}, pages: map[string][]sessions.MediaPage{}}
 }
 
 func (s *shelf) Attachments(_ context.Context, _ sessions.Key, events []int64) (list []sessions.Media, err error) {
 	s.reads++
-	for _, at := range slices.SortedFunc(maps.Keys(s.rows), func(a, b place) int { return cmp.Or(cmp.Compare(a.event, b.event), a.place-b.place) }) {
+	for _, at := range slices.SortedFunc(maps.Keys(s.rows), func(a, b attachmentPlace) int { return cmp.Or(cmp.Compare(a.event, b.event), a.place-b.place) }) {
 		if slices.Contains(events, at.event) {
 			list = append(list, s.rows[at])
 		}
@@ -71,7 +71,7 @@ func (s *shelf) Keep(_ context.Context, _ sessions.Lease, m sessions.Media, page
 	if len(pages) > 0 {
 		s.pages[m.ID] = pages
 	}
-	s.rows[place{m.Event, m.Place}] = m
+	s.rows[attachmentPlace{m.Event, m.Place}] = m
 	return s.failed
 }
 

@@ -39,10 +39,10 @@ func (r *Reader) List(ctx context.Context, key sessions.Key, e sessions.Event) (
 }
 
 // mediaOf lists a message's own attachments and those of its quote. The log's are taken for a quote whose own could not be had.
-func mediaOf(e sessions.Event, known map[place]sessions.Media) (list []sessions.Media) {
+func mediaOf(e sessions.Event, known map[attachmentPlace]sessions.Media) (list []sessions.Media) {
 	hasQuoted := false
 	for i, a := range e.Message.Attachments {
-		if m, ok := known[place{e.ID, i}]; ok {
+		if m, ok := known[attachmentPlace{e.ID, i}]; ok {
 			m.Quoted = a.Quoted
 			if a.Quoted && m.Fault != "" && quotedIsKnown(known, e.Message.Quote) {
 				continue
@@ -53,7 +53,7 @@ func mediaOf(e sessions.Event, known map[place]sessions.Media) (list []sessions.
 	}
 	if q := e.Message.Quote; q != nil && q.Event != 0 && !hasQuoted {
 		for i := range sessions.MaxAttachments {
-			if m, ok := known[place{q.Event, i}]; ok {
+			if m, ok := known[attachmentPlace{q.Event, i}]; ok {
 				m.Quoted = true
 				list = append(list, m)
 			}

@@ -14,7 +14,7 @@ import (
 // inGroup is a question of 张三 with a tool, whose answer is streamed.
 func inGroup(h *heard) llm.Request {
 	r := ask("张三(u2): 发布会几点")
-	r.Kind, r.Voices = llm.KindTurn, llm.Voices{Self: "Ebb", Speakers: []string{"张三(u2)", "李四(u3)"}, Askers: []string{"张三(u2)"}}
+	r.Kind, r.Voices = llm.KindTurn, llm.ShownNames{Self: "Ebb", Speakers: []string{"张三(u2)", "李四(u3)"}, Askers: []string{"张三(u2)"}}
 	r.Delta = h.delta
 	return r
 }

@@ -57,10 +57,10 @@ func (c *Client) Generate(ctx context.Context, r llm.Request) (llm.Response, err
 const maxRefused = 2
 
 // Models lists the models in the order of fallback, the default first.
-func (c *Client) Models() []llm.Listed {
-	var list []llm.Listed
+func (c *Client) Models() []llm.ModelChoice {
+	var list []llm.ModelChoice
 	for _, m := range c.models {
-		list = append(list, llm.Listed{Name: m.Name, ID: m.id(), Price: m.priceNow()})
+		list = append(list, llm.ModelChoice{Name: m.Name, ID: m.id(), Price: m.priceNow()})
 	}
 	return list
 }

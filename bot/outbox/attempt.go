@@ -11,7 +11,7 @@ import (
 
 // attempt is a try to send a batch as one message. Its outcome is stored for each reply of the batch; the rest is for the queue.
 type attempt struct {
-	outcome sessions.Settled
+	outcome sessions.SendOutcome
 	more    bool // a part arrived, others follow: the claim of the next part stores that
 	split   bool // the joined message was refused: each reply goes alone
 	aside   bool // only this message waits

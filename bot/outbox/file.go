@@ -72,7 +72,7 @@ func (o *Outbox) uploadFile(q *queue, batch []*pending) bool {
 		return true
 	}
 	o.queues.apply(q, batch, attempt{
-		aside: true, failed: true, outcome: sessions.Settled{NextAt: o.sender.shared.Now().Add(pauseAfter(p.failures, failed))},
+		aside: true, failed: true, outcome: sessions.SendOutcome{NextAt: o.sender.shared.Now().Add(pauseAfter(p.failures, failed))},
 	})
 	return false
 }

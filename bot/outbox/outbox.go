@@ -187,7 +187,7 @@ func (o *Outbox) interrupt(q *queue, batch []*pending, begun []sessions.Outgoing
 	if begun == nil {
 		return
 	}
-	a = attempt{outcome: sessions.Settled{Maybe: len(batch) > 1, Part: a.outcome.Part, Via: a.outcome.Via, Error: errBetweenParts.Error(), NextAt: next}}
+	a = attempt{outcome: sessions.SendOutcome{Maybe: len(batch) > 1, Part: a.outcome.Part, Via: a.outcome.Via, Error: errBetweenParts.Error(), NextAt: next}}
 	o.sender.recordOutcome(batch, begun, a.outcome)
 	o.apply(q, batch, a)
 }
@@ -200,7 +200,7 @@ func (o *Outbox) claim(q *queue, batch []*pending) ([]sessions.Outgoing, error) 
 		batch[0].fresh = nil
 		return []sessions.Outgoing{*first}, nil
 	}
-	rows, try := map[rowID]sessions.Outgoing{}, sessions.Try{Joint: jointKey(batch)}
+	rows, try := map[rowID]sessions.Outgoing{}, sessions.SendAttempt{Joint: jointKey(batch)}
 	if len(batch) == 1 { // parts of a joined message are not parts of its replies
 		try.Part, try.Nonce = batch[0].part, batch[0].nonce
 	}

@@ -50,10 +50,10 @@ type pending struct {
 	aside    bool               // it waits for calls: its webhook is of no use
 	reminder bool               // needs more remaining calls than an answer
 	refusals int
-	failures int               // attempts that failed without a refusal or a pause by the transport
-	owedMark *sessions.Settled // unstored mark of an attempt that may have arrived
-	unmarked bool              // the mark of the last attempt is not stored
-	file     *sessions.File    // sent in place of a text
+	failures int                   // attempts that failed without a refusal or a pause by the transport
+	owedMark *sessions.SendOutcome // unstored mark of an attempt that may have arrived
+	unmarked bool                  // the mark of the last attempt is not stored
+	file     *sessions.File        // sent in place of a text
 	way      fileState
 }
 

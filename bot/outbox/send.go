@@ -17,15 +17,15 @@ import (
 // Store has the replies that are not settled. See [sessions.Outbox].
 type Store interface {
 	Unsent(ctx context.Context, l sessions.Lease) ([]sessions.Outgoing, error)
-	Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]sessions.Outgoing, error)
-	Settle(ctx context.Context, s sessions.Settled) error
+	Claim(ctx context.Context, l sessions.Lease, t sessions.SendAttempt) ([]sessions.Outgoing, error)
+	Settle(ctx context.Context, s sessions.SendOutcome) error
 }
 
 // Stats counts attempts to send.
 type Stats interface {
 	ReplyResumed() // left by an earlier process
 	ReplyDoubled() // sent again, and may have arrived before
-	ReplyTried(s sessions.Settled)
+	ReplyTried(s sessions.SendOutcome)
 }
 
 // sender makes attempts to send messages, and stores their outcomes.
@@ -79,7 +79,7 @@ func (s *sender) sendPart(ctx context.Context, q *queue, batch []*pending, outs 
 	if batch[0].way.fault != fileGone {
 		sent, err = s.guarded(batch[0].log.WithContext(ctx), out)
 	}
-	a := attempt{outcome: sessions.Settled{Part: sent.Part, Via: sent.Via}}
+	a := attempt{outcome: sessions.SendOutcome{Part: sent.Part, Via: sent.Via}}
 	if err == nil && sent.More {
 		a.more = true
 		return a
@@ -175,7 +175,7 @@ func (s *sender) countDoubles(batch []*pending, outs []sessions.Outgoing) {
 }
 
 // recordOutcome stores the outcome of an attempt for each reply.
-func (s *sender) recordOutcome(batch []*pending, outs []sessions.Outgoing, outcome sessions.Settled) {
+func (s *sender) recordOutcome(batch []*pending, outs []sessions.Outgoing, outcome sessions.SendOutcome) {
 	s.stats.ReplyTried(outcome)
 	if len(batch) > 1 {
 		outcome.Part = 0 // parts of the joined message are not parts of its replies
@@ -195,7 +195,7 @@ func (s *sender) recordOutcome(batch []*pending, outs []sessions.Outgoing, outco
 
 // storeMark reports whether a mark was stored. With must it retries until the process ends: without it the next
 // process would send the reply again.
-func (s *sender) storeMark(ctx context.Context, mark sessions.Settled, must bool) bool {
+func (s *sender) storeMark(ctx context.Context, mark sessions.SendOutcome, must bool) bool {
 	err := retry.Do(ctx, retry.Storage, func() error {
 		one, stop := context.WithTimeout(context.WithoutCancel(ctx), s.shared.CommitTimeout)
 		defer stop()

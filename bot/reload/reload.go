@@ -27,9 +27,9 @@ type Values struct {
 	Withheld      []string // names of tools that requests don't offer
 
 	Model        llm.Model
-	Models       []llm.Listed // that a conversation may choose, the default first; nil: none
-	SummaryModel string       // empty: the default model
-	Currency     string       // in which models have prices; empty: unknown
+	Models       []llm.ModelChoice // that a conversation may choose, the default first; nil: none
+	SummaryModel string            // empty: the default model
+	Currency     string            // in which models have prices; empty: unknown
 
 	Compaction  compaction.Settings
 	Compactions map[sessions.ConversationID]compaction.Settings
@@ -155,7 +155,7 @@ func (c *Current) Language(id sessions.ConversationID) string { return c.Get().G
 // that is gone, and gets the default one.
 func (c *Current) Generate(ctx context.Context, r llm.Request) (llm.Response, error) {
 	v := c.For(llm.SessionOf(ctx))
-	if len(v.Models) > 0 && !slices.ContainsFunc(v.Models, func(m llm.Listed) bool { return m.Name == r.Model }) {
+	if len(v.Models) > 0 && !slices.ContainsFunc(v.Models, func(m llm.ModelChoice) bool { return m.Name == r.Model }) {
 		r.Model = ""
 	}
 	return v.Model.Generate(ctx, r)

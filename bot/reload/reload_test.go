@@ -20,7 +20,7 @@ func (n named) Generate(_ context.Context, r llm.Request) (llm.Response, error) 
 
 func valuesOf(name string, turns int) Values {
 	return Values{
-		Model: named(name), Models: []llm.Listed{{Name: name}}, Limits: sessions.Limits{PersonTurns: turns},
+		Model: named(name), Models: []llm.ModelChoice{{Name: name}}, Limits: sessions.Limits{PersonTurns: turns},
 		Compaction: compaction.Settings{Enabled: true},
 	}
 }

@@ -35,7 +35,7 @@ func TestStop(t *testing.T) {
 				}
 				w := bottest.Start(t, bottest.Setup{Model: &bottest.Script{Chat: model}, Config: func(c *bot.Config) {
 					bottest.WithRoot(c)
-					c.Models = []llm.Listed{{Name: "fake", Price: llm.Price{In: 2, Out: 6}}}
+					c.Models = []llm.ModelChoice{{Name: "fake", Price: llm.Price{In: 2, Out: 6}}}
 				}})
 				w.Say("m1", "alice", "tell a slow story")
 				w.Say("m2", "bob", "What of the backup?\nIt is late again.")

@@ -33,12 +33,12 @@ func (f *Frame) Tool(name string) chat.Tool { return f.byName[name] }
 func (f *Frame) Offers(tool string) bool { return f.byName[tool] != nil }
 
 // Voices are the names in the requests on a view. Only messages of groups have names.
-func (f *Frame) Voices(v sessions.View, asked []sessions.Event) llm.Voices {
+func (f *Frame) Voices(v sessions.View, asked []sessions.Event) llm.ShownNames {
 	questions := make([]string, len(asked))
 	for i, e := range asked {
 		questions[i] = e.Content
 	}
-	voices := llm.Voices{Self: f.name, Question: strings.Join(questions, "\n")}
+	voices := llm.ShownNames{Self: f.name, Question: strings.Join(questions, "\n")}
 	if v.Session.ConversationType == sessions.Private {
 		return voices
 	}

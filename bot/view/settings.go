@@ -42,7 +42,7 @@ const ModelKey = "model"
 func (b *Builder) Model(s sessions.Session) string {
 	name := chosen(s.Settings)
 	file := b.shared.Current.For(s.Key)
-	if !slices.ContainsFunc(file.Models, func(m llm.Listed) bool { return m.Name == name }) {
+	if !slices.ContainsFunc(file.Models, func(m llm.ModelChoice) bool { return m.Name == name }) {
 		g, _ := file.Group(s.ConversationID)
 		return g.Model
 	}

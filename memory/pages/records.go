@@ -56,8 +56,8 @@ type PeopleFilter struct {
 	Names bool
 }
 
-// Spoke counts the conversations in which a person spoke.
-type Spoke struct {
+// ConversationCount counts the conversations in which a person spoke.
+type ConversationCount struct {
 	Private, Groups int
 	Last            *time.Time // time of the newest message, to within an hour; nil: none
 }
@@ -70,8 +70,8 @@ type Records interface {
 	ExpiringRows(ctx context.Context, r sessions.Retention) (ExpiringRows, error)
 	// People lists people who spoke, by id, or with a part of names by name, once for each.
 	People(ctx context.Context, f PeopleFilter, p Page) (rows []Speaker, next string, err error)
-	// Spoke counts a person's conversations under one id; all are 0 for an unknown person.
-	Spoke(ctx context.Context, person sessions.UserID) (Spoke, error)
+	// CountConversations counts a person's conversations under one id; all are 0 for an unknown person.
+	CountConversations(ctx context.Context, person sessions.UserID) (ConversationCount, error)
 	// Usage sums usage from a day on, the most expensive first, at most limit rows.
 	Usage(ctx context.Context, since time.Time, by UsageBy, limit int) ([]Usage, error)
 	// UsageList lists sums from a day on, in the order of their fields.

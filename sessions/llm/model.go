@@ -31,7 +31,7 @@ type Request struct {
 	Requests  int    // bound of requests to all models together; 0: as configured
 	Passes    bool   // a request over which a model is silent does not count among Requests: the next one has it
 	Kind      Kind
-	Voices    Voices
+	Voices    ShownNames
 	// Delta receives the streamed text, from one goroutine, before Generate returns. After a retry it may receive the
 	// text from its beginning, announced by reset. It may be nil.
 	Delta func(text string, reset bool)
@@ -42,8 +42,8 @@ type Request struct {
 	Late func(Part)
 }
 
-// Voices are the names that a request shows. An answer speaks in no other name. The zero value knows none.
-type Voices struct {
+// ShownNames are the names that a request shows. An answer speaks in no other name. The zero value knows none.
+type ShownNames struct {
 	Self     string   // the bot
 	Speakers []string // names before people's messages
 	Askers   []string // those of the messages to answer
@@ -148,8 +148,8 @@ type Part struct {
 	Err        *CallError    // nil for the model that answered
 }
 
-// Listed is a model that members may choose.
-type Listed struct {
+// ModelChoice is a model that members may choose.
+type ModelChoice struct {
 	Name string
 	ID   sessions.ModelID // the provider's name of it, at its endpoint; empty: not known
 	Price

@@ -56,7 +56,7 @@ func (m Outbox) Announce(ctx context.Context, l sessions.Lease, r sessions.Reply
 }
 
 // Claim implements sessions.Outbox.
-func (m Outbox) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]sessions.Outgoing, error) {
+func (m Outbox) Claim(ctx context.Context, l sessions.Lease, t sessions.SendAttempt) ([]sessions.Outgoing, error) {
 	s, err := m.t.lockSession(ctx, l)
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (m Outbox) PutDown(_ context.Context, owner sessions.ReplicaID) error {
 }
 
 // Settle implements sessions.Outbox.
-func (m Outbox) Settle(_ context.Context, t sessions.Settled) error {
+func (m Outbox) Settle(_ context.Context, t sessions.SendOutcome) error {
 	m.t.mu.Lock()
 	defer m.t.mu.Unlock()
 	final := t.Sent || t.Failed

@@ -130,7 +130,7 @@ func (b *suite) commitTurn(l sessions.Lease, t sessions.Turn) sessions.Committed
 func (b *suite) endTries() {
 	b.Helper()
 	for _, o := range b.tries {
-		err := b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: o.Key, ID: o.ID, Attempt: o.Attempts, NextAt: time.Now()})
+		err := b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: o.Key, ID: o.ID, Attempt: o.Attempts, NextAt: time.Now()})
 		if !errors.Is(err, sessions.ErrNotFound) { // a later try has begun, or it was erased
 			b.checkError(err)
 		}

@@ -46,7 +46,7 @@ func (b *suite) checkSummaries(l sessions.Lease, want string) {
 func testNotice(b *suite) {
 	l := b.leaseWithMessages(3)
 	sent := b.runTurn(l, 3).Replies[0]
-	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: sent.ID, Attempt: 1, Sent: true}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: sent.ID, Attempt: 1, Sent: true}))
 	c := newCompaction(0, 2)
 	c.Notice = &sessions.Reply{Target: sessions.Target{ConversationID: "cidGroup=="}, Text: "compacted", Nonce: "notice"}
 	done := b.compactSession(l, c)

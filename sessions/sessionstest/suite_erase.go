@@ -174,7 +174,7 @@ func testEraseReplies(b *suite) {
 	b.runTurn(l, 1) // 1 and 2: its reply is open
 	b.endTries()
 	l2 := b.runTurn(l, 1)
-	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: l2.Replies[0].ID, Sent: true}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: l2.Replies[0].ID, Sent: true}))
 	done, err := b.Store.Erasure.Erase(b.ctx, key, []int64{1})
 	b.checkError(err)
 	if want := (sessions.Erased{Events: 1, Replies: 1}); done != want { // the settled one
@@ -183,7 +183,7 @@ func testEraseReplies(b *suite) {
 	l = b.acquireLease(replicaA)
 	if open, err := b.Store.Outbox.Unsent(b.ctx, l); err != nil || len(open) != 1 {
 		b.Errorf("to be sent are %+v (%v), want the answer", open, err)
-	} else if open, err = b.Store.Outbox.Claim(b.ctx, l, sessions.Try{IDs: []int64{open[0].ID}}); err != nil || len(open) != 1 || open[0].Reply.Text != "答复" {
+	} else if open, err = b.Store.Outbox.Claim(b.ctx, l, sessions.SendAttempt{IDs: []int64{open[0].ID}}); err != nil || len(open) != 1 || open[0].Reply.Text != "答复" {
 		b.Errorf("claimed are %+v (%v), want the answer", open, err)
 	} else {
 		b.tries = append(b.tries, open...)
@@ -325,7 +325,7 @@ func testEraseWaitsForReply(b *suite) {
 	l = b.acquireLease(replicaA)
 	b.tries = b.claimReply(l, "", b.unsentReplies(l)[0].ID)
 	go func() { ended <- erase(b.ctx) }()
-	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: b.tries[0].ID, Attempt: b.tries[0].Attempts, Sent: true}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: b.tries[0].ID, Attempt: b.tries[0].Attempts, Sent: true}))
 	b.checkError(<-ended)
 	b.runTurn(b.acquireLease(replicaA), 1)
 	b.Expire(b.T, replicaA)

@@ -411,7 +411,7 @@ func testQuoteAfterTakeover(b *suite) {
 	turn := newAnswer(v)
 	turn.Reply.Target.Card = card.Track
 	done := b.commitTurn(l, turn)
-	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: done.Replies[0].ID, Sent: true, Via: "card", Card: sessions.CardFinished}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: done.Replies[0].ID, Sent: true, Via: "card", Card: sessions.CardFinished}))
 	quoted, err := b.Store.Turns.Quoted(b.ctx, key, sessions.Quote{FromBot: true, Card: "key of the first process"})
 	if b.checkError(err); quoted.Content != turn.Events[0].Content {
 		b.Errorf("the quoted card is %+v, want the answer %q", quoted, turn.Events[0].Content)

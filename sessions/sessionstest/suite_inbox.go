@@ -217,11 +217,11 @@ func testWaiting(b *suite) {
 	b.Expire(b.T, replicaA)
 	waiting(replicaB, second, key) // the reply may be unsent, and is younger than the second session's message
 	b.sendBeat(replicaA)
-	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: c.Replies[0].ID, Attempt: 1, NextAt: time.Now().Add(time.Hour)}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: c.Replies[0].ID, Attempt: 1, NextAt: time.Now().Add(time.Hour)}))
 	waiting(replicaA, second) // the reply's next try is not due
-	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: c.Replies[0].ID, Attempt: 1, NextAt: time.Now().Add(-time.Hour)}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: c.Replies[0].ID, Attempt: 1, NextAt: time.Now().Add(-time.Hour)}))
 	waiting(replicaA, second, key)
-	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: c.Replies[0].ID, Sent: true}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: c.Replies[0].ID, Sent: true}))
 	waiting(replicaA, second)
 	b.Expire(b.T, replicaA)
 	waiting(replicaB, second)
@@ -426,7 +426,7 @@ func testRest(b *suite) {
 	if n := rest(replicaA, 0, 0); n != 0 {
 		b.Error("the lease of a session with an unsent reply was given up")
 	}
-	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: done.Replies[0].ID, Sent: true}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: done.Replies[0].ID, Sent: true}))
 	job := sessions.Job{Through: 2}
 	_, err := b.Store.Jobs.OpenJob(b.ctx, l, job)
 	b.checkError(err)

@@ -17,7 +17,7 @@ func (b *suite) unsentReplies(l sessions.Lease) []sessions.Outgoing {
 
 func (b *suite) claimReply(l sessions.Lease, joint string, ids ...int64) []sessions.Outgoing {
 	b.Helper()
-	list, err := b.Store.Outbox.Claim(b.ctx, l, sessions.Try{IDs: ids, Joint: joint})
+	list, err := b.Store.Outbox.Claim(b.ctx, l, sessions.SendAttempt{IDs: ids, Joint: joint})
 	b.checkError(err)
 	return list
 }
@@ -33,13 +33,13 @@ func testOutbox(b *suite) {
 		b.Errorf("the list has %+v, want the place and the key, and no words", r)
 	}
 	next := time.Now().Add(time.Hour).Truncate(time.Microsecond)
-	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, Attempt: 1, Part: 2, Via: "openapi", Error: "no calls", NextAt: next}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: out.ID, Attempt: 1, Part: 2, Via: "openapi", Error: "no calls", NextAt: next}))
 	list = b.unsentReplies(l)
 	if len(list) != 1 || list[0].Part != 2 || list[0].Via != "openapi" || !list[0].NextAt.Equal(next) {
 		b.Errorf("after a failed try unsent are %+v, want two parts, next at %v, for lack of calls", list, next)
 	}
 	due := []bool{list[0].Due}
-	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, Attempt: 1, Part: 2, Error: "busy", NextAt: time.Now().Add(-time.Second)}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: out.ID, Attempt: 1, Part: 2, Error: "busy", NextAt: time.Now().Add(-time.Second)}))
 	for range 2 { // the first answer may get lost
 		due = append(due, b.unsentReplies(l)[0].Due)
 	}
@@ -47,17 +47,17 @@ func testOutbox(b *suite) {
 	if due = append(due, b.unsentReplies(l)[0].Due); !slices.Equal(due, []bool{false, true, true, false}) {
 		b.Errorf("the pause is over: %v, want that from its end to the next try", due)
 	}
-	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, Sent: true, Via: "webhook"}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: out.ID, Sent: true, Via: "webhook"}))
 	if list = b.unsentReplies(l); len(list) != 0 {
 		b.Errorf("after it was sent unsent are %+v", list)
 	}
-	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID, Attempt: 2, NextAt: next}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: out.ID, Attempt: 2, NextAt: next}))
 	if list = b.unsentReplies(l); len(list) != 0 {
 		b.Errorf("a late word brought a sent reply back: %+v", list)
 	}
-	b.wantError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: out.ID + 1000}), sessions.ErrNotFound, "settling what is not there")
+	b.wantError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: out.ID + 1000}), sessions.ErrNotFound, "settling what is not there")
 	b.acceptMessage(replicaA, 2)
-	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: b.runTurn(l, 1).Replies[0].ID, Failed: true, Error: "gone"}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: b.runTurn(l, 1).Replies[0].ID, Failed: true, Error: "gone"}))
 	if list = b.unsentReplies(l); len(list) != 0 {
 		b.Errorf("a reply given up is still listed: %+v", list)
 	}
@@ -84,7 +84,7 @@ func testOutboxNotify(b *suite) {
 	if claimed := b.claimReply(l, "", open[0].ID); len(claimed) != 1 || claimed[0].Reply.Text != "busy" || claimed[0].Attempts != 1 {
 		b.Errorf("claimed is %+v", claimed)
 	}
-	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: outs[0].ID, Attempt: 1, Sent: true}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: outs[0].ID, Attempt: 1, Sent: true}))
 	if again := notify(l); len(again) != 0 {
 		b.Errorf("the same notice was stored again: %+v", again)
 	}
@@ -97,7 +97,7 @@ func testOutboxClaim(b *suite) {
 	for range 3 {
 		ids = append(ids, b.runTurn(l, 1).Replies[0].ID)
 	}
-	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[1], Sent: true}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: ids[1], Sent: true}))
 	for try := 2; try <= 3; try++ {
 		list := b.claimReply(l, "together", ids...)
 		if len(list) != 2 || list[0].ID != ids[0] || list[1].ID != ids[2] {
@@ -113,9 +113,9 @@ func testOutboxClaim(b *suite) {
 		}
 	}
 	soon := time.Now().Add(time.Hour).Truncate(time.Microsecond)
-	b.wantError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[0], Attempt: 2, NextAt: soon}), sessions.ErrNotFound, "a late mark")
-	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[0], Attempt: 3, Maybe: true, NextAt: soon}))
-	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[2], Attempt: 3, Refused: true, NextAt: soon}))
+	b.wantError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: ids[0], Attempt: 2, NextAt: soon}), sessions.ErrNotFound, "a late mark")
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: ids[0], Attempt: 3, Maybe: true, NextAt: soon}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: ids[2], Attempt: 3, Refused: true, NextAt: soon}))
 	list := b.unsentReplies(l)
 	if len(list) != 2 || !list[0].Maybe || list[0].Joint != "together" || list[0].Refusals != 0 {
 		b.Errorf("unsent are %+v, want the first in doubt, as a part of its message", list)
@@ -141,7 +141,7 @@ func testOutboxParts(b *suite) {
 		nonce string
 		want  int
 	}{{2, reply.Reply.Nonce, 2}, {0, reply.Reply.Nonce, 2}, {3, reply.Reply.Nonce, 3}, {4, "another", 3}} {
-		list, err := b.Store.Outbox.Claim(b.ctx, l, sessions.Try{IDs: []int64{reply.ID}, Part: c.known, Nonce: c.nonce})
+		list, err := b.Store.Outbox.Claim(b.ctx, l, sessions.SendAttempt{IDs: []int64{reply.ID}, Part: c.known, Nonce: c.nonce})
 		b.checkError(err)
 		if len(list) != 1 || list[0].Part != c.want {
 			b.Errorf("claimed with %d parts is %+v, want %d", c.known, list, c.want)
@@ -157,9 +157,9 @@ func testOutboxParts(b *suite) {
 func testOutboxResumed(b *suite) {
 	l := b.leaseWithMessages(4)
 	first, second := b.runTurn(l, 1).Replies[0], b.runTurn(l, 1).Replies[0]
-	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: second.ID, Attempt: 1, NextAt: time.Now().Add(time.Hour)}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: second.ID, Attempt: 1, NextAt: time.Now().Add(time.Hour)}))
 	third := b.runTurn(l, 1).Replies[0]
-	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: third.ID, Attempt: 1, NextAt: time.Now().Add(time.Hour)}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: third.ID, Attempt: 1, NextAt: time.Now().Add(time.Hour)}))
 	b.claimReply(l, "", third.ID)
 	behind := b.commitTurn(l, sessions.Turn{
 		Taken: []int64{b.beginTurn(l, 1).Pending[0].ID}, TakenTokens: []int{1}, ReplyWaits: true,
@@ -206,12 +206,12 @@ func testOutboxPutDown(b *suite) {
 	for i := range 4 {
 		ids = append(ids, b.runTurn(l, 1).Replies[0].ID)
 		if i < 3 { // the fourth was not tried
-			b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[i], Attempt: 1, Maybe: i == 1, NextAt: past}))
+			b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: ids[i], Attempt: 1, Maybe: i == 1, NextAt: past}))
 		}
 	}
 	b.checkError(b.Store.Outbox.PutDown(b.ctx, replicaB))
 	b.checkError(b.Store.Outbox.PutDown(b.ctx, replicaA))
-	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: ids[2], Sent: true}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: ids[2], Sent: true}))
 	b.Expire(b.T, replicaA)
 	b.sendBeat(replicaB)
 	var got []bool
@@ -271,7 +271,7 @@ func testCards(b *suite) {
 	if list := b.unsentReplies(l); len(list) != 1 || list[0].Reply.Target.Card != card.Track {
 		b.Errorf("unsent are %+v, want the reply with its card", list)
 	}
-	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: done.Replies[0].ID, Sent: true, Via: "webhook"}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: done.Replies[0].ID, Sent: true, Via: "webhook"}))
 	if got := b.abandoned(); len(got) != 1 || got[0] != card.Track {
 		b.Errorf("abandoned after the reply took another way: %v", got)
 	}
@@ -304,7 +304,7 @@ func testCardsOfReplies(b *suite) {
 		turn, track := newAnswer(v), "unstreamed-"+string(want)
 		turn.Reply.Target.Card = track
 		done := b.commitTurn(l, turn)
-		b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: done.Replies[0].ID, Sent: i == 0, Failed: i == 1, Via: "card", Card: want, Carrier: "key of " + track}))
+		b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: done.Replies[0].ID, Sent: i == 0, Failed: i == 1, Via: "card", Card: want, Carrier: "key of " + track}))
 		quoted, err := b.Store.Turns.Quoted(b.ctx, key, sessions.Quote{FromBot: true, Card: "key of " + track})
 		if b.checkError(err); quoted.Role != sessions.RoleAssistant || quoted.Content != turn.Events[0].Content {
 			b.Errorf("the quoted card is %+v, want the answer %q", quoted, turn.Events[0].Content)
@@ -416,7 +416,7 @@ func testLeftCards(b *suite) {
 	if third := b.claimReply(l, "", first.ID)[0]; third.Reply.Target.Card != "" {
 		b.Errorf("the reply is on card %s again", third.Reply.Target.Card)
 	}
-	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: first.ID, Sent: true, Via: "webhook"}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: first.ID, Sent: true, Via: "webhook"}))
 	b.wantError(b.Store.Cards.LeaveCard(b.ctx, second), sessions.ErrConflict, "leaving the card of a sent reply")
 }
 

@@ -407,7 +407,7 @@ func testFencing(b *suite) {
 		b.wantError(b.Store.Sessions.Configure(b.ctx, stale, `{"policy":"turns"}`), sessions.ErrLeaseLost, "configuring with "+name)
 		b.wantError(b.Store.Compactions.Log(b.ctx, stale, sessions.LogEntry{Outcome: "failed", Failures: 9}),
 			sessions.ErrLeaseLost, "logging with "+name)
-		_, err = b.Store.Outbox.Claim(b.ctx, stale, sessions.Try{IDs: []int64{reply.ID}})
+		_, err = b.Store.Outbox.Claim(b.ctx, stale, sessions.SendAttempt{IDs: []int64{reply.ID}})
 		b.wantError(err, sessions.ErrLeaseLost, "claiming a reply with "+name)
 		_, err = b.Store.Outbox.Unsent(b.ctx, stale)
 		b.wantError(err, sessions.ErrLeaseLost, "listing replies with "+name)
@@ -419,7 +419,7 @@ func testFencing(b *suite) {
 	if len(v.Pending) != 1 || v.Pending[0].Attempts != 0 || len(v.Runs) != 0 || v.Session.CompactFailures != 0 {
 		b.Errorf("fenced writes left %d pending, %+v", len(v.Pending), v.Session)
 	}
-	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: reply.ID, Sent: true})) // true for any holder of the lease
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: reply.ID, Sent: true})) // true for any holder of the lease
 }
 
 func testQuoted(b *suite) {
@@ -451,7 +451,7 @@ func testQuoted(b *suite) {
 	bot("the same, sent late", time.Now().Add(time.Hour), "答复")
 	missing("the bot's, without a time", sessions.Quote{FromBot: true})
 	missing("the bot's, of another time", sessions.Quote{FromBot: true, SentAt: time.Now().Add(-time.Hour)})
-	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: first.ID, Sent: true}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: first.ID, Sent: true}))
 	bot("the answer whose reply was sent", time.Now(), "答复")
 	missing("the bot's, sent after that", sessions.Quote{FromBot: true, SentAt: time.Now().Add(time.Hour)})
 
@@ -476,6 +476,6 @@ func testQuoted(b *suite) {
 	b.wantError(b.Store.Turns.Requote(b.ctx, l, a.EventID, "x", quote), sessions.ErrLeaseLost, "quoting in a message that was taken")
 
 	// Either of two replies may be meant.
-	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.Settled{Key: key, ID: second.ID, Sent: true}))
+	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: second.ID, Sent: true}))
 	missing("either of two answers", sessions.Quote{FromBot: true, SentAt: time.Now()})
 }

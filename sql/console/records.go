@@ -323,13 +323,13 @@ func (s *Store) peopleLike(ctx context.Context, part string, p pages.Page) ([]pa
 	return list, next, nil
 }
 
-// Spoke implements pages.Records.
-func (s *Store) Spoke(ctx context.Context, person sessions.UserID) (pages.Spoke, error) {
+// CountConversations implements pages.Records.
+func (s *Store) CountConversations(ctx context.Context, person sessions.UserID) (pages.ConversationCount, error) {
 	r, err := s.db.Q.PageSpoke(ctx, s.db.Pool, pg.Clean(string(person)))
 	if err != nil {
-		return pages.Spoke{}, fmt.Errorf("counting the conversations of a person: %w", err)
+		return pages.ConversationCount{}, fmt.Errorf("counting the conversations of a person: %w", err)
 	}
-	spoke := pages.Spoke{Private: int(r.Private), Groups: int(r.Groups)}
+	spoke := pages.ConversationCount{Private: int(r.Private), Groups: int(r.Groups)}
 	if spoke.Private+spoke.Groups > 0 {
 		spoke.Last = &r.SeenAt
 	}

@@ -37,7 +37,7 @@ func TestCardOfAnErasedReply(t *testing.T) {
 	if got := abandoned(); len(got) > 0 {
 		t.Errorf("abandoned during the delivery: %v", got)
 	}
-	if err := s.Outbox.Settle(t.Context(), sessions.Settled{
+	if err := s.Outbox.Settle(t.Context(), sessions.SendOutcome{
 		Key: c.Reader.Key, ID: ended.ID, Attempt: ended.Attempts, Sent: true, Via: "card", Card: sessions.CardFinished,
 	}); err != nil {
 		t.Fatal(err)

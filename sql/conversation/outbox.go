@@ -25,7 +25,7 @@ const (
 // Outbox holds replies between the commit of their turn and DingTalk's confirmation.
 type Outbox struct {
 	db      *pg.DB
-	settles pg.Batcher[*sessions.Settled]
+	settles pg.Batcher[*sessions.SendOutcome]
 }
 
 // NewOutbox returns the outbox of a database.
@@ -113,7 +113,7 @@ func (s *Outbox) Announce(ctx context.Context, l sessions.Lease, r sessions.Repl
 }
 
 // Claim implements sessions.Outbox.
-func (s *Outbox) Claim(ctx context.Context, l sessions.Lease, t sessions.Try) ([]sessions.Outgoing, error) {
+func (s *Outbox) Claim(ctx context.Context, l sessions.Lease, t sessions.SendAttempt) ([]sessions.Outgoing, error) {
 	p := s.db.Pool.Pipeline()
 	held := holdLease(ctx, s.db.Q, p, l)
 	taken := s.db.Q.OutboxClaim(ctx, p, []*dbsqlc.OutboxClaimParams{{
@@ -153,7 +153,7 @@ func outgoing[R any](l sessions.Lease, rows []R, err error, read func(R) (sessio
 }
 
 // Settle implements sessions.Outbox. It is not fenced: a sent reply stays sent after the session changes hands.
-func (s *Outbox) Settle(ctx context.Context, t sessions.Settled) error {
+func (s *Outbox) Settle(ctx context.Context, t sessions.SendOutcome) error {
 	if err := s.settles.Submit(ctx, &t); err != nil {
 		return fmt.Errorf("settling reply %d: %w", t.ID, pg.AsRefused(err))
 	}
@@ -172,7 +172,7 @@ func (s *Outbox) PutDown(ctx context.Context, owner sessions.ReplicaID) error {
 }
 
 // settleAll stores results in one transaction, or each in its own when the server refuses that.
-func (s *Outbox) settleAll(ctx context.Context, all []*sessions.Settled) []error {
+func (s *Outbox) settleAll(ctx context.Context, all []*sessions.SendOutcome) []error {
 	p, results := s.db.Pool.Pipeline(), make([]func(func(int, int64, error)), len(all))
 	for i, t := range all {
 		results[i] = queueSettled(ctx, s.db.Q, p, s.db.Clock.Now(), t)
@@ -194,7 +194,7 @@ func (s *Outbox) settleAll(ctx context.Context, all []*sessions.Settled) []error
 }
 
 // queueSettled queues the result of one try. A reply without a card has one statement.
-func queueSettled(ctx context.Context, q *dbsqlc.Queries, p *pg.Pipeline, now time.Time, t *sessions.Settled) func(func(int, int64, error)) {
+func queueSettled(ctx context.Context, q *dbsqlc.Queries, p *pg.Pipeline, now time.Time, t *sessions.SendOutcome) func(func(int, int64, error)) {
 	refusals := 0
 	if t.Refused {
 		refusals = 1

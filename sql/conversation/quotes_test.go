@@ -30,7 +30,7 @@ func TestQuotedAnswerIsTheOneSentThen(t *testing.T) {
 		return done.Replies[0].ID
 	}
 	sent := func(reply int64, ago time.Duration) {
-		if err := s.Outbox.Settle(t.Context(), sessions.Settled{Key: c.Reader.Key, ID: reply, Sent: true}); err != nil {
+		if err := s.Outbox.Settle(t.Context(), sessions.SendOutcome{Key: c.Reader.Key, ID: reply, Sent: true}); err != nil {
 			t.Fatal(err)
 		}
 		storetest.Execute(t, pool, "UPDATE outbox SET settled_at = now() - $2::interval WHERE id = $1", reply, ago)

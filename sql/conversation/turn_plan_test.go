@@ -149,7 +149,7 @@ func (w turnStores) run(t *testing.T, n int) {
 		Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "an answer", Tokens: 3}},
 		Reply:  &sessions.Reply{Text: "an answer"}, Usage: sessions.Usage{Prompt: 100, Completion: 3}, Model: "main",
 	}))
-	if err := w.outbox.Settle(ctx, sessions.Settled{Key: key, ID: c.Replies[0].ID, Sent: true, Attempt: 1}); err != nil {
+	if err := w.outbox.Settle(ctx, sessions.SendOutcome{Key: key, ID: c.Replies[0].ID, Sent: true, Attempt: 1}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -131,7 +131,7 @@ func TestTrimmedReplyIsSentWhole(t *testing.T) {
 	}))
 	reply, lease := committed.Replies[0], asked.Lease
 	claim := func(part int) sessions.Outgoing {
-		list := storetest.Must[[]sessions.Outgoing](t)(s.Outbox.Claim(t.Context(), lease, sessions.Try{IDs: []int64{reply.ID}, Part: part, Nonce: "ebb-l1"}))
+		list := storetest.Must[[]sessions.Outgoing](t)(s.Outbox.Claim(t.Context(), lease, sessions.SendAttempt{IDs: []int64{reply.ID}, Part: part, Nonce: "ebb-l1"}))
 		if len(list) != 1 {
 			t.Fatalf("claimed are %+v", list)
 		}
@@ -141,7 +141,7 @@ func TestTrimmedReplyIsSentWhole(t *testing.T) {
 	storetest.Execute(t, pool, "UPDATE outbox SET next_at = next_at - interval '1 second' * $1::float8", sessions.SendTime.Seconds()) // the erasure does not wait for it
 	forget(c, fact, storetest.ZhangID, true)
 	lease = storetest.Must[sessions.Lease](t)(s.Leases.Acquire(t.Context(), lease.Key, lease.Owner))
-	err := s.Outbox.Settle(t.Context(), sessions.Settled{Key: lease.Key, ID: reply.ID, Attempt: before.Attempts, Part: 2})
+	err := s.Outbox.Settle(t.Context(), sessions.SendOutcome{Key: lease.Key, ID: reply.ID, Attempt: before.Attempts, Part: 2})
 	if !errors.Is(err, sessions.ErrNotFound) {
 		t.Errorf("the outcome of the former text is kept: %v", err)
 	}

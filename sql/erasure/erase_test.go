@@ -67,7 +67,7 @@ func commit(c *storetest.Chat, text string, saves []memory.Draft, turn sessions.
 	turn.Taken, turn.TakenTokens = []int64{a.EventID}, []int{5}
 	done := storetest.Must[sessions.Committed](c.T)(c.Store.Turns.Commit(c.T.Context(), a.Lease, turn))
 	for _, r := range done.Replies {
-		if err := c.Store.Outbox.Settle(c.T.Context(), sessions.Settled{Key: c.Reader.Key, ID: r.ID, Sent: true}); err != nil {
+		if err := c.Store.Outbox.Settle(c.T.Context(), sessions.SendOutcome{Key: c.Reader.Key, ID: r.ID, Sent: true}); err != nil {
 			c.T.Fatal(err)
 		}
 	}

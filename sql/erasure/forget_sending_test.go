@@ -127,7 +127,7 @@ func awaitsTry(t *testing.T, s *sql.Store, reply sessions.Outgoing, erase func(c
 		t.Fatalf("the erasure ended before the try: %v", err)
 	default:
 	}
-	if err := s.Outbox.Settle(t.Context(), sessions.Settled{Key: reply.Key, ID: reply.ID, Attempt: reply.Attempts, Sent: true}); err != nil {
+	if err := s.Outbox.Settle(t.Context(), sessions.SendOutcome{Key: reply.Key, ID: reply.ID, Attempt: reply.Attempts, Sent: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-ended; err != nil {
@@ -164,14 +164,14 @@ func TestErasuresDoNotAwaitLostTries(t *testing.T) {
 		},
 		"a reply that waits": func(t *testing.T, s *sql.Store, _ *pgxpool.Pool, _ *storetest.Chat, o sessions.Outgoing) {
 			t.Helper()
-			err := s.Outbox.Settle(t.Context(), sessions.Settled{Key: o.Key, ID: o.ID, Attempt: o.Attempts, Error: "busy", NextAt: time.Now()})
+			err := s.Outbox.Settle(t.Context(), sessions.SendOutcome{Key: o.Key, ID: o.ID, Attempt: o.Attempts, Error: "busy", NextAt: time.Now()})
 			if err != nil {
 				t.Fatal(err)
 			}
 		},
 		"a notice before its first try": func(t *testing.T, s *sql.Store, _ *pgxpool.Pool, c *storetest.Chat, o sessions.Outgoing) {
 			t.Helper()
-			if err := s.Outbox.Settle(t.Context(), sessions.Settled{Key: o.Key, ID: o.ID, Attempt: o.Attempts, Sent: true}); err != nil {
+			if err := s.Outbox.Settle(t.Context(), sessions.SendOutcome{Key: o.Key, ID: o.ID, Attempt: o.Attempts, Sent: true}); err != nil {
 				t.Fatal(err)
 			}
 			storetest.Must[[]sessions.Outgoing](t)(s.Outbox.Announce(t.Context(), c.Lease, sessions.Reply{Text: sendingWord, Nonce: "ebb-notice"}))

@@ -162,7 +162,7 @@ func (c *Chat) Turn(who sessions.UserID, nick, answer string, taken ...sessions.
 	}
 	done := Must[sessions.Committed](c.T)(c.Store.Turns.Commit(c.T.Context(), c.Lease, t))
 	for _, r := range done.Replies {
-		if err := c.Store.Outbox.Settle(c.T.Context(), sessions.Settled{Key: c.Reader.Key, ID: r.ID, Sent: true}); err != nil {
+		if err := c.Store.Outbox.Settle(c.T.Context(), sessions.SendOutcome{Key: c.Reader.Key, ID: r.ID, Sent: true}); err != nil {
 			c.T.Fatal(err)
 		}
 	}

@@ -71,8 +71,8 @@ func TestVoicesOfARequest(t *testing.T) {
 		w.Post(private)
 		synctest.Wait()
 		asked := w.Model.Requests("chat")
-		bottest.Want(t, "voices", asked[1].Voices, llm.Voices{Self: asked[1].Voices.Self, Speakers: []string{"alice(u-alice)", "bob(u-bob)"}, Askers: []string{"bob(u-bob)"}, Question: "two"})
-		bottest.Want(t, "voices in private", asked[2].Voices, llm.Voices{Self: asked[1].Voices.Self, Question: "three"})
+		bottest.Want(t, "voices", asked[1].Voices, llm.ShownNames{Self: asked[1].Voices.Self, Speakers: []string{"alice(u-alice)", "bob(u-bob)"}, Askers: []string{"bob(u-bob)"}, Question: "two"})
+		bottest.Want(t, "voices in private", asked[2].Voices, llm.ShownNames{Self: asked[1].Voices.Self, Question: "three"})
 		if asked[1].Voices.Self == "" {
 			t.Error("the bot has no name")
 		}

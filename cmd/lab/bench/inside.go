@@ -132,7 +132,7 @@ type insideOutbox struct {
 }
 
 // Settle implements sessions.Outbox.
-func (s insideOutbox) Settle(ctx context.Context, r sessions.Settled) error {
+func (s insideOutbox) Settle(ctx context.Context, r sessions.SendOutcome) error {
 	err := s.Outbox.Settle(ctx, r)
 	s.signalStep(r.Key, s.done)
 	return err
