@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -78,12 +79,30 @@ func (c *Console) apiLists() map[string]apiList {
 			list, next, err := r.lists.Schedules(r.Context(), f, p)
 			return each(list, rows.OfSchedule), next, err
 		},
+		"files": func(r *request, p pages.Page) ([]any, string, error) {
+			f, err := fileFilter(r.FormValue("q"))
+			if err != nil {
+				return nil, "", err
+			}
+			list, next, err := r.lists.Files(r.Context(), f, p)
+			return each(list, rows.OfFile), next, err
+		},
 		"restarts": func(r *request, p pages.Page) ([]any, string, error) {
 			list, next, err := r.lists.Restarts(r.Context(), p)
 			return each(list, rows.OfRestart), next, err
 		},
 		"usage": c.apiUsage,
 	}
+}
+
+// fileFilter reads the filter of the list of kept files.
+func fileFilter(text string) (pages.FileFilter, error) {
+	p, err := parseFilter(text, "group", "session")
+	if err != nil {
+		return pages.FileFilter{}, err
+	}
+	session, err := p.one("session")
+	return pages.FileFilter{Words: slices.Concat(p.words, p.values["group"]), Session: sessions.Key(session)}, err
 }
 
 // each converts all rows; the result is never null in JSON.

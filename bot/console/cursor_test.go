@@ -25,7 +25,7 @@ func TestEveryListRefusesAForeignCursor(t *testing.T) {
 		"/audit": pages.ListActions, "/restarts": pages.ListRestarts, "/people": pages.ListPeople, "/people?q=staff": pages.ListPeopleByNick,
 		"/retention?days=1": pages.ListExpiring, "/sessions/" + chat: pages.ListTalk,
 		"/api/v1/sessions": pages.ListSessionsByKey, "/api/v1/compactions": pages.ListCompactions, "/api/v1/memories": pages.ListMemories,
-		"/api/v1/schedules": pages.ListSchedulesByKey, "/api/v1/restarts": pages.ListRestarts, "/api/v1/sessions/" + chat + "/events": pages.ListTalk,
+		"/api/v1/schedules": pages.ListSchedulesByKey, "/api/v1/files": pages.ListFiles, "/api/v1/restarts": pages.ListRestarts, "/api/v1/sessions/" + chat + "/events": pages.ListTalk,
 		"/api/v1/usage": pages.ListCosts, "/api/v1/usage?by=session": pages.ListCosts, "/api/v1/usage?by=all": pages.ListUsage, "/api/v1/usage?by=model": pages.ListUsage,
 	}
 	for _, path := range console.APIPaths() {

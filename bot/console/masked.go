@@ -113,6 +113,18 @@ func (m restricted) Schedules(ctx context.Context, f pages.ScheduleFilter, p pag
 	return rows, next, err
 }
 
+// Files implements pages.Lists.
+func (m restricted) Files(ctx context.Context, f pages.FileFilter, p pages.Page) ([]pages.FileRow, string, error) {
+	f.Only = m.only
+	rows, next, err := m.all.Files(ctx, f, p)
+	for i, r := range rows {
+		if r.Private {
+			rows[i].Title, rows[i].Name, rows[i].Keeper = "", mask(r.Name), ""
+		}
+	}
+	return rows, next, err
+}
+
 // Attempt implements pages.Lists.
 func (m restricted) Attempt(ctx context.Context, key sessions.Key, id int64) (pages.Attempt, error) {
 	if err := m.shows(key); err != nil {

@@ -65,6 +65,8 @@ func TestAPIIsAsDescribed(t *testing.T) {
 	w.execute(`INSERT INTO restarts (replica, started_at) VALUES ('r1', now())`)
 	w.execute(`INSERT INTO model_usage (session_key, day, kind, prompt_tokens, cost) VALUES ('` + groupKey + `', current_date, 'flush', 900, 0.01)`)
 	w.addSchedule(groupKey, 1, "remind", "喝水")
+	w.execute(`INSERT INTO files (session_key, name, kind, media_id, bytes, pages, kept_by, event_id, kept_event)
+		VALUES ('` + groupKey + `', '手册.docx', 'docx', 'm', 9, 3, 'staff0001', 0, 0)`)
 	a := apiCheck{browser: w.visit(w.serve(nil))}
 	_, text := a.get("/api/v1/openapi.yaml")
 	doc, err := openapi3.NewLoader().LoadFromData([]byte(text))

@@ -84,6 +84,7 @@ type sessionView struct {
 	Memories  []memory.Memory
 	Schedules []scheduleView // active ones
 	scheduled []pages.ScheduleRow
+	Files     []pages.FileRow             // kept ones
 	Request   *sessions.CompactionRequest // waits or runs; nil for none
 	Policies  []string
 	Undoable  int64 // id of the compaction that an undo takes back; 0 for none
@@ -185,6 +186,10 @@ func (v *sessionView) read(ctx context.Context, r *request, lists pages.Lists, k
 		return err
 	}
 	v.scheduled, _, err = lists.Schedules(ctx, pages.ScheduleFilter{Session: key, State: string(sessions.ScheduleActive)}, pages.Page{Limit: openRows})
+	if err != nil {
+		return err
+	}
+	v.Files, _, err = lists.Files(ctx, pages.FileFilter{Session: key}, pages.Page{Limit: sessions.MaxFiles})
 	return err
 }
 

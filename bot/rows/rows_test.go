@@ -29,6 +29,7 @@ func filled() map[string]any {
 		"message of a person": OfPersonMessage(memory.PersonMessage{Event: event}),
 		"compaction":          OfAttempt(pages.CompactionRow{LogEntry: sessions.LogEntry{ID: 7, Key: "r/c", Audit: `{"calls":2}`, Undone: at}, RequesterNick: "n"}),
 		"restart":             OfRestart(sessions.Restart{Replica: "a", StoppedAt: at}), "cost": OfUsage(usage), "debt": Debt{SessionKey: "r/c"},
+		"file":     OfFile(pages.FileRow{KeptFile: sessions.KeptFile{Key: "r/c", Keeper: "n"}}),
 		"schedule": OfSchedule(pages.ScheduleRow{Schedule: sessions.Schedule{Key: "r/c", SettledAt: at}}),
 	}
 }
@@ -134,7 +135,7 @@ func TestRowsTakeEveryField(t *testing.T) {
 	}
 	for _, row := range []any{
 		OfListed(full[pages.SessionRow]()), OfEvent(full[sessions.Event]()), OfAttempt(full[pages.CompactionRow]()), OfMemory(full[memory.Memory]()),
-		OfRestart(full[sessions.Restart]()), OfUsage(full[pages.Usage]()), OfSchedule(full[pages.ScheduleRow]()),
+		OfRestart(full[sessions.Restart]()), OfUsage(full[pages.Usage]()), OfSchedule(full[pages.ScheduleRow]()), OfFile(full[pages.FileRow]()),
 		OfPersonFact(full[memory.Memory]()), OfPersonMessage(full[memory.PersonMessage]()),
 	} {
 		v := reflect.ValueOf(row)

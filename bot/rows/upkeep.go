@@ -206,3 +206,28 @@ type PersonMessage struct {
 func OfPersonMessage(m memory.PersonMessage) PersonMessage {
 	return PersonMessage{"message", OfEvent(m.Event), m.Title, m.Private}
 }
+
+// File is a kept file.
+type File struct {
+	SessionKey sessions.Key       `json:"session_key"`
+	ID         int64              `json:"id"`
+	Title      string             `json:"title"`
+	Private    bool               `json:"private"`
+	Name       string             `json:"name"`
+	Version    int                `json:"version"`
+	Kind       sessions.MediaKind `json:"kind"`
+	Bytes      int64              `json:"bytes"`
+	Pages      int                `json:"pages"`
+	SentBy     sessions.UserID    `json:"sent_by"` // empty: not known
+	KeptBy     sessions.UserID    `json:"kept_by"` // empty: erased
+	KeptByNick string             `json:"kept_by_nick,omitempty"`
+	CreatedAt  time.Time          `json:"created_at"` // when this version was kept
+}
+
+// OfFile converts a kept file. Its texts are in no list.
+func OfFile(r pages.FileRow) File {
+	return File{
+		SessionKey: r.Key, ID: r.ID, Title: r.Title, Private: r.Private, Name: r.Name, Version: r.Version, Kind: r.Kind, Bytes: r.Bytes, Pages: r.Pages,
+		SentBy: r.SentBy, KeptBy: r.KeptBy, KeptByNick: r.Keeper, CreatedAt: r.KeptAt,
+	}
+}

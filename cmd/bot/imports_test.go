@@ -106,7 +106,7 @@ var importRules = []struct {
 	{"sql/calls", []string{"sessions", "sql/dbsqlc", "sql/limits", "sql/pg"}},
 	{"sql/spend", []string{"sessions", "sql/dbsqlc", "sql/pg"}},
 	{"sql/retention", []string{"sessions", "sql/dbsqlc", "sql/identity", "sql/index", "sql/media", "sql/pg"}},
-	{"sql/files", []string{"sessions", "memory/rank", "sql/dbsqlc", "sql/identity", "sql/media", "sql/pg"}},
+	{"sql/files", []string{"sessions", "memory/rank", "sql/convert", "sql/dbsqlc", "sql/identity", "sql/media", "sql/pg"}},
 	{"sql/media", []string{"sessions", "sql/dbsqlc", "sql/pg"}},
 	{"sql/limits", []string{"sessions", "sql/dbsqlc", "sql/pg"}},
 	{"sql/vectors", []string{"sessions", "memory", "sql/dbsqlc", "sql/pg"}},

@@ -31,6 +31,7 @@ const (
 	ListCompactions    = "compactions"
 	ListSchedules      = "schedules"
 	ListSchedulesByKey = "schedules.key"
+	ListFiles          = "files"
 	ListTalk           = "talk"
 	ListMemories       = "memories"
 	ListActions        = "actions"
@@ -143,6 +144,20 @@ type ScheduleFilter struct {
 // ScheduleRow is a schedule in a list.
 type ScheduleRow struct {
 	sessions.Schedule
+	Title   string // title of the conversation
+	Private bool   // also for a conversation of an unknown kind
+}
+
+// FileFilter narrows a list of kept files. Empty fields match all.
+type FileFilter struct {
+	Session sessions.Key
+	Words   []string       // as in [SessionFilter]
+	Only    []sessions.Key // nil: all sessions
+}
+
+// FileRow is a kept file in a list.
+type FileRow struct {
+	sessions.KeptFile
 	Title   string // title of the conversation
 	Private bool   // also for a conversation of an unknown kind
 }
@@ -287,6 +302,8 @@ type Lists interface {
 	// Schedules lists active schedules by their next time, then ended ones, the last ended first. The fixed order is that of key
 	// and number.
 	Schedules(ctx context.Context, f ScheduleFilter, p Page) (rows []ScheduleRow, next string, err error)
+	// Files lists kept files by key and id.
+	Files(ctx context.Context, f FileFilter, p Page) (rows []FileRow, next string, err error)
 	// Talk lists the events of a view before the cursor, in order; next leads to older ones.
 	Talk(ctx context.Context, key sessions.Key, p Page) (events []sessions.Event, next string, err error)
 	// Open lists waiting messages and dead letters, at most limit.

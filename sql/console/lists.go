@@ -192,6 +192,34 @@ func scheduleRows(rows []dbsqlc.PageSchedulesRow) []pages.ScheduleRow {
 	return list
 }
 
+// Files implements pages.Lists.
+func (s *Store) Files(ctx context.Context, f pages.FileFilter, p pages.Page) ([]pages.FileRow, string, error) {
+	place, err := pages.ParseCursor(pages.ListFiles, p.Cursor, pages.Place{})
+	if err != nil {
+		return nil, "", err
+	}
+	rows, err := s.db.Q.PageFiles(ctx, s.db.Pool, &dbsqlc.PageFilesParams{
+		AfterKey: pg.Clean(place.Key), AfterID: place.ID, SessionKey: pg.Clean(string(f.Session)), Words: texts(f.Words), OnlyKeys: pg.Texts(f.Only),
+		MaxRows: pg.Clamp(p.Limit) + 1,
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("listing kept files: %w", err)
+	}
+	list, names := make([]pages.FileRow, len(rows)), map[identity.Speaker]string{}
+	for i := range rows {
+		list[i] = pages.FileRow{KeptFile: convert.KeptFile(&rows[i].File), Title: rows[i].Title, Private: rows[i].ConversationType != string(sessions.Group)}
+		names[identity.Speaker{Key: list[i].Key, ID: list[i].KeptBy}] = ""
+	}
+	if err := s.names.Nicks(ctx, names); err != nil {
+		return nil, "", fmt.Errorf("reading the names of keepers: %w", err)
+	}
+	for i, r := range list {
+		list[i].Keeper = names[identity.Speaker{Key: r.Key, ID: r.KeptBy}]
+	}
+	list, next := cut(pages.ListFiles, list, p.Limit, func(r pages.FileRow) pages.Place { return pages.Place{Key: string(r.Key), ID: r.ID} })
+	return list, next, nil
+}
+
 // The nicks are those that the conversations of the requesters know.
 func (s *Store) nameRequesters(ctx context.Context, list []pages.CompactionRow) error {
 	names := map[identity.Speaker]string{}

@@ -50,6 +50,8 @@ func listsOf(t *testing.T, s *console.Store) map[string]list {
 	return map[string]list{
 		pages.ListSessions: sessionsOf(false), pages.ListSessionsByKey: sessionsOf(true),
 		pages.ListSchedules: schedulesOf(false), pages.ListSchedulesByKey: schedulesOf(true),
+		pages.ListFiles: listOf(func(p pages.Page) ([]pages.FileRow, string, error) { return s.Files(ctx, pages.FileFilter{}, p) },
+			func(r pages.FileRow) string { return fmt.Sprint(r.Key, r.ID) }),
 		pages.ListCompactions: listOf(func(p pages.Page) ([]pages.CompactionRow, string, error) {
 			return s.Compactions(ctx, pages.CompactionFilter{}, p)
 		}, func(r pages.CompactionRow) string { return fmt.Sprint(r.ID) }),
@@ -86,6 +88,8 @@ func fillLists(t *testing.T, pool *pgxpool.Pool) {
 		`INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin, state, settled_at)
 		 SELECT 'robot/s' || i % 3 + 1, i, 'remind', now() + interval '1 hour' * (i % 2), '', 't', 'u', '{}', 'o' || i, CASE WHEN i > 4 THEN 'done' ELSE 'active' END,
 		    CASE WHEN i > 4 THEN now() END FROM generate_series(1, 8) i`,
+		`INSERT INTO files (session_key, name, kind, media_id, bytes, pages, event_id, kept_event)
+		 SELECT 'robot/s' || i % 3 + 1, 'f' || i, 'docx', 'm' || i, 1, 1, 0, 0 FROM generate_series(1, 8) i`,
 		`INSERT INTO memories (scope, scope_id, kind, content, norm_hash, source_session)
 		 SELECT 'group', 'robot/s1', 'fact', 'fact ' || i, sha256(convert_to('fact ' || i, 'UTF8')), 'robot/s1' FROM generate_series(1, 8) i`,
 		`INSERT INTO audit (session_key, actor, action) SELECT 'robot/s' || i % 3, 'admin', 'undo' FROM generate_series(1, 8) i`,

@@ -240,3 +240,11 @@ func Restart(r dbsqlc.Restart) sessions.Restart {
 		},
 	}
 }
+
+// KeptFile converts a row of a kept file, without its keeper's nick.
+func KeptFile(r *dbsqlc.File) sessions.KeptFile {
+	return sessions.KeptFile{
+		Key: r.SessionKey, ID: r.ID, Name: r.Name, Version: r.Version, Kind: sessions.MediaKind(r.Kind), Media: r.MediaID, Bytes: r.Bytes, Pages: r.Pages,
+		SentBy: sessions.UserID(r.SentBy), KeptBy: sessions.UserID(r.KeptBy), Event: r.EventID, KeptFrom: r.KeptEvent, KeptAt: r.CreatedAt,
+	}
+}

@@ -407,6 +407,79 @@ func (q *Queries) PageCuts(ctx context.Context, db DBTX, arg *PageCutsParams) ([
 	return items, nil
 }
 
+const pageFiles = `-- name: PageFiles :many
+SELECT c.session_key, c.id, c.name, c.version, c.kind, c.media_id, c.bytes, c.pages, c.sent_by, c.kept_by, c.event_id, c.kept_event, c.created_at, coalesce(s.title, '')::text AS title, coalesce(s.conversation_type, '')::text AS conversation_type
+FROM files c
+LEFT JOIN dingtalk_sessions s ON s.session_key = c.session_key
+WHERE (c.session_key, c.id) > ($1::text, $2::bigint)
+  AND ($3::text = '' OR c.session_key = $3::text)
+  AND ($4::text[] IS NULL OR c.session_key = ANY($4::text[]))
+  AND NOT EXISTS (SELECT FROM unnest($5::text[]) w(word) WHERE strpos(lower(
+    CASE WHEN s.conversation_type <> '2' THEN '' ELSE coalesce(s.title, '') END || ' ' || c.session_key), lower(w.word)) = 0)
+ORDER BY c.session_key, c.id
+LIMIT $6::int
+`
+
+type PageFilesParams struct {
+	AfterKey   string
+	AfterID    int64
+	SessionKey string
+	OnlyKeys   []string
+	Words      []string
+	MaxRows    int
+}
+
+type PageFilesRow struct {
+	File             File
+	Title            string
+	ConversationType string
+}
+
+// PageFiles lists kept files after a place, by key and id. All words must be in the title of the group or in the key. An empty parameter
+// disables its filter.
+func (q *Queries) PageFiles(ctx context.Context, db DBTX, arg *PageFilesParams) ([]PageFilesRow, error) {
+	rows, err := db.Query(ctx, pageFiles,
+		arg.AfterKey,
+		arg.AfterID,
+		arg.SessionKey,
+		arg.OnlyKeys,
+		arg.Words,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []PageFilesRow
+	for rows.Next() {
+		var i PageFilesRow
+		if err := rows.Scan(
+			&i.File.SessionKey,
+			&i.File.ID,
+			&i.File.Name,
+			&i.File.Version,
+			&i.File.Kind,
+			&i.File.MediaID,
+			&i.File.Bytes,
+			&i.File.Pages,
+			&i.File.SentBy,
+			&i.File.KeptBy,
+			&i.File.EventID,
+			&i.File.KeptEvent,
+			&i.File.CreatedAt,
+			&i.Title,
+			&i.ConversationType,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const pageFlushes = `-- name: PageFlushes :many
 SELECT f.id, f.through_seq, cardinality(f.saved)::int AS saved, f.created_at FROM memory_flushes f
 WHERE f.session_key = $1

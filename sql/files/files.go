@@ -10,6 +10,7 @@ import (
 
 	"ebb/memory/rank"
 	"ebb/sessions"
+	"ebb/sql/convert"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/identity"
 	"ebb/sql/media"
@@ -37,7 +38,7 @@ func (s *Store) Files(ctx context.Context, key sessions.Key) ([]sessions.KeptFil
 	list := make([]sessions.KeptFile, len(rows))
 	nicks := map[identity.Speaker]string{}
 	for i := range rows {
-		list[i] = fileOf(&rows[i])
+		list[i] = convert.KeptFile(&rows[i])
 		if by := list[i].KeptBy; by != "" {
 			nicks[identity.Speaker{Key: key, ID: by}] = ""
 		}
@@ -54,13 +55,6 @@ func (s *Store) Files(ctx context.Context, key sessions.Key) ([]sessions.KeptFil
 	return list, nil
 }
 
-func fileOf(r *dbsqlc.File) sessions.KeptFile {
-	return sessions.KeptFile{
-		Key: r.SessionKey, ID: r.ID, Name: r.Name, Version: r.Version, Kind: sessions.MediaKind(r.Kind), Media: r.MediaID, Bytes: r.Bytes, Pages: r.Pages,
-		SentBy: sessions.UserID(r.SentBy), KeptBy: sessions.UserID(r.KeptBy), Event: r.EventID, KeptFrom: r.KeptEvent, KeptAt: r.CreatedAt,
-	}
-}
-
 // KeepFile stores a file whose pages the session has, under the lease. A content that the session keeps is kept once. One of the same name
 // and another content replaces the older one. [sessions.ErrManyFiles] and [sessions.ErrManyPages] refuse a further one.
 func (s *Store) KeepFile(ctx context.Context, l sessions.Lease, f sessions.KeptFile) (kept sessions.Keeping, err error) {
@@ -71,7 +65,7 @@ func (s *Store) KeepFile(ctx context.Context, l sessions.Lease, f sessions.KeptF
 			return err
 		}
 		if at := slices.IndexFunc(rows, func(r dbsqlc.File) bool { return r.MediaID == f.Media }); at >= 0 {
-			kept = sessions.Keeping{KeptFile: fileOf(&rows[at]), Known: true}
+			kept = sessions.Keeping{KeptFile: convert.KeptFile(&rows[at]), Known: true}
 			return nil
 		}
 		old := slices.IndexFunc(rows, func(r dbsqlc.File) bool { return strings.EqualFold(r.Name, f.Name) })
@@ -82,7 +76,7 @@ func (s *Store) KeepFile(ctx context.Context, l sessions.Lease, f sessions.KeptF
 		if err != nil {
 			return err
 		}
-		kept = sessions.Keeping{KeptFile: fileOf(&row), Replaced: old >= 0}
+		kept = sessions.Keeping{KeptFile: convert.KeptFile(&row), Replaced: old >= 0}
 		if err := s.db.Q.FilesCount(ctx, tx, l.Key); err != nil {
 			return err
 		}

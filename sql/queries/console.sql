@@ -253,3 +253,17 @@ LEFT JOIN LATERAL (
         FROM dingtalk_session_events e WHERE e.session_key = s.session_key AND e.state = 'pending') m
 ) w ON true
 WHERE s.session_key = @session_key;
+
+-- name: PageFiles :many
+-- PageFiles lists kept files after a place, by key and id. All words must be in the title of the group or in the key. An empty parameter
+-- disables its filter.
+SELECT sqlc.embed(c), coalesce(s.title, '')::text AS title, coalesce(s.conversation_type, '')::text AS conversation_type
+FROM files c
+LEFT JOIN dingtalk_sessions s ON s.session_key = c.session_key
+WHERE (c.session_key, c.id) > (@after_key::text, @after_id::bigint)
+  AND (@session_key::text = '' OR c.session_key = @session_key::text)
+  AND (sqlc.narg('only_keys')::text[] IS NULL OR c.session_key = ANY(sqlc.narg('only_keys')::text[]))
+  AND NOT EXISTS (SELECT FROM unnest(@words::text[]) w(word) WHERE strpos(lower(
+    CASE WHEN s.conversation_type <> '2' THEN '' ELSE coalesce(s.title, '') END || ' ' || c.session_key), lower(w.word)) = 0)
+ORDER BY c.session_key, c.id
+LIMIT @max_rows::int;
