@@ -4,6 +4,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +54,25 @@ func TestCursorsLeadToTheirPlaces(t *testing.T) {
 			t.Fatalf("%s takes a cursor of %s: %+v (%v)", other, list, got, err)
 		}
 	})
+}
+
+// The lists of these tests are all that the package names.
+func TestListsAreComplete(t *testing.T) {
+	t.Parallel()
+	file, err := parser.ParseFile(token.NewFileSet(), "pages.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var declared []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		if v, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(v.Names[0].Name, "List") {
+			declared = append(declared, strings.Trim(v.Values[0].(*ast.BasicLit).Value, `"`))
+		}
+		return true
+	})
+	if slices.Sort(declared); !slices.Equal(declared, slices.Sorted(slices.Values(lists))) {
+		t.Errorf("the package has the lists %q, the tests know %q", declared, lists)
+	}
 }
 
 func TestListsHaveNamesOfTheirOwn(t *testing.T) {
