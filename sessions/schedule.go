@@ -126,9 +126,9 @@ type Schedules interface {
 
 	// ScheduleOfOrigin returns the schedule of the session that an origin set, in any state, or [ErrNotFound].
 	ScheduleOfOrigin(ctx context.Context, key Key, origin string) (Schedule, error)
-	// OutstandingSchedules counts the active schedules that are due before a time: all, and those of a person. A single one that
+	// OutstandingSchedules counts the active schedules of a robot that are due before a time: all, and those of a person. A single one that
 	// has its creator's webhook, up to [WebhookMargin] before its end, is left out: it takes no call.
-	OutstandingSchedules(ctx context.Context, by UserID, until time.Time) ([]OutstandingSchedules, error)
+	OutstandingSchedules(ctx context.Context, robot RobotCode, by UserID, until time.Time) ([]OutstandingSchedules, error)
 	// LoseSchedule counts a message of a schedule whose person or conversation the platform does not know any more. After most
 	// of them in a row the schedule ends as [ScheduleRefused]. It returns [ErrNotFound] without the schedule.
 	LoseSchedule(ctx context.Context, key Key, id int64, most int) (ended bool, err error)

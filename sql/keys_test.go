@@ -44,7 +44,7 @@ var overAllSessions = map[string]string{
 	"PicturesExpire":          "background: pictures past their retention period, by an index on the time",
 	"ApprovalsStrip":          "background: the last row of each session past its retention period, by an index on the time",
 	"SchedulesOfPerson":       "a new reminder: the active ones of its creator, by an index on the person",
-	"SchedulesOutstanding":    "a new reminder: the active ones of the month, which share its calls, by a partial index on their times",
+	"SchedulesOutstanding":    "a new reminder: the active ones of the month, which share its calls if they are of one robot, by a partial index on their times",
 	"CardClicked":             "a click: the session of a card, by an index on the card",
 	"ExpiredLogs":             "background: logs without a session, by the key of people",
 	"ExpiredSessions":         "background: sessions with events past their retention period, by an index on session and time",

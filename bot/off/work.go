@@ -77,7 +77,7 @@ func (Schedules) ScheduleOfOrigin(context.Context, sessions.Key, string) (sessio
 }
 
 // OutstandingSchedules implements [sessions.Schedules].
-func (Schedules) OutstandingSchedules(context.Context, sessions.UserID, time.Time) ([]sessions.OutstandingSchedules, error) {
+func (Schedules) OutstandingSchedules(context.Context, sessions.RobotCode, sessions.UserID, time.Time) ([]sessions.OutstandingSchedules, error) {
 	return nil, nil
 }
 

@@ -218,7 +218,7 @@ func (p *Planner) promise(ctx context.Context, spec when.Spec, due time.Time, cr
 	if !due.Before(end) {
 		return nil
 	}
-	outstanding, err := p.Store.OutstandingSchedules(ctx, creator.SenderID, end)
+	outstanding, err := p.Store.OutstandingSchedules(ctx, creator.RobotCode, creator.SenderID, end)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func (a *added) MoveSchedule(_ context.Context, _ sessions.Lease, s sessions.Sch
 }
 
 // OutstandingSchedules counts five more single times, which other people set. Those with a webhook in these tests are left out.
-func (a *added) OutstandingSchedules(_ context.Context, _ sessions.UserID, until time.Time) ([]sessions.OutstandingSchedules, error) {
+func (a *added) OutstandingSchedules(_ context.Context, _ sessions.RobotCode, _ sessions.UserID, until time.Time) ([]sessions.OutstandingSchedules, error) {
 	list := []sessions.OutstandingSchedules{{DueAt: until.Add(-time.Hour), All: 5}}
 	for _, s := range a.list {
 		if s.DueAt.Before(until) && s.Creator.Webhook == "" {

@@ -483,15 +483,16 @@ const schedulesOutstanding = `-- name: SchedulesOutstanding :many
 SELECT (CASE WHEN s.spec ~ '^[0-9]' THEN '' ELSE s.spec END)::text AS times, min(s.due_at)::timestamptz AS due_at,
     count(*) AS total, count(*) FILTER (WHERE s.created_by = $1) AS own
 FROM schedules s
-WHERE s.state = 'active' AND s.due_at < $2::timestamptz
+WHERE s.state = 'active' AND s.due_at < $2::timestamptz AND starts_with(s.session_key, $3::text)
   AND CASE WHEN s.spec ~ '^[0-9]' AND s.creator ->> 'webhook_expires' ~ '^\d{4}-\d\d-\d\dT'
-    THEN (s.creator ->> 'webhook_expires')::timestamptz - interval '1 second' * $3::float8 <= s.due_at ELSE true END
+    THEN (s.creator ->> 'webhook_expires')::timestamptz - interval '1 second' * $4::float8 <= s.due_at ELSE true END
 GROUP BY 1
 `
 
 type SchedulesOutstandingParams struct {
 	CreatedBy     sessions.UserID
 	Until         time.Time
+	RobotSessions string
 	MarginSeconds float64
 }
 
@@ -502,11 +503,16 @@ type SchedulesOutstandingRow struct {
 	Own   int64
 }
 
-// SchedulesOutstanding counts the active schedules that are due before a time, and those of a person among them. Repetitions are
+// SchedulesOutstanding counts the active schedules of a robot that are due before a time, and those of a person among them. Repetitions are
 // counted by their spec, with the next time. Single times, whose spec begins with a year, are counted together, without those that
 // have a webhook until then.
 func (q *Queries) SchedulesOutstanding(ctx context.Context, db DBTX, arg *SchedulesOutstandingParams) ([]SchedulesOutstandingRow, error) {
-	rows, err := db.Query(ctx, schedulesOutstanding, arg.CreatedBy, arg.Until, arg.MarginSeconds)
+	rows, err := db.Query(ctx, schedulesOutstanding,
+		arg.CreatedBy,
+		arg.Until,
+		arg.RobotSessions,
+		arg.MarginSeconds,
+	)
 	if err != nil {
 		return nil, err
 	}

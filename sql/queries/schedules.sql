@@ -42,13 +42,13 @@ SELECT count(*) FROM schedules s
 WHERE s.created_by = @created_by AND s.state = 'active' AND starts_with(s.session_key, @robot_sessions::text);
 
 -- name: SchedulesOutstanding :many
--- SchedulesOutstanding counts the active schedules that are due before a time, and those of a person among them. Repetitions are
+-- SchedulesOutstanding counts the active schedules of a robot that are due before a time, and those of a person among them. Repetitions are
 -- counted by their spec, with the next time. Single times, whose spec begins with a year, are counted together, without those that
 -- have a webhook until then.
 SELECT (CASE WHEN s.spec ~ '^[0-9]' THEN '' ELSE s.spec END)::text AS times, min(s.due_at)::timestamptz AS due_at,
     count(*) AS total, count(*) FILTER (WHERE s.created_by = @created_by) AS own
 FROM schedules s
-WHERE s.state = 'active' AND s.due_at < @until::timestamptz
+WHERE s.state = 'active' AND s.due_at < @until::timestamptz AND starts_with(s.session_key, @robot_sessions::text)
   AND CASE WHEN s.spec ~ '^[0-9]' AND s.creator ->> 'webhook_expires' ~ '^\d{4}-\d\d-\d\dT'
     THEN (s.creator ->> 'webhook_expires')::timestamptz - interval '1 second' * @margin_seconds::float8 <= s.due_at ELSE true END
 GROUP BY 1;

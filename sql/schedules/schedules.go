@@ -145,9 +145,11 @@ func (s *Store) MoveSchedule(ctx context.Context, l sessions.Lease, moved sessio
 }
 
 // OutstandingSchedules implements sessions.Schedules.
-func (s *Store) OutstandingSchedules(ctx context.Context, by sessions.UserID, until time.Time) ([]sessions.OutstandingSchedules, error) {
+func (s *Store) OutstandingSchedules(
+	ctx context.Context, robot sessions.RobotCode, by sessions.UserID, until time.Time,
+) ([]sessions.OutstandingSchedules, error) {
 	rows, err := s.db.Q.SchedulesOutstanding(ctx, s.db.Pool, &dbsqlc.SchedulesOutstandingParams{
-		CreatedBy: by, Until: until, MarginSeconds: sessions.WebhookMargin.Seconds(),
+		RobotSessions: pg.SessionPrefix(robot), CreatedBy: by, Until: until, MarginSeconds: sessions.WebhookMargin.Seconds(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("counting the schedules of the month: %w", err)

@@ -60,7 +60,7 @@ func TestScheduleIsAddedOnce(t *testing.T) {
 	}
 }
 
-// The times of a month are counted by spec: single ones together, each repetition with its next time, and those of a person among them.
+// The times of a month are counted by robot and spec: single ones together, each repetition with its next time, and those of a person among them.
 func TestOutstandingSchedules(t *testing.T) {
 	t.Parallel()
 	s, _ := storetest.Open(t, sqltest.URL(t))
@@ -85,7 +85,7 @@ func TestOutstandingSchedules(t *testing.T) {
 		storetest.Must[sessions.Schedule](t)(s.Schedules.AddSchedule(t.Context(), c.Lease, add))
 	}
 	got := map[string]sessions.OutstandingSchedules{}
-	for _, o := range storetest.Must[[]sessions.OutstandingSchedules](t)(s.Schedules.OutstandingSchedules(t.Context(), storetest.ZhangID, end)) {
+	for _, o := range storetest.Must[[]sessions.OutstandingSchedules](t)(s.Schedules.OutstandingSchedules(t.Context(), storetest.Robot, storetest.ZhangID, end)) {
 		o.DueAt = o.DueAt.UTC()
 		got[o.Spec] = o
 	}
@@ -96,6 +96,11 @@ func TestOutstandingSchedules(t *testing.T) {
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("outstanding are %+v, want %+v", got, want)
+	}
+	for _, other := range []sessions.RobotCode{"robot2", "robo"} { // each robot has calls of its own
+		if theirs := storetest.Must[[]sessions.OutstandingSchedules](t)(s.Schedules.OutstandingSchedules(t.Context(), other, storetest.ZhangID, end)); len(theirs) > 0 {
+			t.Errorf("robot %s shares its calls with %+v", other, theirs)
+		}
 	}
 	known := storetest.Must[sessions.Schedule](t)(s.Schedules.ScheduleOfOrigin(t.Context(), c.Lease.Key, "3"))
 	if known.Spec != daily || known.Creator.SenderID != storetest.ZhangID {
