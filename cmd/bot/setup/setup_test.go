@@ -130,6 +130,48 @@ func TestNothingIsWrittenOver(t *testing.T) {
 	}
 }
 
+// An answer that can't work changes nothing: the secrets of a working configuration stay, also with --force, and a first run leaves no file.
+func TestRefusedAnswersChangeNothing(t *testing.T) {
+	t.Parallel()
+	s, _ := prepare(t)
+	bad := func() *person {
+		return &person{answers: map[string][]string{
+			"Client ID": {"dingother"}, "Client Secret": {"s2"}, "API key": {"k2"}, "endpoint, of": {"http://127.0.0.1:1/v1?a=1"},
+		}}
+	}
+	left := func() (names []string) {
+		t.Helper()
+		err := filepath.WalkDir(filepath.Dir(s.Path), func(path string, d fs.DirEntry, err error) error {
+			if !d.IsDir() {
+				names = append(names, d.Name())
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return names
+	}
+	s.Ask = bad()
+	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "query") || len(left()) > 0 {
+		t.Fatalf("a first run: %v, left %q", err, left())
+	}
+	s.Ask = &person{answers: map[string][]string{"Client ID": {"dingabc"}, "Client Secret": {"s1"}, "API key": {"k1"}}}
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.Force, s.Ask = true, bad()
+	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "query") || strings.Contains(err.Error(), ".new-") {
+		t.Fatalf("a second run: %v", err)
+	}
+	if cfg, _ := load(t, s); cfg.DingTalk[0].ClientID != "dingabc" || cfg.DingTalk[0].ClientSecret.Reveal() != "s1" || cfg.LLM.Models[0].APIKey.Reveal() != "k1" {
+		t.Errorf("id %q, secret %q", cfg.DingTalk[0].ClientID, cfg.DingTalk[0].ClientSecret.Reveal())
+	}
+	if names := left(); len(names) != 3 {
+		t.Errorf("%q is left", names)
+	}
+}
+
 // Without a terminal, flags and the environment have the answers. All that is missing is named at once, and nothing is written.
 func TestNoTerminal(t *testing.T) {
 	t.Parallel()

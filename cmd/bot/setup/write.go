@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,32 +45,52 @@ func quoted(text string) string {
 
 // write stores the secrets, checks the configuration, and gives it its name last: a killed process leaves no half of it.
 func (s Setup) write(answers, typed map[string]string) error {
+	staged := map[string]string{} // temporary files by their final path
+	defer func() {
+		for path, temporary := range staged {
+			_ = os.Remove(temporary)          // it has another name by then, if all went well
+			_ = os.Remove(filepath.Dir(path)) // nothing, unless the folder is empty
+		}
+	}()
+	checked := maps.Clone(answers)
 	for path, secret := range typed {
 		if strings.ContainsAny(path, "}") {
 			return fmt.Errorf("the folder of secrets has a brace in its path, which a configuration can't refer to: %s", filepath.Dir(path))
 		}
-		if err := writeSecret(path, secret); err != nil {
+		var err error
+		if staged[path], err = stage(path, secret); err != nil {
+			return fmt.Errorf("writing a secret: %w", err)
+		}
+		checked[filepath.Base(path)] = "${file:" + staged[path] + "}"
+	}
+	if err := s.writeConfig(checked, s.check); err != nil {
+		return err
+	}
+	for path, temporary := range staged {
+		if err := os.Rename(temporary, path); err != nil {
 			return fmt.Errorf("writing a secret: %w", err)
 		}
 		s.say("%s: in %s", filepath.Base(path), path)
 	}
+	if err := s.writeConfig(answers, func(path string) error { return os.Rename(path, s.Path) }); err != nil {
+		return err
+	}
+	s.say("configuration: in %s", s.Path)
+	return nil
+}
+
+// writeConfig writes the answers to a temporary file, which use may give a name to.
+func (s Setup) writeConfig(answers map[string]string, use func(path string) error) error {
 	temporary, err := os.CreateTemp(filepath.Dir(s.Path), ".ebb-*.jsonc")
 	if err != nil {
 		return fmt.Errorf("writing the configuration: %w", err)
 	}
-	defer func() { _ = os.Remove(temporary.Name()) }() // it has another name by then, if all went well
+	defer func() { _ = os.Remove(temporary.Name()) }()
 	_, err = temporary.WriteString(render(answers, s.Given.APIBase))
 	if err = errors.Join(err, temporary.Chmod(0o644), temporary.Close()); err != nil {
 		return fmt.Errorf("writing the configuration: %w", err)
 	}
-	if err := s.check(temporary.Name()); err != nil {
-		return err
-	}
-	if err := os.Rename(temporary.Name(), s.Path); err != nil {
-		return fmt.Errorf("writing the configuration: %w", err)
-	}
-	s.say("configuration: in %s", s.Path)
-	return nil
+	return use(temporary.Name())
 }
 
 // check returns the faults without the place in a file that goes away.
@@ -85,19 +106,15 @@ func (s Setup) check(path string) error {
 	return faults
 }
 
-// writeSecret replaces a file as a whole. Other users can read it at no moment.
-func writeSecret(path, secret string) error {
+// stage writes a secret to a temporary file beside its own. Other users can read it at no moment.
+func stage(path, secret string) (temporary string, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
+		return "", err
 	}
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".new-*") // its mode is 0600
+	file, err := os.CreateTemp(filepath.Dir(path), ".new-*") // its mode is 0600
 	if err != nil {
-		return err
+		return "", err
 	}
-	defer func() { _ = os.Remove(temporary.Name()) }()
-	_, err = temporary.WriteString(secret + "\n")
-	if err = errors.Join(err, temporary.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temporary.Name(), path)
+	_, err = file.WriteString(secret + "\n")
+	return file.Name(), errors.Join(err, file.Close())
 }
