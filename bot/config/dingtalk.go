@@ -274,11 +274,11 @@ func (d *DingTalkConfig) warn(c *Config, src *source, at string) {
 	}
 }
 
-// RobotValues returns the settings of each bot that differ from those of all, by its code. common has what they share.
+// RobotValues returns the settings of each bot by its code: of an only one if they differ from those of all. common has what they share.
 func (c *Config) RobotValues(common reload.Values) map[sessions.RobotCode]*reload.Values {
 	all := map[sessions.RobotCode]*reload.Values{}
 	for _, d := range c.DingTalk {
-		if d.Name == "" && d.Prompt == "" && d.Model == "" && len(d.Tools) == 0 && d.Access == nil {
+		if len(c.DingTalk) == 1 && d.Name == "" && d.Prompt == "" && d.Model == "" && len(d.Tools) == 0 && d.Access == nil {
 			continue
 		}
 		own := common

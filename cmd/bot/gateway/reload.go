@@ -28,7 +28,7 @@ type reloader struct {
 	gateway *gateway
 	Reload
 	total  *prometheus.CounterVec
-	robots map[sessions.RobotCode]*reload.Values // in force
+	robots config.Robots // those that run, as the last file that has them names them
 }
 
 const (
@@ -41,7 +41,7 @@ func (g *gateway) watchReloads(ctx context.Context, o Reload) (stop func()) {
 	if o.Signals == nil {
 		return func() {}
 	}
-	r := &reloader{gateway: g, Reload: o, robots: reloadable(g.cfg, g.model).Robots, total: prometheus.NewCounterVec(prometheus.CounterOpts{
+	r := &reloader{gateway: g, Reload: o, robots: g.cfg.DingTalk, total: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "ebb", Name: "config_reloads_total", Help: "Signals to load the configuration again, by outcome: applied, refused.",
 	}, []string{"outcome"})}
 	r.total.WithLabelValues(reloadApplied)
@@ -93,12 +93,11 @@ func (r *reloader) apply(next *config.Config) error {
 			return err
 		}
 	}
-	values := reloadable(next, model)
-	keepRunning(values.Robots, r.robots, r.gateway.cfg, next)
-	if err := r.gateway.bot.Reload(values); err != nil {
+	robots := newestOf(r.robots, next.DingTalk)
+	if err := r.gateway.bot.Reload(reloadable(withRobots(next, robots), model)); err != nil {
 		return err
 	}
-	r.robots = values.Robots
+	r.robots = robots
 	if model != r.gateway.model {
 		r.gateway.model.Close() // calls in progress finish
 		r.gateway.model = model
@@ -107,16 +106,32 @@ func (r *reloader) apply(next *config.Config) error {
 	return nil
 }
 
-// keepRunning leaves robots that the next file does not have the values that are in force. They run until the restart, and the common
-// access may admit more people.
-func keepRunning(values, inForce map[sessions.RobotCode]*reload.Values, running, next *config.Config) {
-	for _, d := range running.DingTalk {
-		code := sessions.RobotCode(d.ClientID)
-		listed := slices.ContainsFunc(next.DingTalk, func(n config.DingTalkConfig) bool { return n.ClientID == d.ClientID })
-		if own := inForce[code]; own != nil && !listed {
-			values[code] = own
+// newestOf returns the robots that run, each as the next file has it, else as before.
+func newestOf(running, next config.Robots) config.Robots {
+	all := slices.Clone(running)
+	for i, d := range all {
+		if at := indexOf(next, d.ClientID); at >= 0 {
+			all[i] = next[at]
 		}
 	}
+	return all
+}
+
+// withRobots adds the robots that the file does not have. They run until the restart, with their own access: the common one may admit more
+// people. All that is common, such as the administrators, is that of the file.
+func withRobots(file *config.Config, running config.Robots) *config.Config {
+	all := *file
+	all.DingTalk = slices.Clone(file.DingTalk)
+	for _, d := range running {
+		if indexOf(file.DingTalk, d.ClientID) < 0 {
+			all.DingTalk = append(all.DingTalk, d)
+		}
+	}
+	return &all
+}
+
+func indexOf(robots config.Robots, clientID string) int {
+	return slices.IndexFunc(robots, func(d config.DingTalkConfig) bool { return d.ClientID == clientID })
 }
 
 // listFaults lists a configuration's faults, each with its file, line and field.

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"ebb/bot/config"
-	"ebb/bot/reload"
 	"ebb/bot/tools"
 	"ebb/sessions"
+	"ebb/sessions/llm"
 )
 
 // loaded reads a configuration file with two models and a text of further sections.
@@ -98,30 +98,41 @@ func TestNoCallsWithoutDingTalk(t *testing.T) {
 	g.watchCalls(t.Context())()
 }
 
-// A robot whose entry left the file runs until the restart, with its own access: the common one may admit more people. It keeps it at
-// each further reload.
+// A robot whose entry left the file runs until the restart, with its own access and name: the common access may admit more people. It keeps
+// them at each further reload. An administrator who left the file has no rights there either, and its model is one that is not closed.
 func TestRunningRobotKeepsItsAccess(t *testing.T) {
 	t.Parallel()
-	file := func(ids ...string) *config.Config {
-		cfg := &config.Config{}
-		for _, id := range ids {
-			cfg.DingTalk = append(cfg.DingTalk, config.DingTalkConfig{ClientID: id})
-		}
+	file := func(admin string, robots ...config.DingTalkConfig) *config.Config {
+		cfg := config.Default()
+		cfg.DingTalk, cfg.Agent.Admins = robots, []string{admin}
 		return cfg
 	}
-	own := &reload.Values{Name: "小乙"}
-	inForce := map[sessions.RobotCode]*reload.Values{"b": own}
-	for range 2 {
-		values := map[sessions.RobotCode]*reload.Values{}
-		keepRunning(values, inForce, file("a", "b"), file("a", "c"))
-		if values["b"] != own || len(values) != 1 {
-			t.Fatalf("robots have the values %v", values)
-		}
-		inForce = values
+	one := func(id, name string, people ...string) config.DingTalkConfig {
+		return config.DingTalkConfig{ClientID: id, Name: name, Access: &config.AccessConfig{Groups: []string{"*"}, People: people}}
 	}
-	values := map[sessions.RobotCode]*reload.Values{}
-	keepRunning(values, inForce, file("a", "b"), file("a", "b"))
-	if len(values) > 0 {
-		t.Errorf("the file's own values were replaced by %v", values)
+	running := file("boss", one("a", "小甲", "*"), one("b", "小乙", "li")).DingTalk
+	for round, next := range []*config.Config{
+		file("boss", one("a", "小甲", "*"), one("b", "小二", "zhang")), file("heir", one("a", "小甲", "*"), one("c", "小丙", "*")), file("heir", one("c", "小丙", "*")),
+	} {
+		model, err := OpenModel(next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer model.Close()
+		running = newestOf(running, next.DingTalk)
+		v := reloadable(withRobots(next, running), model)
+		b := v.ForRobot("b")
+		if b.Name != "小二" || !slices.Equal(b.Access.People, []string{"zhang"}) || !v.Serves("b") {
+			t.Errorf("round %d: %s serves %q", round, b.Name, b.Access.People)
+		}
+		if want := []sessions.UserID{sessions.UserID(next.Agent.Admins[0])}; !slices.Equal(b.Admins, want) || !slices.Equal(b.Access.Admins, want) || b.Model != llm.Model(model) {
+			t.Errorf("round %d: administrators are %q, with access %q", round, b.Admins, b.Access.Admins)
+		}
+		if a := v.ForRobot("a"); a.Name != "小甲" {
+			t.Errorf("round %d: robot a is %q", round, a.Name)
+		}
+		if v.Serves("gone") {
+			t.Errorf("round %d: a robot that does not run is served", round)
+		}
 	}
 }
