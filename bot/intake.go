@@ -177,8 +177,11 @@ func (p *placing) refusal(ctx context.Context, m sessions.Message, seen []sessio
 	return rules.Check(m, linked...), nil
 }
 
-// serves is [placing.refusal] for a message that repeats a stored sender.
+// serves is [placing.refusal] for a message that repeats a stored sender. A robot that is not configured any more serves no one.
 func (p *placing) serves(ctx context.Context, m sessions.Message) (bool, error) {
+	if !p.current.Get().Serves(m.RobotCode) {
+		return false, nil
+	}
 	m, seen, err := p.identified(ctx, m)
 	if err != nil {
 		return false, err

@@ -30,6 +30,9 @@ type apiBody struct {
 
 // A private chat's conversation id is not valid here, so the person gets the message. The API has no idempotency key.
 func (t *Transport) sendOpenAPI(ctx context.Context, to sessions.Target, m message) *chat.SendError {
+	if !t.config.serves(to.RobotCode) {
+		return &chat.SendError{After: waitExhausted, Aside: true, Err: errOtherRobot}
+	}
 	key, param := "sampleMarkdown", any(markdownBody{m.title, m.withNames()})
 	if to.File != nil {
 		key, param = files.Message(*to.File)
@@ -286,6 +289,9 @@ type downloadBody struct {
 
 // Download implements [chat.Files]. A picture has two codes; DingTalk has been seen to refuse one of them.
 func (t *Transport) Download(ctx context.Context, robot sessions.RobotCode, a sessions.Attachment, to *os.File, limit int64) error {
+	if !t.config.serves(robot) {
+		return &chat.FileError{Fault: sessions.MediaExpired, Err: errOtherRobot}
+	}
 	return t.files.Download(ctx, []string{a.Code, a.Other}, to, limit, func(ctx context.Context, code string) (string, *chat.FileError) {
 		return t.addressOf(ctx, cmp.Or(robot, t.config.robotCode()), code)
 	})
@@ -318,7 +324,10 @@ func (t *Transport) addressOf(ctx context.Context, robot sessions.RobotCode, cod
 }
 
 // Upload implements [chat.Uploader], by the old API.
-func (t *Transport) Upload(ctx context.Context, _ sessions.RobotCode, f sessions.File) (string, error) {
+func (t *Transport) Upload(ctx context.Context, robot sessions.RobotCode, f sessions.File) (string, error) {
+	if !t.config.serves(robot) {
+		return "", &chat.SendError{Permanent: true, Err: errOtherRobot}
+	}
 	form, err := files.FormOf(f)
 	if err != nil {
 		return "", &chat.SendError{Permanent: true, Err: err}

@@ -31,7 +31,12 @@ func (t *Transport) Send(ctx context.Context, o sessions.Outgoing) (chat.Sent, e
 	}
 	if o.Part == 0 && o.Reply.Target.Card != "" && t.cards != nil {
 		more := len(parts) > 1
-		err := t.cards.Finish(ctx, o, parts[0].onCard(), more)
+		var err error
+		if t.config.serves(o.Reply.Target.RobotCode) {
+			err = t.cards.Finish(ctx, o, parts[0].onCard(), more)
+		} else {
+			err = t.cards.Leave(ctx, o)
+		}
 		if err == nil {
 			t.counters.card.Add(1)
 			return chat.Sent{Via: chat.ViaCard, Card: sessions.CardFinished, Carrier: t.cards.Carrier(o.Reply.Target.Card), Part: 1, More: more}, nil

@@ -222,6 +222,37 @@ func TestExpiredWebhooksFallBackToTheOpenAPI(t *testing.T) {
 	}
 }
 
+// One of several applications sends the replies of a robot that is not configured any more by their webhooks alone: its calls would be made
+// with credentials of another robot. An only application serves each code.
+func TestOtherRobotsHaveWebhooksAlone(t *testing.T) {
+	t.Parallel()
+	s := simulator(t)
+	g := run(t, s, newTransport(t, s.URL, func(c *Config) { c.Several = true }), nil)
+	o := asked(t, s, g, inGroup, "answer")
+	o.Reply.Target.RobotCode = "gone"
+	if sent := mustSend(t, g, o); sent.Via != chat.ViaWebhook {
+		t.Errorf("sent %+v", sent)
+	}
+	o.Reply.Target.Webhook = ""
+	if failed := mustFail(t, g, o); failed.Permanent || !failed.Aside || failed.After <= 0 {
+		t.Errorf("without a webhook: %+v", failed)
+	}
+	if _, err := g.Upload(t.Context(), "gone", sessions.File{Kind: "image", Body: []byte("x")}); err == nil {
+		t.Error("a file was uploaded")
+	}
+	if fault, ok := errors.AsType[*chat.FileError](g.Download(t.Context(), "gone", sessions.Attachment{Code: "c"}, nil, 1)); !ok || fault.Fault != sessions.MediaExpired {
+		t.Errorf("a file was downloaded: %v", fault)
+	}
+	if app := s.State().Apps[0]; app.APICalls != 0 || app.TokenFetches != 0 {
+		t.Errorf("%d calls, %d tokens", app.APICalls, app.TokenFetches)
+	}
+	o.Reply.Target.RobotCode = testClient
+	if sent := mustSend(t, g, o); sent.Via != chat.ViaOpenAPI {
+		t.Errorf("its own reply was sent %+v", sent)
+	}
+	noViolations(t, s)
+}
+
 // elsewhere counts the requests that it gets.
 func elsewhere(t *testing.T) (*httptest.Server, *int) {
 	t.Helper()

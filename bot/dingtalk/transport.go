@@ -38,6 +38,9 @@ var (
 type Config struct {
 	// ClientID and ClientSecret are the application's credentials. Both are required.
 	ClientID, ClientSecret string
+	// Several says that the process has other applications too. Robot codes are client ids then, and replies of another robot, which is not
+	// configured any more, go to their webhooks alone. An only application serves every code in its frames.
+	Several bool
 	// APIBase serves the stream gateway and the open API; empty for https://api.dingtalk.com.
 	APIBase string
 	// OAPIBase serves session webhooks; other hosts are refused. Empty for https://oapi.dingtalk.com.
@@ -276,6 +279,13 @@ func (t *Transport) CheckStream(ctx context.Context) error {
 }
 
 func (c Config) robotCode() sessions.RobotCode { return sessions.RobotCode(c.ClientID) }
+
+// serves reports whether the application may make calls for a robot.
+func (c Config) serves(robot sessions.RobotCode) bool {
+	return !c.Several || robot == "" || robot == c.robotCode()
+}
+
+var errOtherRobot = errors.New("the robot is not configured")
 
 func parseBase(s string) (*url.URL, error) {
 	u, err := url.Parse(s)

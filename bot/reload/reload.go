@@ -42,6 +42,11 @@ type Values struct {
 	Robots map[sessions.RobotCode]*Values
 }
 
+// Serves reports whether a robot is configured. Several robots have values of their own each. An only one serves every code.
+func (v *Values) Serves(robot sessions.RobotCode) bool {
+	return len(v.Robots) < 2 || v.Robots[robot] != nil
+}
+
 // ForRobot returns the values of a robot.
 func (v *Values) ForRobot(robot sessions.RobotCode) *Values {
 	if own := v.Robots[robot]; own != nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/rs/zerolog"
@@ -51,22 +52,23 @@ func New(all []Robot) *Robots { return &Robots{all} }
 
 // of returns the first robot for a code that is not configured any more: a webhook works without credentials.
 func (r *Robots) of(code sessions.RobotCode) Robot {
-	for _, one := range r.all {
-		if one.Code == code {
-			return one
-		}
-	}
-	return r.all[0]
+	return r.all[max(0, r.find(code))]
 }
 
-// Run implements [chat.Transport]. It ends when all have ended. The error of one is logged, and that of all is returned.
+// find is -1 for a code that is not configured any more.
+func (r *Robots) find(code sessions.RobotCode) int {
+	return slices.IndexFunc(r.all, func(one Robot) bool { return one.Code == code })
+}
+
+// Run implements [chat.Transport]. It ends when all have ended. The error of one is logged, and that of all is returned. A message is one of
+// the robot whose connection brought it, whatever code its frame names: settings, access and credentials are those of a code.
 func (r *Robots) Run(ctx context.Context, accept chat.Accept) error {
 	errs := make([]error, len(r.all))
 	var running sync.WaitGroup
 	for i, one := range r.all {
 		log := zerolog.Ctx(ctx).With().Str("bot", one.Name).Logger()
 		running.Go(func() {
-			if errs[i] = one.Transport.Run(log.WithContext(ctx), accept); errs[i] != nil && ctx.Err() == nil {
+			if errs[i] = one.Transport.Run(log.WithContext(ctx), acceptAs(one.Code, accept)); errs[i] != nil && ctx.Err() == nil {
 				log.Error().Err(errs[i]).Msg("Bot can't receive messages")
 			}
 		})
@@ -78,6 +80,13 @@ func (r *Robots) Run(ctx context.Context, accept chat.Accept) error {
 		}
 	}
 	return fmt.Errorf("no bot can receive messages: %w", errs[0])
+}
+
+func acceptAs(robot sessions.RobotCode, accept chat.Accept) chat.Accept {
+	return func(ctx context.Context, m sessions.Message) error {
+		m.RobotCode = robot
+		return accept(ctx, m)
+	}
 }
 
 // Send implements [chat.Transport].
@@ -134,7 +143,7 @@ func (r *Robots) First() sessions.RobotCode {
 	return r.all[0].Code
 }
 
-// Display shows the turns of the robots that have a display.
+// Display shows the turns of the robots that have a display. Those of a robot that is not configured are not shown.
 func (r *Robots) Display() chat.Display {
 	for _, one := range r.all {
 		if one.Display != (chat.NoDisplay{}) {
@@ -168,5 +177,8 @@ func (d display) Queue(ctx context.Context, s chat.Shown) (leave func()) {
 
 func (d display) ofSession(key sessions.Key) chat.Display {
 	robot, _ := key.Conversation()
-	return d.robots.of(robot).Display
+	if i := d.robots.find(robot); i >= 0 {
+		return d.robots.all[i].Display
+	}
+	return chat.NoDisplay{}
 }

@@ -15,6 +15,7 @@ import (
 // wire is a transport that records its calls.
 type wire struct {
 	ready, failing bool
+	frame          sessions.RobotCode // that a message names
 	err            error
 	ran            atomic.Int64
 	sent           []sessions.RobotCode
@@ -28,7 +29,7 @@ func (w *wire) Run(ctx context.Context, accept chat.Accept) error {
 	if w.err != nil {
 		return w.err
 	}
-	if err := accept(ctx, sessions.Message{}); err != nil {
+	if err := accept(ctx, sessions.Message{RobotCode: w.frame, ID: sessions.MessageID("of " + w.frame)}); err != nil {
 		return err
 	}
 	<-ctx.Done()
@@ -103,6 +104,28 @@ func TestReadyWithoutARefusedRobot(t *testing.T) {
 	}
 }
 
+// A message belongs to the robot whose connection brought it. The code in a frame may be another one: the settings and credentials of that
+// robot, or of none, are not for it.
+func TestMessagesBelongToTheirConnection(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	got := make(chan sessions.Message, 2)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- New([]Robot{{Code: "a", Transport: &wire{frame: "b"}}, {Code: "b", Transport: &wire{frame: "normal"}}}).
+			Run(ctx, func(_ context.Context, m sessions.Message) error { got <- m; return nil })
+	}()
+	codes := map[sessions.RobotCode]sessions.MessageID{}
+	for range 2 {
+		m := <-got
+		codes[m.RobotCode] = m.ID
+	}
+	stop()
+	if err := <-ended; err != nil || codes["a"] != "of b" || codes["b"] != "of normal" {
+		t.Errorf("messages are of %v, %v", codes, err)
+	}
+}
+
 // All run until the end, whatever one of them returns. Only the failure of all ends the run.
 func TestRunGoesOnWithoutOne(t *testing.T) {
 	t.Parallel()
@@ -138,13 +161,13 @@ func (s *screen) Queue(context.Context, chat.Shown) func() {
 	return func() {}
 }
 
-// Turns are shown by the display of their session's robot. Without any display there is none.
+// Turns are shown by the display of their session's robot, and those of a robot that is not configured by none.
 func TestDisplayOfTheRobot(t *testing.T) {
 	t.Parallel()
 	s := &screen{}
-	r := New([]Robot{{Code: "a", Transport: &wire{}, Display: chat.NoDisplay{}}, {Code: "b", Transport: &wire{}, Display: s}})
+	r := New([]Robot{{Code: "b", Transport: &wire{}, Display: s}, {Code: "a", Transport: &wire{}, Display: chat.NoDisplay{}}})
 	d := r.Display()
-	for _, robot := range []sessions.RobotCode{"a", "b", "b"} {
+	for _, robot := range []sessions.RobotCode{"a", "b", "b", "gone"} {
 		shown := chat.Shown{Lease: sessions.Lease{Key: sessions.NewKey(robot, "c", "")}}
 		if live := d.Show(t.Context(), shown); live != nil {
 			t.Errorf("robot %s: %v", robot, live)

@@ -203,10 +203,10 @@ func (r *Runner) skip(ctx context.Context, s sessions.Schedule, missed bool, nex
 	log := zerolog.Ctx(ctx).With().EmbedObject(s.Key).Int64("schedule", s.ID).Logger()
 	switch {
 	case !next.IsZero():
-		log.Warn().Msg("Time of a schedule skipped: access rules refuse its conversation or its creator")
+		log.Warn().Msg("Time of a schedule skipped: access rules refuse its conversation or its creator, or its bot is not configured")
 		return r.cfg.Store.PostponeSchedule(ctx, s, next)
 	case missed:
-		log.Warn().Msg("Schedule ended: access rules refuse its conversation or its creator")
+		log.Warn().Msg("Schedule ended: access rules refuse its conversation or its creator, or its bot is not configured")
 		return r.cfg.Refuse(ctx, s)
 	}
 	return nil

@@ -217,6 +217,7 @@ func setUp(env *testscript.Env) error {
 	opts.Apps = []dingtalktest.App{
 		{ClientID: "dingsimapp0001", ClientSecret: "sim-secret", RedirectURIs: []string{publicConsole + config.LoginPath}},
 		{ClientID: scriptRobot("2"), ClientSecret: "sim-secret-2"}, // it is in no group unless a scenario says so
+		{ClientID: scriptRobot("3"), ClientSecret: "sim-secret-3"},
 	}
 	ding, err := dingtalktest.Start(opts)
 	if err != nil {

@@ -144,6 +144,9 @@ func (c *Cards) known(ctx context.Context, o sessions.Outgoing) openedCard {
 	return card
 }
 
+// Leave gives up the card of a reply whose robot is not configured any more. It returns [ErrUnusable] if the reply can take another way.
+func (c *Cards) Leave(ctx context.Context, o sessions.Outgoing) error { return c.leave(ctx, o, false) }
+
 // leave gives up the card of a reply, which takes another way: a later attempt on the card would show it twice. If
 // the card is known to DingTalk, it is closed in the background.
 func (c *Cards) leave(ctx context.Context, o sessions.Outgoing, unknown bool) error {

@@ -239,7 +239,7 @@ func (g *gateway) migrate(ctx context.Context, url string) error {
 // openTransport connects nothing yet. cards are those of the robot.
 func (g *gateway) openTransport(d config.DingTalkConfig, governor *calls.Governor, cards sessions.Cards) (*dingtalk.Transport, error) {
 	c := dingtalk.Config{
-		ClientID: d.ClientID, ClientSecret: d.ClientSecret.Reveal(), APIBase: d.APIBase, OAPIBase: d.OAPIBase,
+		ClientID: d.ClientID, ClientSecret: d.ClientSecret.Reveal(), Several: len(g.cfg.DingTalk) > 1, APIBase: d.APIBase, OAPIBase: d.OAPIBase,
 		RepliesPerMinute: d.RepliesPerMinute, KeepAlive: d.KeepAlive, Calls: governor, Pictures: markdown.PicturesOf(d.PictureHosts),
 	}
 	language := func(id sessions.ConversationID) string { return cmp.Or(g.bot.Language(id), g.cfg.Agent.Language) }
