@@ -274,7 +274,7 @@ func New(cfg Config) (*Bot, error) {
 	})
 	b.handler = command.New(p, b.views, commandStores(cfg.Stores, cfg.Memory), b.worker, b.configuredScope, command.Options{
 		Rights: cfg.Rights, Erasures: cfg.Erasures, CallBudget: cfg.CallBudget, Schedules: cfg.Schedules, Planner: cfg.Planner, Audit: cfg.Audit,
-		Approvals: b.approvals, Knowledge: b.knowledge(), Files: cfg.Kept,
+		Approvals: b.approvals, Knowledge: b.knowledge(), Files: cfg.Kept, SendsFiles: cfg.Files != nil,
 	})
 	b.runner = turn.New(turn.Config{
 		Shared: p, Views: b.views, Stores: turnStores(cfg.Stores, cfg.Memory), Model: b.gate, Upkeep: b.worker, Commands: b.handler,

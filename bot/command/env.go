@@ -75,6 +75,7 @@ type Options struct {
 	Approvals  *approval.Desk
 	Knowledge  *knowledge.Desk // nil: no files are kept
 	Files      manage.Files    // together with Knowledge
+	SendsFiles bool            // replies may have files
 }
 
 // CallBudget is the state of the month's counted calls to the chat platform.

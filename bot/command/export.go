@@ -10,6 +10,7 @@ import (
 
 	"ebb/bot/manage"
 	"ebb/bot/schedule"
+	"ebb/bot/sendfile"
 	"ebb/bot/view"
 	"ebb/bot/wording"
 	"ebb/memory"
@@ -26,14 +27,15 @@ type exportCommand struct {
 	views    *view.Builder
 	table    Table
 	location *time.Location
+	sends    bool // replies may have files
 }
 
 func exportOf(e *env) exportCommand {
-	return exportCommand{e.manage, e.roles(), e.views, e.table, e.shared.Location}
+	return exportCommand{e.manage, e.roles(), e.views, e.table, e.shared.Location, e.opts.SendsFiles}
 }
 
-// page answers in the private chat alone, since a page has what the person said anywhere. A page behind the last is refused by
-// its number.
+// page answers in the private chat alone, since it has what the person said anywhere: with a file, or with the page that was asked for. A page
+// behind the last is refused by its number.
 func (x exportCommand) page(ctx context.Context, t *view.CommandTurn, c Call) string {
 	page, ok := pageOf(c.Arg)
 	if !ok {
@@ -46,7 +48,13 @@ func (x exportCommand) page(ctx context.Context, t *view.CommandTurn, c Call) st
 	if !a.Reader.Private {
 		return wording.Say(wording.ExportPrivate, t.Lang)
 	}
-	p, err := x.read(ctx, a, t.Lang, page)
+	if x.sends && c.Arg == "" {
+		if text, ok := x.file(ctx, t, a); ok {
+			return text
+		}
+	}
+	p := &exportPager{want: page}
+	err := x.read(ctx, a, t.Lang, p.add)
 	switch {
 	case err != nil:
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Export of a person's data failed")
@@ -64,31 +72,52 @@ func (x exportCommand) page(ctx context.Context, t *view.CommandTurn, c Call) st
 	return p.out.String()
 }
 
-// read reads all data, because the answer has the number of pages.
-func (x exportCommand) read(ctx context.Context, a manage.Actor, lang string, page int) (*exportPager, error) {
-	p := &exportPager{want: page}
+// file sends a workbook with a sheet for each heading. It reports false where there is none.
+func (x exportCommand) file(ctx context.Context, t *view.CommandTurn, a manage.Actor) (text string, ok bool) {
+	var sheets []sendfile.Sheet
+	rows := 0
+	err := x.read(ctx, a, t.Lang, func(head, line string) {
+		head = strings.TrimPrefix(head, "## ")
+		if n := len(sheets); n == 0 || sheets[n-1].Name != head {
+			sheets = append(sheets, sendfile.Sheet{Name: head})
+		}
+		at := &sheets[len(sheets)-1]
+		at.Rows = append(at.Rows, strings.SplitN(strings.TrimSuffix(strings.TrimPrefix(line, "- "), "\n"), " · ", 3))
+		rows++
+	})
+	if err != nil || rows == 0 {
+		return "", false // as the pages say
+	}
+	f, err := sendfile.Book(wording.Say(wording.ExportName, t.Lang), sheets)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Export of a person's data is no file, and comes as text")
+		return "", false
+	}
+	f.Source = "export"
+	t.Files = append(t.Files, f)
+	return wording.Say(wording.ExportFile, t.Lang, rows, f.Name), true
+}
+
+// read reads all data, each line with its heading.
+func (x exportCommand) read(ctx context.Context, a manage.Actor, lang string, add func(head, line string)) error {
 	heads := show.ExportHeads(lang)
-	err := x.manage.Export(ctx, a, a.Person, manage.Reader{
+	return x.manage.Export(ctx, a, a.Person, manage.Reader{
 		Fact: func(m memory.Memory) error {
-			p.add(heads.Facts, show.ExportFact(m, x.location, lang))
+			add(heads.Facts, show.ExportFact(m, x.location, lang))
 			return nil
 		},
 		Message: func(s memory.PersonMessage) error {
 			if !isCommand(x.table, x.views, s.Event) {
-				p.add(heads.Messages, show.ExportSaid(s, x.location, lang))
+				add(heads.Messages, show.ExportSaid(s, x.location, lang))
 			}
 			return nil
 		},
 		Record: func(r memory.Record) error {
 			r.Spec = schedule.StoredTimes(r.Spec, lang)
-			p.add(heads.Records, show.ExportRecord(r, x.location, lang))
+			add(heads.Records, show.ExportRecord(r, x.location, lang))
 			return nil
 		},
 	})
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
 }
 
 type exportPager struct {

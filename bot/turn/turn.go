@@ -232,6 +232,14 @@ func (r *Runner) command(ctx context.Context, made choice.Choice) answer.Answer 
 	defer func() { r.chooser.Limits.Spend(ctx, after(), used()) }()
 	text := r.cfg.Commands.Command(metered, &t)
 	a := answer.Answer{For: after(), Text: text, Outcome: t.Outcome, Kept: t.Kept}
+	for _, f := range t.Files {
+		kept, err := answer.KeepFile(ctx, r.cfg.Files, r.shared.CommitTimeout, t.Lease, t.Asked.ID, f)
+		if err != nil { // the commit fails likewise, or the storage refuses the file
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("File of a command not stored")
+			continue
+		}
+		a.Files = append(a.Files, kept)
+	}
 	r.slots.Running.Hold(a.For.Lease)
 	a.Mute = t.Asked.IsPress()
 	if !a.Mute {

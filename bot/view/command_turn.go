@@ -17,7 +17,8 @@ type CommandTurn struct {
 	Lang  string         // for fixed words: zh or en
 	// Outcome is for later commands that refer to it.
 	Outcome sessions.Outcome
-	Kept    string // logged in place of an answer that must not be stored; empty: the answer itself
+	Kept    string          // logged in place of an answer that must not be stored; empty: the answer itself
+	Files   []sessions.File // behind the answer, with their bytes
 }
 
 // Stopped is a turn that commands ended.

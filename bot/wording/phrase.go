@@ -188,6 +188,8 @@ const (
 	ExportEmpty
 	ExportPage
 	ExportNext
+	ExportName
+	ExportFile
 	Models
 	NoModels
 	NoModel

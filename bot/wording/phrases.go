@@ -210,6 +210,8 @@ var phrases = map[Phrase]Text{
 	ExportEmpty:   {"我没有保存关于你的任何内容。", "I keep nothing about you."},
 	ExportPage:    {"\n第 %d 页，共 %d 页。", "\nPage %d of %d."},
 	ExportNext:    {"下一页：`/导出我 %d`", " Next: `/export me %d`"},
+	ExportName:    {"我的数据", "my data"},
+	ExportFile:    {"📄 我存着与你有关的 %d 条内容，都在文件《%s》里，马上发给你。想直接看文字，请发 `/导出我 1`。", "📄 I keep %d entr{y|ies} about you. The file \"%s\" with all of them follows. To read them as text, send `/export me 1`."},
 
 	Models:      {"可用的模型（前面的不可用时依次往后）：\n\n", "Models, each with the next as its fallback:\n\n"},
 	NoModels:    {"没有可以选择的模型。", "There are no models to choose from."},

@@ -63,7 +63,7 @@ var importRules = []struct {
 	{"bot/robots", []string{"bot/chat", "sessions"}},
 	{"bot/rows", []string{"sessions", "memory", "memory/pages"}},
 	{"bot/manage", append(lower, "bot/upkeep", "memory/pages")},
-	{"bot/command", append(lower, "bot/approval", "bot/knowledge", "bot/manage", "bot/parts", "bot/reload", "bot/schedule", "bot/schedule/when", "bot/wording", "bot/view", "bot/upkeep")},
+	{"bot/command", append(lower, "bot/approval", "bot/knowledge", "bot/manage", "bot/parts", "bot/reload", "bot/schedule", "bot/schedule/when", "bot/sendfile", "bot/wording", "bot/view", "bot/upkeep")},
 	{"bot/turn/persist", []string{"sessions"}},
 	{"bot/turn/choice", append(lower, "bot/parts", "bot/reload", "bot/wording", "bot/view")},
 	{"bot/turn/slot", append(lower, "bot/gate", "bot/chat", "bot/parts", "bot/wording", "bot/view", "bot/turn/choice", "bot/turn/persist")},

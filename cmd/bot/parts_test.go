@@ -15,6 +15,7 @@ import (
 var optionalParts = map[string]string{
 	"bot b.cfg.Media":               "a terminal has no files: the composition of a turn names them, and /keep says that none are kept",
 	"bot b.cfg.Kept":                "without them there is no desk of kept files, see above",
+	"bot cfg.Files":                 "the composition of commands: without files of replies /export comes as text",
 	"bot/tools g.from.Kept":         "a store without kept files has no paths of them",
 	"bot/console cfg.Identity":      "the constructor chooses the handlers of a login by DingTalk",
 	"bot/turn/answer q.live":        "a value of the turn: one that is not shown asks the model for no stream",

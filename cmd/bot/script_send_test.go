@@ -61,6 +61,7 @@ func (w *world) cmdSheet(args []string) error {
 		if err != nil {
 			return err
 		}
+		b.WriteString(sheet + "\n")
 		for _, row := range rows {
 			b.WriteString(strings.Join(row, "\t") + "\n")
 		}
@@ -86,16 +87,26 @@ func (w *world) cmdUpload(args []string) error {
 	if err != nil {
 		return err
 	}
-	f := dingtalktest.Fault{Route: dingtalktest.RouteUpload, Count: n}
-	if late, err := time.ParseDuration(args[0]); err == nil {
+	w.failFiles(dingtalktest.RouteUpload, args[0], n)
+	return nil
+}
+
+// cmdMessages is: WHAT. The next message of the open API to a group goes wrong.
+func (w *world) cmdMessages(args []string) error {
+	w.failFiles(dingtalktest.RouteGroupSend, args[0], 1)
+	return nil
+}
+
+func (w *world) failFiles(route, what string, n int) {
+	f := dingtalktest.Fault{Route: route, Count: n}
+	if late, err := time.ParseDuration(what); err == nil {
 		f.Action = dingtalktest.Action{Before: late}
-	} else if code, err := strconv.Atoi(args[0]); err == nil && code < 1000 {
+	} else if code, err := strconv.Atoi(what); err == nil && code < 1000 {
 		f.Action = dingtalktest.Status(code)
 	} else if err == nil {
 		f.Action = dingtalktest.ErrCode(code, "refused")
 	} else {
-		f.Action = dingtalktest.Do(args[0])
+		f.Action = dingtalktest.Do(what)
 	}
 	w.ding.AddFault(f)
-	return nil
 }

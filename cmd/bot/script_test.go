@@ -107,7 +107,7 @@ import (
 //	peer CONV NICK N            another bot speaks, and answers each reply, until it gets none: after N replies in CONV
 //	attached CONV NAME [N]      wait for a file or a picture;  with N: when all is settled, there are exactly N of this name
 //	sheet CONV NAME TEXT...     the workbook has cells with these texts, in this order
-//	upload WHAT [N]             the next N uploads go wrong: a status, an errcode, a named action, or a duration;  upload expire
+//	upload WHAT [N]             the next N uploads go wrong: a status, an errcode, a named action, or a duration;  upload expire;  messages WHAT  the next message of the open API
 //	settled                     wait until nothing waits for an answer or to be sent
 //
 // $DINGTALK_URL, $MODEL_URL and $SCENARIO_DATABASE are addresses for command lines.
@@ -138,7 +138,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"poison": {(*world).cmdPoison, 3, 3, nil}, "recovered": {(*world).cmdRecovered, 3, 3, nil},
 		"picture": {(*world).cmdPicture, 4, 5, nil}, "file": {(*world).cmdFile, 4, 99, nil}, "send": {(*world).cmdSend, 5, 99, nil}, "about": {(*world).cmdAbout, 7, 8, nil},
 		"download": {(*world).cmdDownload, 2, 3, nil}, "fetched": {(*world).cmdFetched, 2, 2, nil}, "fetching": {(*world).cmdFetching, 2, 2, nil}, "pictured": {(*world).cmdPictured, 2, 3, nil},
-		"attached": {(*world).cmdAttached, 2, 3, nil}, "upload": {(*world).cmdUpload, 1, 3, nil}, "sheet": {(*world).cmdSheet, 3, 99, nil},
+		"attached": {(*world).cmdAttached, 2, 3, nil}, "upload": {(*world).cmdUpload, 1, 3, nil}, "messages": {(*world).cmdMessages, 1, 1, nil}, "sheet": {(*world).cmdSheet, 3, 99, nil},
 		"fenced": {(*world).cmdFenced, 1, 9, nil}, "batch": {(*world).cmdGroupOfPictures, 5, 5, nil}, "picturedmost": {(*world).cmdPicturedMost, 1, 1, nil},
 		"crowd": {(*world).cmdFlock, 2, 3, nil}, "answered": {(*world).cmdAnswered, 2, 2, nil},
 	} {

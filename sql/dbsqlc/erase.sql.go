@@ -607,7 +607,7 @@ WHERE o.session_key = $3 AND o.body <> $1::text AND CASE
     ELSE EXISTS (
         SELECT FROM dingtalk_session_events e
         WHERE e.session_key = $3 AND e.seq = ANY($4::bigint[]) AND e.role = 'assistant'
-          AND e.content <> '' AND strpos(o.body, e.content) > 0)
+          AND e.content <> '' AND (strpos(o.body, e.content) > 0 OR e.created_at = o.created_at))
     END
 `
 
@@ -619,7 +619,7 @@ type OutboxEraseParams struct {
 }
 
 // OutboxErase wipes replies that may repeat the events. Those are replies settled since the first event, and open ones
-// that hold an answer among the events, which are given up.
+// that hold an answer among the events, or are of its commit, which are given up.
 func (q *Queries) OutboxErase(ctx context.Context, db DBTX, arg *OutboxEraseParams) (int64, error) {
 	result, err := db.Exec(ctx, outboxErase,
 		arg.Erased,

@@ -151,7 +151,7 @@ SELECT (coalesce((SELECT sum(a.tokens) FROM session_summaries a WHERE a.session_
 
 -- name: OutboxErase :execrows
 -- OutboxErase wipes replies that may repeat the events. Those are replies settled since the first event, and open ones
--- that hold an answer among the events, which are given up.
+-- that hold an answer among the events, or are of its commit, which are given up.
 UPDATE outbox o SET
     body = @erased::text,
     error = CASE WHEN o.state IN ('sent', 'failed') THEN o.error ELSE 'erased' END,
@@ -164,7 +164,7 @@ WHERE o.session_key = @session_key AND o.body <> @erased::text AND CASE
     ELSE EXISTS (
         SELECT FROM dingtalk_session_events e
         WHERE e.session_key = @session_key AND e.seq = ANY(@seqs::bigint[]) AND e.role = 'assistant'
-          AND e.content <> '' AND strpos(o.body, e.content) > 0)
+          AND e.content <> '' AND (strpos(o.body, e.content) > 0 OR e.created_at = o.created_at))
     END;
 
 -- name: OutboxOpen :many

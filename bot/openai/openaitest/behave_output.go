@@ -53,6 +53,19 @@ var outputBehaviours = []Behaviour{
 		}
 		return adding(r, a, b.String()).Finish("length")
 	}},
+	// An answer has a table of that many rows, with cells that a spreadsheet would read as formulas.
+	{Name: "table", Example: "60", Change: func(rows string, r Request, a Reply) Reply {
+		n, err := strconv.Atoi(rows)
+		if err != nil || r.Kind != Chat || len(a.calls) > 0 {
+			return a
+		}
+		var b strings.Builder
+		b.WriteString("\n\n## 报销明细\n\n| 编号 | 姓名 | 备注 |\n|---|---|---|\n")
+		for i := range n {
+			fmt.Fprintf(&b, "| %d | 成员%d | =1+%d |\n", i+1, i+1, i+1)
+		}
+		return adding(r, a, b.String()+"\n以上。")
+	}},
 	// The summarizer goes on with the talk. With the argument always it does so although it was asked again.
 	{Name: "summary_reply", Change: replyToTranscript},
 	// An answer shows a picture whose address carries a fact to another host. The page has the same in HTML.

@@ -65,6 +65,9 @@ func (k *Asker) Ask(ctx context.Context, made choice.Choice, live chat.Live) (An
 		if !more {
 			more, err = k.askAgain(ctx, &q, f, l, err)
 		}
+		if !more && err == nil {
+			return k.rounds.tools.sendTables(ctx, finish(q, f, l, nil)), nil
+		}
 		if !more {
 			return finish(q, f, l, err), err
 		}

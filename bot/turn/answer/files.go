@@ -8,8 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"ebb/bot/sendfile"
 	"ebb/bot/turn/persist"
+	"ebb/bot/wording"
 	"ebb/sessions"
 )
 
@@ -82,6 +85,48 @@ func (t toolCaller) keepFiles(ctx context.Context, q *question, sent sentFiles) 
 		q.files = append(q.files, kept)
 	}
 	return nil
+}
+
+// sendTables leaves the beginning of each long table in the reply, and sends the whole as a workbook. The log has the model's text.
+func (t toolCaller) sendTables(ctx context.Context, a Answer) Answer {
+	if t.files == nil || len(a.Waits) > 0 || !strings.Contains(a.Text, "|") {
+		return a
+	}
+	lines := strings.Split(a.Text, "\n")
+	var b strings.Builder
+	from := 0
+	for i, table := range sendfile.LongTables(lines) {
+		if len(a.Files) == maxFiles {
+			break
+		}
+		f, err := sendfile.Book(tableName(table.Title, i, a.For.Lang), []sendfile.Sheet{{Name: table.Title, Rows: table.Rows}})
+		if err == nil {
+			f.Source = fmt.Sprintf("table %d", i)
+			f, err = KeepFile(ctx, t.files, t.shared.CommitTimeout, a.For.Lease, a.For.Asked[0].ID, f)
+		}
+		if err != nil {
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("Table stays in the reply: it could not be made a file")
+			continue
+		}
+		a.Files = append(a.Files, f)
+		b.WriteString(strings.Join(lines[from:table.Shown+1], "\n"))
+		b.WriteString(wording.Say(wording.FilePreview, a.For.Lang, len(table.Rows)-1, sendfile.PreviewRows, f.Name))
+		from = table.Through + 1
+	}
+	a.Text = strings.TrimSpace(b.String() + strings.Join(lines[from:], "\n"))
+	return a
+}
+
+func tableName(title string, n int, lang string) string {
+	switch {
+	case title != "" && n == 0:
+		return title
+	case title != "":
+		return fmt.Sprintf("%s-%d", title, n+1)
+	case lang == "en":
+		return fmt.Sprintf("table-%d", n+1)
+	}
+	return fmt.Sprintf("表格-%d", n+1)
 }
 
 // KeepFile stores a file of the turn that begins with a message, and returns it without its bytes. It waits while the storage is unavailable.
