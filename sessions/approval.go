@@ -36,7 +36,13 @@ type Approval struct {
 	CreatedAt    time.Time
 	ExpiresAt    time.Time
 	Wait         time.Duration // until ExpiresAt, from the commit of a new one on
+	// Webhook is that of the question, if it outlasts the wait; empty: none.
+	Webhook        string
+	WebhookExpires time.Time
 }
+
+// CallID is the id of the call in the turn that makes it. It is in the record of the run, and so names the run of each approval.
+func (a Approval) CallID() string { return fmt.Sprintf("approved-%d", a.ID) }
 
 // AuditDetail names the call in the audit: its number, its tool, and the size and a hash of its arguments, which it leaves out.
 func (a Approval) AuditDetail() string {
@@ -85,8 +91,9 @@ type Approvals interface {
 	FindApprovals(ctx context.Context, key Key, q ApprovalQuery) ([]FoundApproval, error)
 	// DecideApprovals decides those that still wait, and returns them.
 	DecideApprovals(ctx context.Context, l Lease, d Decision) ([]Approval, error)
-	// DueApprovals lists calls whose time to wait is over, of all sessions.
-	DueApprovals(ctx context.Context, limit int) ([]Approval, error)
+	// DueApprovals lists calls whose time to wait is over, of all sessions, behind the last one of an earlier list. The zero value: from the
+	// oldest on.
+	DueApprovals(ctx context.Context, after Approval, limit int) ([]Approval, error)
 	// ExpireApproval ends the wait of a due call, and stores the message that make makes of the one that asked, as [Inbox].Accept does. It
 	// returns [ErrConflict], and writes nothing, if the call does not wait any more.
 	ExpireApproval(ctx context.Context, owner ReplicaID, a Approval, make func(asked Message) Message) (Accepted, error)

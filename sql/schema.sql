@@ -630,6 +630,8 @@ CREATE TABLE approvals (
     decided_event bigint,          -- message with the decision; its turn makes an approved call
     created_at    timestamptz NOT NULL DEFAULT now(),
     expires_at    timestamptz NOT NULL,
+    webhook         text NOT NULL DEFAULT '', -- that of the question if it outlasts the wait: the word about the end takes no call then
+    webhook_expires timestamptz,
 
     PRIMARY KEY (session_key, id),
     CONSTRAINT approval_decided_or_waiting CHECK ((decided_at IS NULL) = (state = 'waiting'))

@@ -47,7 +47,7 @@ func TestStoreBehindPooler(t *testing.T) {
 }
 
 func storage(s *sql.Store) sessionstest.Storage {
-	return sessionstest.Storage{Stores: s.Ports(), Erasure: s.Erasure, Replicas: s.Replicas}
+	return sessionstest.Storage{Stores: s.Ports(), Erasure: s.Erasure, Replicas: s.Replicas, Approvals: s.Approvals}
 }
 
 // harness is what the suite needs of two stores on one database.

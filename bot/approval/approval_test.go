@@ -1,7 +1,9 @@
 package approval_test
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -222,5 +224,54 @@ func TestExpiryAfterADeletion(t *testing.T) {
 		if len(pending) != 1 || !strings.Contains(pending[0].Content, "#1 x__one") {
 			t.Errorf("deletion %d: waiting are %+v", i, pending)
 		}
+	}
+}
+
+// stuck has due calls, of which the first ones can't end.
+type stuck struct {
+	sessions.Approvals
+
+	due     []sessions.Approval
+	failing int64
+}
+
+func (s *stuck) DueApprovals(_ context.Context, after sessions.Approval, limit int) ([]sessions.Approval, error) {
+	at := slices.IndexFunc(s.due, func(a sessions.Approval) bool { return a.ID > after.ID })
+	if at < 0 {
+		return nil, nil
+	}
+	return slices.Clone(s.due[at:min(len(s.due), at+limit)]), nil
+}
+
+func (s *stuck) ExpireApproval(_ context.Context, _ sessions.ReplicaID, a sessions.Approval, _ func(sessions.Message) sessions.Message) (sessions.Accepted, error) {
+	if a.ID <= s.failing {
+		return sessions.Accepted{}, sessions.ErrRefused
+	}
+	s.due = slices.DeleteFunc(s.due, func(d sessions.Approval) bool { return d.ID == a.ID })
+	return sessions.Accepted{}, nil
+}
+
+// Hundreds of waits that can't end hold up no other, and are tried again.
+func TestExpiryPassesFailures(t *testing.T) {
+	t.Parallel()
+	store := &stuck{failing: 250}
+	for id := range int64(400) {
+		store.due = append(store.due, sessions.Approval{ID: id + 1})
+	}
+	x := &approval.Expiry{Desk: &approval.Desk{Store: store, Wait: time.Hour, Location: time.UTC}, Leads: leads}
+	for range 5 {
+		_ = x.Run(t.Context()) // it names a failure
+	}
+	if len(store.due) != 250 {
+		t.Errorf("%d waits are left, want the 250 that can't end", len(store.due))
+	}
+	store.failing = 0
+	for range 10 {
+		if err := x.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(store.due) != 0 {
+		t.Errorf("%d waits are left", len(store.due))
 	}
 }

@@ -31,6 +31,8 @@ type Expiry struct {
 	Languages wording.Languages
 	// Accepted is called after the message of an expired call was stored.
 	Accepted func(sessions.Accepted)
+
+	last sessions.Approval // the next run goes on behind it
 }
 
 // Task returns the background work.
@@ -42,10 +44,12 @@ func (x *Expiry) Task() periodic.Task {
 	}
 }
 
-// Run ends all due waits. A failure of one session holds up no other.
+// Run ends the due waits of a page. The next run goes on behind it, and begins again behind the last page: waits that can't end hold up no
+// other. Runs follow each other.
 func (x *Expiry) Run(ctx context.Context) error {
-	due, err := x.Desk.Store.DueApprovals(ctx, page)
+	due, err := x.Desk.Store.DueApprovals(ctx, x.last, page)
 	if err != nil || len(due) == 0 {
+		x.last = sessions.Approval{}
 		return err
 	}
 	if leads, err := x.Leads(ctx); err != nil || !leads {
@@ -53,9 +57,13 @@ func (x *Expiry) Run(ctx context.Context) error {
 	}
 	var failed error
 	for _, a := range due {
+		x.last = a
 		if err := x.expire(ctx, a); err != nil {
 			failed = fmt.Errorf("session %s: %w", a.Key, err)
 		}
+	}
+	if len(due) < page {
+		x.last = sessions.Approval{}
 	}
 	return failed
 }
@@ -84,6 +92,7 @@ func (x *Expiry) message(a sessions.Approval, asked sessions.Message) sessions.M
 		RobotCode: asked.RobotCode, ConversationID: asked.ConversationID, ConversationType: asked.ConversationType, ConversationTitle: asked.ConversationTitle,
 		Organization: asked.Organization, SenderID: asked.SenderID, StaffID: asked.StaffID, External: asked.External, SenderNick: asked.SenderNick,
 		ID: sessions.MessageID(fmt.Sprintf("approval:%d:%d:expired", a.ID, a.ExpiresAt.UnixMicro())), Kind: "text",
+		Webhook: a.Webhook, WebhookExpires: a.WebhookExpires,
 	}
 	m.Scheduled = &sessions.Scheduled{
 		Kind: sessions.Expired, DueAt: a.ExpiresAt.In(x.Desk.Location), Number: a.ID, Call: a.Tool, Lang: x.Languages.OfText(m.ConversationID, asked.Text),

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"ebb/sessions"
 )
@@ -65,9 +66,10 @@ func stopID(key []byte, event int64, by sessions.UserID) sessions.MessageID {
 	return sessions.MessageID(stopPrefix(event) + hex.EncodeToString(h.Sum(nil)[:12]))
 }
 
-// DecisionID is for the message of a press that decides on calls of tools, by the rules of [StopID].
-func DecisionID(event int64, by sessions.UserID, button sessions.Button) sessions.MessageID {
-	return sessions.MessageID(string(button) + "-" + string(StopID(event, by)))
+// DecisionID is for the message of a press that decides on calls of tools, by the rules of [StopID]. Presses of a minute are one: a later
+// one tries again, because the first may have decided nothing.
+func DecisionID(event int64, by sessions.UserID, button sessions.Button, at time.Time) sessions.MessageID {
+	return sessions.MessageID(fmt.Sprintf("%s-%d-%s", button, at.Unix()/60, StopID(event, by)))
 }
 
 func stopPrefix(event int64) string { return fmt.Sprintf("stop-%d-", event) }

@@ -42,8 +42,8 @@ func (h *Handler) Command(ctx context.Context, t *view.CommandTurn) string {
 	switch {
 	case outcomeOf(asked) == sessions.ErasedAll: // the turn was interrupted after the erasure
 		return erasedBefore(asked, t.Lang)
-	case asked.IsPress(): // it came too late, and has no answer
-		return ""
+	case asked.IsPress():
+		return approveOf(&h.env).late(ctx, t)
 	}
 	c := table.Parse(h.env.views.OwnWords(asked))
 	switch {

@@ -239,6 +239,23 @@ func (a approveCommand) request(e sessions.Event) (approval.Request, bool) {
 	return r, true
 }
 
+// late answers a press that did nothing. It came too late, and has no answer, unless calls still wait: the card has lost its buttons.
+func (a approveCommand) late(ctx context.Context, t *view.CommandTurn) string {
+	r, ok := a.request(t.Asked)
+	if a.desk == nil || !ok {
+		return ""
+	}
+	text, over, err := a.desk.Refusal(ctx, t.Lease.Key, r, t.Lang)
+	switch {
+	case err != nil:
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read waiting approvals")
+		return wording.Say(wording.ApprovalFailed, t.Lang)
+	case over:
+		return ""
+	}
+	return text
+}
+
 // refusal answers a command that decided nothing.
 func (a approveCommand) refusal(ctx context.Context, t *view.CommandTurn, _ Call) string {
 	r, ok := a.request(t.Asked)

@@ -241,7 +241,7 @@ func (r *Runner) command(ctx context.Context, made choice.Choice) answer.Answer 
 		a.Files = append(a.Files, kept)
 	}
 	r.slots.Running.Hold(a.For.Lease)
-	a.Mute = t.Asked.IsPress()
+	a.Mute = t.Asked.IsPress() && text == ""
 	if !a.Mute {
 		a.Events = []sessions.Event{{Role: sessions.RoleAssistant, Content: cmp.Or(a.Kept, a.Text)}}
 	}

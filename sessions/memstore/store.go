@@ -29,6 +29,7 @@ type Store struct {
 	Scopes      Scopes
 	Withheld    Withheld
 	Erasure     Erasure
+	Approvals   Approvals
 }
 
 // The stores by aggregate, each documented at its port in package sessions.
@@ -61,6 +62,8 @@ type (
 	Withheld struct{ t *tables }
 	// Erasure removes content from sessions.
 	Erasure struct{ t *tables }
+	// Approvals keeps calls of tools that wait for a decision.
+	Approvals struct{ t *tables }
 )
 
 // Ports returns the stores that a bot uses.
@@ -96,7 +99,7 @@ func New(ttl time.Duration) *Store {
 		cardRows:  map[cardID]*cardRow{},
 		scopes:    map[sessions.Key]sessions.Scope{},
 	}
-	return &Store{t, Inbox{t}, Turns{t}, Sessions{t}, Outbox{t}, Cards{t}, Leases{t}, Replicas{t}, Compactions{t}, Jobs{t}, Ledger{t}, Limits{t}, Scopes{t}, Withheld{t}, Erasure{t}}
+	return &Store{t, Inbox{t}, Turns{t}, Sessions{t}, Outbox{t}, Cards{t}, Leases{t}, Replicas{t}, Compactions{t}, Jobs{t}, Ledger{t}, Limits{t}, Scopes{t}, Withheld{t}, Erasure{t}, Approvals{t}}
 }
 
 // Expire removes owner's heartbeat.

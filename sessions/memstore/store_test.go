@@ -65,5 +65,5 @@ func TestMemSpentToday(t *testing.T) {
 }
 
 func storage(m *memstore.Store) sessionstest.Storage {
-	return sessionstest.Storage{Stores: m.Ports(), Erasure: m.Erasure, Replicas: m.Replicas}
+	return sessionstest.Storage{Stores: m.Ports(), Erasure: m.Erasure, Replicas: m.Replicas, Approvals: m.Approvals}
 }

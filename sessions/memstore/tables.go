@@ -31,6 +31,7 @@ type sessionRows struct {
 	summaries []*sessions.Summary
 	outbox    []*outboxRow
 	runs      []sessions.ToolRun
+	approvals []*sessions.Approval
 	log       []loggedAttempt
 	shown     map[int64]sessions.Shown // by place
 	sent      map[int64]time.Time      // send time by the id of a message

@@ -244,6 +244,7 @@ func (m Turns) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (s
 	m.appendEvent(s, t)
 	s.takeStops(t.Stops, t.CardTo)
 	s.addUsage(t, first)
+	s.addWaits(l.Key, t.Waits)
 	s.runs = slices.DeleteFunc(s.runs, func(r sessions.ToolRun) bool {
 		return t.Ran && (slices.Contains(t.Taken, r.EventID) || slices.Contains(t.Dead, r.EventID))
 	})

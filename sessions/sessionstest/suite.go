@@ -14,8 +14,9 @@ import (
 // Storage is what bot and administrators use.
 type Storage struct {
 	sessions.Stores
-	Erasure  sessions.Eraser
-	Replicas sessions.Elector
+	Erasure   sessions.Eraser
+	Replicas  sessions.Elector
+	Approvals sessions.Approvals
 }
 
 // Harness is one fresh storage.

@@ -2,6 +2,7 @@ package sessionstest
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -208,4 +209,140 @@ func testCompactRace(b *suite) {
 	if done != 1 || len(v.Summaries) != 1 || v.Session.CompactionCount != 1 || v.Summaries[0].EndSeq != v.Session.CompactedSeq {
 		b.Errorf("%d compactions at once committed: the view has %+v, cursor %d", done, v.Summaries, v.Session.CompactedSeq)
 	}
+}
+
+// askApprovals commits a turn of the waiting messages whose calls wait, and returns its first message.
+func (b *suite) askApprovals(l sessions.Lease, wait time.Duration, ids ...int64) (event int64) {
+	b.Helper()
+	v := b.beginTurn(l, 10)
+	t := newAnswer(v)
+	for _, id := range ids {
+		t.Waits = append(t.Waits, sessions.Approval{
+			ID: id, EventID: t.Taken[0], Tool: fmt.Sprint("x__", id), Arguments: `{"n":1}`, AskedBy: "staff-1", Wait: wait,
+			Webhook: "https://example.com/hook", WebhookExpires: time.Now().Add(time.Hour).UTC().Truncate(time.Second),
+		})
+	}
+	b.commitTurn(l, t)
+	return t.Taken[0]
+}
+
+// namesOf are the numbers and states of approvals.
+func namesOf(list []sessions.FoundApproval) (names string) {
+	for _, f := range list {
+		names += fmt.Sprintf("%d %s asked %v by %s, decided by %q %q; ", f.ID, f.State, f.Asked, f.Asker, f.DecidedBy, f.Decider)
+	}
+	return names
+}
+
+func testApprovalDecided(b *suite) {
+	l := b.leaseWithMessages(1)
+	turn := b.askApprovals(l, time.Hour, 1, 2)
+	b.acceptMessage(replicaA, 2)
+	second := b.askApprovals(l, time.Hour, 3)
+	waiting, last, err := b.Store.Approvals.WaitingApprovals(b.ctx, key)
+	b.checkError(err)
+	if len(waiting) != 3 || last != 3 || waiting[0].ExpiresAt.Sub(waiting[0].CreatedAt).Round(time.Second) != time.Hour || waiting[2].EventID != second {
+		b.Errorf("%+v wait, the last number is %d", waiting, last)
+	}
+	find := func(q sessions.ApprovalQuery, want string) {
+		b.Helper()
+		found, err := b.Other.Approvals.FindApprovals(b.ctx, key, q)
+		b.checkError(err)
+		if got := namesOf(found); got != want {
+			b.Errorf("%+v finds %s, want %s", q, got, want)
+		}
+	}
+	find(sessions.ApprovalQuery{Turn: turn, Person: "staff-1"}, `1 waiting asked true by 张三, decided by "" ""; 2 waiting asked true by 张三, decided by "" ""; `)
+	find(sessions.ApprovalQuery{ID: 3, Person: "staff-2"}, `3 waiting asked false by 张三, decided by "" ""; `)
+	find(sessions.ApprovalQuery{ID: 4, Person: "staff-1"}, "")
+
+	said := b.acceptMessage(replicaA, 3)
+	decide := func(ids []int64, state sessions.ApprovalState) int {
+		b.Helper()
+		done, err := b.Store.Approvals.DecideApprovals(b.ctx, l, sessions.Decision{IDs: ids, State: state, By: "staff-1", Event: said.EventID})
+		b.checkError(err)
+		return len(done)
+	}
+	if n := decide([]int64{1, 2}, sessions.ApprovalApproved); n != 2 {
+		b.Errorf("%d were approved, want 2", n)
+	}
+	if n := decide([]int64{1, 3}, sessions.ApprovalRejected); n != 1 {
+		b.Errorf("%d were rejected, want the one that waited", n)
+	}
+	find(sessions.ApprovalQuery{ID: 1, Person: "staff-1"}, `1 approved asked true by 张三, decided by "staff-1" "张三"; `)
+	find(sessions.ApprovalQuery{}, "")
+	if found, err := b.Store.Approvals.FindApprovals(b.ctx, key, sessions.ApprovalQuery{Event: said.EventID}); err != nil || len(found) != 3 {
+		b.Errorf("the message decided on %d: %v", len(found), err)
+	}
+	if v := b.beginTurn(l, 10); len(v.Pending) != 1 || v.Pending[0].Message.Outcome != sessions.Decided {
+		b.Error("the message of the decision does not say that it decided")
+	}
+	if _, last, err := b.Store.Approvals.WaitingApprovals(b.ctx, key); err != nil || last != 3 {
+		b.Errorf("the last number is %d: %v", last, err)
+	}
+
+	late := l
+	late.Term--
+	_, err = b.Store.Approvals.DecideApprovals(b.ctx, late, sessions.Decision{IDs: []int64{3}, State: sessions.ApprovalApproved, Event: said.EventID})
+	b.wantError(err, sessions.ErrLeaseLost, "decision under an old term")
+	waits := newAnswer(b.beginTurn(l, 10))
+	waits.Waits = []sessions.Approval{{ID: 9, EventID: said.EventID, Tool: "x__9", Wait: time.Hour}}
+	if _, err := b.Store.Turns.Commit(b.ctx, late, waits); err == nil {
+		b.Error("a turn was committed under an old term")
+	}
+	if _, last, err := b.Store.Approvals.WaitingApprovals(b.ctx, key); err != nil || last != 3 {
+		b.Errorf("a refused commit stored call %d: %v", last, err)
+	}
+}
+
+func testApprovalExpires(b *suite) {
+	l := b.leaseWithMessages(1)
+	b.askApprovals(l, time.Nanosecond, 1, 2)
+	b.acceptMessage(replicaA, 2)
+	b.askApprovals(l, time.Hour, 3)
+	due := b.awaitDue(2)
+	if next, err := b.Other.Approvals.DueApprovals(b.ctx, due[0], 10); err != nil || len(next) != 1 || next[0].ID != due[1].ID {
+		b.Errorf("behind the first one come %+v: %v", next, err)
+	}
+	if first, err := b.Other.Approvals.DueApprovals(b.ctx, sessions.Approval{}, 1); err != nil || len(first) != 1 || first[0].ID != due[0].ID {
+		b.Errorf("the first one is %+v: %v", first, err)
+	}
+	if due[0].Webhook == "" || due[0].WebhookExpires.IsZero() {
+		b.Errorf("the webhook of the question is lost: %+v", due[0])
+	}
+	expire := func(a sessions.Approval) (sessions.Accepted, error) {
+		return b.Store.Approvals.ExpireApproval(b.ctx, replicaA, a, func(asked sessions.Message) sessions.Message {
+			asked.ID, asked.Text = "expired-1", "asked by "+string(asked.SenderID)
+			return asked
+		})
+	}
+	done, err := expire(due[0])
+	b.checkError(err)
+	if !done.New || done.EventID == 0 {
+		b.Errorf("no message was stored: %+v", done)
+	}
+	_, err = expire(due[0])
+	b.wantError(err, sessions.ErrConflict, "the second end of a wait")
+	_, err = expire(sessions.Approval{Key: key, ID: 3})
+	b.wantError(err, sessions.ErrConflict, "the end of a wait that goes on")
+	if n, err := b.Store.Approvals.DecideApprovals(b.ctx, l, sessions.Decision{IDs: []int64{1, 2}, State: sessions.ApprovalApproved, By: "staff-1", Event: done.EventID}); err != nil || len(n) != 0 {
+		b.Errorf("%d overdue calls were decided: %v", len(n), err)
+	}
+	if v := b.beginTurn(l, 10); len(v.Pending) != 1 || v.Pending[0].Content != "asked by staff-1" {
+		b.Errorf("%d messages wait", len(v.Pending))
+	}
+}
+
+// awaitDue returns the due calls once they are n.
+func (b *suite) awaitDue(n int) []sessions.Approval {
+	b.Helper()
+	for range 1000 {
+		due, err := b.Store.Approvals.DueApprovals(b.ctx, sessions.Approval{}, 10)
+		b.checkError(err)
+		if len(due) == n {
+			return due
+		}
+	}
+	b.Fatalf("not %d calls are due", n)
+	return nil
 }

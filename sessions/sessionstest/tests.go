@@ -124,6 +124,8 @@ var storeTests = []struct {
 	{"erasures end a few turns of a session, and wait for the next", testEraseWaits},
 	{"erasures wait for a reply that is being sent", testEraseWaitsForReply},
 	{"erasures wait for a card that may still change", testEraseWaitsForFrame},
+	{"a call that waits is decided once, by its turn, its number or as the only one", testApprovalDecided},
+	{"the end of a wait is a message of the asker, once", testApprovalExpires},
 	{"erasures end upkeep of a session a few times, and wait for the next", testEraseWaitsForUpkeep},
 	{"a session is deleted with all it has", testDelete},
 	{"a stored or deleted message is known under another id of its sender", testKnownUnderOtherID},

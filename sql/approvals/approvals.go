@@ -83,8 +83,10 @@ func (s *Store) DecideApprovals(ctx context.Context, l sessions.Lease, d session
 }
 
 // DueApprovals implements sessions.Approvals.
-func (s *Store) DueApprovals(ctx context.Context, limit int) ([]sessions.Approval, error) {
-	rows, err := s.db.Q.ApprovalsDue(ctx, s.db.Pool, pg.Clamp(limit))
+func (s *Store) DueApprovals(ctx context.Context, after sessions.Approval, limit int) ([]sessions.Approval, error) {
+	rows, err := s.db.Q.ApprovalsDue(ctx, s.db.Pool, &dbsqlc.ApprovalsDueParams{
+		After: after.ExpiresAt, AfterKey: string(after.Key), AfterID: after.ID, MaxRows: pg.Clamp(limit),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("listing due approvals: %w", err)
 	}

@@ -327,7 +327,7 @@ func (w *writes) addWaits(l sessions.Lease, t sessions.Turn) {
 	for _, a := range t.Waits {
 		w.waits = append(w.waits, &dbsqlc.TurnWaitsParams{
 			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, ID: a.ID, TurnEventID: a.EventID, Tool: pg.Clean(a.Tool), Arguments: pg.Clean(a.Arguments),
-			AskedBy: pg.Clean(string(a.AskedBy)), WaitSeconds: a.Wait.Seconds(),
+			AskedBy: pg.Clean(string(a.AskedBy)), WaitSeconds: a.Wait.Seconds(), Webhook: pg.Clean(a.Webhook), WebhookExpires: pg.OrNil(a.WebhookExpires),
 		})
 		w.audit = append(w.audit, &dbsqlc.TurnAuditParams{
 			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Actor: pg.Clean(string(a.AskedBy)), Action: "ask_call", Detail: pg.Clean(a.AuditDetail()),

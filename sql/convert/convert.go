@@ -134,6 +134,7 @@ func Approval(r *dbsqlc.Approval) sessions.Approval {
 	return sessions.Approval{
 		Key: r.SessionKey, ID: r.ID, EventID: r.TurnEventID, Tool: r.Tool, Arguments: r.Arguments, AskedBy: r.AskedBy, State: r.State,
 		DecidedBy: r.DecidedBy, DecidedAt: pg.OrZero(r.DecidedAt), DecidedEvent: pg.OrZero(r.DecidedEvent), CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt,
+		Webhook: r.Webhook, WebhookExpires: pg.OrZero(r.WebhookExpires),
 	}
 }
 

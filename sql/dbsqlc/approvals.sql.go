@@ -7,6 +7,7 @@ package dbsqlc
 
 import (
 	"context"
+	"time"
 
 	"ebb/sessions"
 )
@@ -33,7 +34,7 @@ func (q *Queries) ApprovalAudit(ctx context.Context, db DBTX, arg *ApprovalAudit
 }
 
 const approvalExpire = `-- name: ApprovalExpire :execrows
-UPDATE approvals a SET state = 'expired', decided_at = now()
+UPDATE approvals a SET state = 'expired', decided_at = now(), webhook = '', webhook_expires = NULL
 WHERE a.session_key = $1 AND a.id = $2 AND a.state = 'waiting' AND a.expires_at <= now()
 `
 
@@ -111,9 +112,9 @@ func (q *Queries) ApprovalNumber(ctx context.Context, db DBTX, sessionKey sessio
 }
 
 const approvalsDecide = `-- name: ApprovalsDecide :many
-UPDATE approvals a SET state = $1::text, decided_by = $2::text, decided_at = now(), decided_event = $3::bigint
+UPDATE approvals a SET state = $1::text, decided_by = $2::text, decided_at = now(), decided_event = $3::bigint, webhook = '', webhook_expires = NULL
 WHERE a.session_key = $4 AND a.id = ANY($5::bigint[]) AND a.state = 'waiting' AND a.expires_at > now()
-RETURNING session_key, id, turn_event_id, tool, arguments, asked_by, state, decided_by, decided_at, decided_event, created_at, expires_at
+RETURNING session_key, id, turn_event_id, tool, arguments, asked_by, state, decided_by, decided_at, decided_event, created_at, expires_at, webhook, webhook_expires
 `
 
 type ApprovalsDecideParams struct {
@@ -153,6 +154,8 @@ func (q *Queries) ApprovalsDecide(ctx context.Context, db DBTX, arg *ApprovalsDe
 			&i.DecidedEvent,
 			&i.CreatedAt,
 			&i.ExpiresAt,
+			&i.Webhook,
+			&i.WebhookExpires,
 		); err != nil {
 			return nil, err
 		}
@@ -182,12 +185,27 @@ func (q *Queries) ApprovalsDecided(ctx context.Context, db DBTX, arg *ApprovalsD
 }
 
 const approvalsDue = `-- name: ApprovalsDue :many
-SELECT a.session_key, a.id, a.turn_event_id, a.tool, a.arguments, a.asked_by, a.state, a.decided_by, a.decided_at, a.decided_event, a.created_at, a.expires_at FROM approvals a WHERE a.state = 'waiting' AND a.expires_at <= now() ORDER BY a.expires_at LIMIT $1::int
+SELECT a.session_key, a.id, a.turn_event_id, a.tool, a.arguments, a.asked_by, a.state, a.decided_by, a.decided_at, a.decided_event, a.created_at, a.expires_at, a.webhook, a.webhook_expires FROM approvals a
+WHERE a.state = 'waiting' AND a.expires_at <= now()
+  AND (a.expires_at, a.session_key, a.id) > ($1::timestamptz, $2::text, $3::bigint)
+ORDER BY a.expires_at, a.session_key, a.id LIMIT $4::int
 `
 
-// ApprovalsDue lists calls whose time to wait is over, the oldest first.
-func (q *Queries) ApprovalsDue(ctx context.Context, db DBTX, maxRows int) ([]Approval, error) {
-	rows, err := db.Query(ctx, approvalsDue, maxRows)
+type ApprovalsDueParams struct {
+	After    time.Time
+	AfterKey string
+	AfterID  int64
+	MaxRows  int
+}
+
+// ApprovalsDue lists calls whose time to wait is over, the oldest first, behind one of the list.
+func (q *Queries) ApprovalsDue(ctx context.Context, db DBTX, arg *ApprovalsDueParams) ([]Approval, error) {
+	rows, err := db.Query(ctx, approvalsDue,
+		arg.After,
+		arg.AfterKey,
+		arg.AfterID,
+		arg.MaxRows,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -208,6 +226,8 @@ func (q *Queries) ApprovalsDue(ctx context.Context, db DBTX, maxRows int) ([]App
 			&i.DecidedEvent,
 			&i.CreatedAt,
 			&i.ExpiresAt,
+			&i.Webhook,
+			&i.WebhookExpires,
 		); err != nil {
 			return nil, err
 		}
@@ -244,7 +264,7 @@ func (q *Queries) ApprovalsExpire(ctx context.Context, db DBTX, arg *ApprovalsEx
 }
 
 const approvalsFind = `-- name: ApprovalsFind :many
-SELECT a.session_key, a.id, a.turn_event_id, a.tool, a.arguments, a.asked_by, a.state, a.decided_by, a.decided_at, a.decided_event, a.created_at, a.expires_at,
+SELECT a.session_key, a.id, a.turn_event_id, a.tool, a.arguments, a.asked_by, a.state, a.decided_by, a.decided_at, a.decided_event, a.created_at, a.expires_at, a.webhook, a.webhook_expires,
     (a.asked_by <> '' AND (a.asked_by = $1::text OR EXISTS (
         SELECT FROM dingtalk_session_events f JOIN dingtalk_session_events e ON e.session_key = f.session_key
         WHERE f.session_key = $2 AND f.id = a.turn_event_id AND e.role = 'user' AND e.sender_id = $1::text AND e.sender_id <> ''
@@ -309,6 +329,8 @@ func (q *Queries) ApprovalsFind(ctx context.Context, db DBTX, arg *ApprovalsFind
 			&i.Approval.DecidedEvent,
 			&i.Approval.CreatedAt,
 			&i.Approval.ExpiresAt,
+			&i.Approval.Webhook,
+			&i.Approval.WebhookExpires,
 			&i.Asked,
 			&i.Overdue,
 			&i.Asker,
@@ -338,7 +360,7 @@ func (q *Queries) ApprovalsStrip(ctx context.Context, db DBTX, periodSeconds flo
 }
 
 const approvalsWaiting = `-- name: ApprovalsWaiting :many
-SELECT a.session_key, a.id, a.turn_event_id, a.tool, a.arguments, a.asked_by, a.state, a.decided_by, a.decided_at, a.decided_event, a.created_at, a.expires_at FROM approvals a
+SELECT a.session_key, a.id, a.turn_event_id, a.tool, a.arguments, a.asked_by, a.state, a.decided_by, a.decided_at, a.decided_event, a.created_at, a.expires_at, a.webhook, a.webhook_expires FROM approvals a
 WHERE a.session_key = $1 AND a.state = 'waiting' AND a.expires_at > now()
 ORDER BY a.id
 `
@@ -365,6 +387,8 @@ func (q *Queries) ApprovalsWaiting(ctx context.Context, db DBTX, sessionKey sess
 			&i.DecidedEvent,
 			&i.CreatedAt,
 			&i.ExpiresAt,
+			&i.Webhook,
+			&i.WebhookExpires,
 		); err != nil {
 			return nil, err
 		}

@@ -5576,11 +5576,11 @@ func (b *TurnWaitingBatchResults) Close() error {
 
 const turnWaits = `-- name: TurnWaits :batchexec
 
-INSERT INTO approvals (session_key, id, turn_event_id, tool, arguments, asked_by, expires_at)
+INSERT INTO approvals (session_key, id, turn_event_id, tool, arguments, asked_by, expires_at, webhook, webhook_expires)
 SELECT s.session_key, $1::bigint, $2::bigint, $3::text, $4::text, $5::text,
-    now() + interval '1 second' * $6::float8
+    now() + interval '1 second' * $6::float8, $7::text, $8::timestamptz
 FROM dingtalk_sessions s
-WHERE s.session_key = $7 AND s.lease_owner = $8::text AND s.lease_term = $9
+WHERE s.session_key = $9 AND s.lease_owner = $10::text AND s.lease_term = $11
 `
 
 type TurnWaitsBatchResults struct {
@@ -5590,15 +5590,17 @@ type TurnWaitsBatchResults struct {
 }
 
 type TurnWaitsParams struct {
-	ID          int64
-	TurnEventID int64
-	Tool        string
-	Arguments   string
-	AskedBy     string
-	WaitSeconds float64
-	SessionKey  sessions.Key
-	Owner       string
-	Term        int64
+	ID             int64
+	TurnEventID    int64
+	Tool           string
+	Arguments      string
+	AskedBy        string
+	WaitSeconds    float64
+	Webhook        string
+	WebhookExpires *time.Time
+	SessionKey     sessions.Key
+	Owner          string
+	Term           int64
 }
 
 // Calls of tools that wait for a person's approval.
@@ -5613,6 +5615,8 @@ func (q *Queries) TurnWaits(ctx context.Context, db DBTX, arg []*TurnWaitsParams
 			a.Arguments,
 			a.AskedBy,
 			a.WaitSeconds,
+			a.Webhook,
+			a.WebhookExpires,
 			a.SessionKey,
 			a.Owner,
 			a.Term,

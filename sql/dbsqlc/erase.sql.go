@@ -13,7 +13,7 @@ import (
 )
 
 const approvalsErase = `-- name: ApprovalsErase :exec
-UPDATE approvals a SET arguments = '', asked_by = '', decided_at = coalesce(a.decided_at, $1::timestamptz),
+UPDATE approvals a SET arguments = '', asked_by = '', webhook = '', webhook_expires = NULL, decided_at = coalesce(a.decided_at, $1::timestamptz),
     state = CASE WHEN a.state = 'waiting' THEN 'expired' ELSE a.state END
 WHERE a.session_key = $2 AND (a.turn_event_id = ANY($3::bigint[]) OR EXISTS (
     SELECT FROM dingtalk_session_events f JOIN dingtalk_session_events e ON e.session_key = f.session_key
@@ -35,6 +35,24 @@ func (q *Queries) ApprovalsErase(ctx context.Context, db DBTX, arg *ApprovalsEra
 		arg.Aside,
 		arg.Seqs,
 	)
+	return err
+}
+
+const approvedRunsErase = `-- name: ApprovedRunsErase :exec
+UPDATE tool_runs r SET arguments = '{}', result = CASE WHEN r.finished THEN $1::text ELSE '' END
+FROM approvals a
+WHERE r.session_key = $2 AND a.session_key = $2 AND a.arguments = '' AND a.decided_event = r.event_id
+  AND (r.call_id = 'approved-' || a.id::text OR starts_with(r.call_id, 'approved-' || a.id::text || '+'))
+`
+
+type ApprovedRunsEraseParams struct {
+	Erased     string
+	SessionKey sessions.Key
+}
+
+// ApprovedRunsErase wipes the input and the result of wiped calls that an uncommitted turn of a decision made. The fact that they ran stays.
+func (q *Queries) ApprovedRunsErase(ctx context.Context, db DBTX, arg *ApprovedRunsEraseParams) error {
+	_, err := db.Exec(ctx, approvedRunsErase, arg.Erased, arg.SessionKey)
 	return err
 }
 

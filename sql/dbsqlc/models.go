@@ -36,18 +36,20 @@ type ApiMonth struct {
 }
 
 type Approval struct {
-	SessionKey   sessions.Key
-	ID           int64
-	TurnEventID  int64
-	Tool         string
-	Arguments    string
-	AskedBy      sessions.UserID
-	State        sessions.ApprovalState
-	DecidedBy    sessions.UserID
-	DecidedAt    *time.Time
-	DecidedEvent *int64
-	CreatedAt    time.Time
-	ExpiresAt    time.Time
+	SessionKey     sessions.Key
+	ID             int64
+	TurnEventID    int64
+	Tool           string
+	Arguments      string
+	AskedBy        sessions.UserID
+	State          sessions.ApprovalState
+	DecidedBy      sessions.UserID
+	DecidedAt      *time.Time
+	DecidedEvent   *int64
+	CreatedAt      time.Time
+	ExpiresAt      time.Time
+	Webhook        string
+	WebhookExpires *time.Time
 }
 
 type Attachment struct {

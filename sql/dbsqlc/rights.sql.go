@@ -19,6 +19,7 @@ UPDATE approvals a SET
     arguments = CASE WHEN a.asked_by = ANY($1::text[]) THEN '' ELSE a.arguments END,
     decided_at = CASE WHEN a.asked_by = ANY($1::text[]) AND a.decided_at IS NULL THEN $2::timestamptz ELSE a.decided_at END,
     state = CASE WHEN a.asked_by = ANY($1::text[]) AND a.state = 'waiting' THEN 'expired' ELSE a.state END,
+    webhook = CASE WHEN a.asked_by = ANY($1::text[]) THEN '' ELSE a.webhook END,
     asked_by = CASE WHEN a.asked_by = ANY($1::text[]) THEN '' ELSE a.asked_by END,
     decided_by = CASE WHEN a.decided_by = ANY($1::text[]) THEN '' ELSE a.decided_by END
 WHERE (a.asked_by = ANY($1::text[]) AND a.asked_by <> '' OR a.decided_by = ANY($1::text[]) AND a.decided_by <> '')
@@ -2232,9 +2233,12 @@ func (q *Queries) ToolRunErase(ctx context.Context, db DBTX, arg *ToolRunErasePa
 
 const toolRunsOf = `-- name: ToolRunsOf :many
 SELECT r.event_id, r.call_id, r.arguments, r.result,
-    EXISTS (SELECT FROM dingtalk_session_events e
+    (EXISTS (SELECT FROM approvals a
+        WHERE a.session_key = $1 AND a.decided_event = r.event_id AND (a.asked_by = ANY($2::text[]) AND a.asked_by <> '' OR a.arguments = '')
+          AND (r.call_id = 'approved-' || a.id::text OR starts_with(r.call_id, 'approved-' || a.id::text || '+')))
+    OR EXISTS (SELECT FROM dingtalk_session_events e
         WHERE e.session_key = $1 AND e.sender_id = ANY($2::text[]) AND e.state = 'pending'
-            AND (e.attempts > 0 OR e.attempt_term IS NOT NULL))::boolean AS theirs
+            AND (e.attempts > 0 OR e.attempt_term IS NOT NULL)))::boolean AS theirs
 FROM tool_runs r WHERE r.session_key = $1
 `
 
@@ -2251,6 +2255,7 @@ type ToolRunsOfRow struct {
 	Theirs    bool
 }
 
+// ToolRunsOf lists the calls of uncommitted turns. theirs: the turn has a message of the people, or the call was approved for them.
 func (q *Queries) ToolRunsOf(ctx context.Context, db DBTX, arg *ToolRunsOfParams) ([]ToolRunsOfRow, error) {
 	rows, err := db.Query(ctx, toolRunsOf, arg.SessionKey, arg.People)
 	if err != nil {

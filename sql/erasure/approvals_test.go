@@ -1,6 +1,7 @@
 package erasure_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -41,6 +42,48 @@ func TestErasedPersonTakesApprovedCalls(t *testing.T) {
 				t.Error("nothing was approved")
 			}
 		})
+	}
+}
+
+// A decision whose turn has not ended goes too: its record has the arguments and the result. A later attempt finds that the call ran, and
+// none of its words.
+func TestErasedPersonTakesRunningCalls(t *testing.T) {
+	t.Parallel()
+	for name, erase := range map[string]func(t *testing.T, s *sql.Store, said, asked sessions.Accepted){
+		"person": func(t *testing.T, s *sql.Store, _, _ sessions.Accepted) { storetest.ForgetZhang(t, s) },
+		"message": func(t *testing.T, s *sql.Store, said, asked sessions.Accepted) {
+			storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetMessage(t.Context(), said.EventID, memory.Asking{Lease: asked.Lease, Event: asked.EventID}))
+		},
+	} {
+		for _, finished := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, " finished ", finished), func(t *testing.T) {
+				t.Parallel()
+				s, pool := storetest.Open(t, sqltest.URL(t))
+				c := storetest.NewChat(t, s, "cid", storetest.ZhangID, false)
+				said := waitFor(t, c, c.Speak("m1", storetest.ZhangID, storetest.ZhangNick, "把它写进系统", nil), 1)
+				storetest.Execute(t, pool, "UPDATE approvals SET arguments = $1", `{"text":"`+storetest.Secret+`"}`)
+				a := c.Speak("m2", "boss", "老板", "/approve", nil)
+				decision := sessions.Decision{IDs: []int64{1}, State: sessions.ApprovalApproved, By: "boss", Event: a.EventID}
+				done := storetest.Must[[]sessions.Approval](t)(s.Approvals.DecideApprovals(t.Context(), c.Lease, decision))
+				run := sessions.ToolRun{EventID: a.EventID, Call: sessions.ToolCall{ID: done[0].CallID(), Name: "x__y", Arguments: done[0].Arguments}}
+				if finished {
+					run.Finished, run.Result = true, "RESULT of the system"
+				}
+				if err := s.Turns.RecordRun(t.Context(), c.Lease, run); err != nil {
+					t.Fatal(err)
+				}
+				asked := c.Speak("m9", storetest.ZhangID, storetest.ZhangNick, "/forget last", nil)
+				erase(t, s, said, asked)
+				storetest.WantGone(t, pool, storetest.Secret, "RESULT")
+				if n := storetest.Number(t, pool, "SELECT count(*) FROM tool_runs WHERE call_id = 'approved-1' AND finished = $1", finished); n != 1 {
+					t.Errorf("%d records of the call, want one: it must not be made again", n)
+				}
+				found := storetest.Must[[]sessions.FoundApproval](t)(s.Approvals.FindApprovals(t.Context(), c.Lease.Key, sessions.ApprovalQuery{Event: a.EventID}))
+				if len(found) != 1 || found[0].State != sessions.ApprovalApproved || found[0].Arguments != "" {
+					t.Errorf("found %+v", found)
+				}
+			})
+		}
 	}
 }
 

@@ -285,9 +285,12 @@ func (e *eventErasure) eraseUnplaced(ctx context.Context) error {
 }
 
 func (e *eventErasure) eraseApprovals(ctx context.Context) error {
-	return e.store.db.Q.ApprovalsErase(ctx, e.tx, &dbsqlc.ApprovalsEraseParams{
+	if err := e.store.db.Q.ApprovalsErase(ctx, e.tx, &dbsqlc.ApprovalsEraseParams{
 		SessionKey: e.row.SessionKey, Seqs: append([]int64{}, e.seqs...), Aside: append([]int64{}, e.aside...), At: time.Now(),
-	})
+	}); err != nil {
+		return err
+	}
+	return e.store.db.Q.ApprovedRunsErase(ctx, e.tx, &dbsqlc.ApprovedRunsEraseParams{SessionKey: e.row.SessionKey, Erased: sessions.ErasedText})
 }
 
 func (e *eventErasure) deleteSchedules(ctx context.Context) error {

@@ -2,9 +2,9 @@
 
 -- name: TurnWaits :batchexec
 -- TurnWaits stores a call that waits for approval, in the pipeline of the turn's commit.
-INSERT INTO approvals (session_key, id, turn_event_id, tool, arguments, asked_by, expires_at)
+INSERT INTO approvals (session_key, id, turn_event_id, tool, arguments, asked_by, expires_at, webhook, webhook_expires)
 SELECT s.session_key, @id::bigint, @turn_event_id::bigint, @tool::text, @arguments::text, @asked_by::text,
-    now() + interval '1 second' * @wait_seconds::float8
+    now() + interval '1 second' * @wait_seconds::float8, @webhook::text, sqlc.narg(webhook_expires)::timestamptz
 FROM dingtalk_sessions s
 WHERE s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term;
 
@@ -47,7 +47,7 @@ ORDER BY a.id LIMIT 100;
 
 -- name: ApprovalsDecide :many
 -- ApprovalsDecide decides calls that still wait. The session's row is locked, and the lease is the current one.
-UPDATE approvals a SET state = @state::text, decided_by = @decided_by::text, decided_at = now(), decided_event = @event::bigint
+UPDATE approvals a SET state = @state::text, decided_by = @decided_by::text, decided_at = now(), decided_event = @event::bigint, webhook = '', webhook_expires = NULL
 WHERE a.session_key = @session_key AND a.id = ANY(@ids::bigint[]) AND a.state = 'waiting' AND a.expires_at > now()
 RETURNING *;
 
@@ -60,12 +60,15 @@ WHERE e.session_key = @session_key AND e.id = @event AND e.state = 'pending';
 INSERT INTO audit (session_key, actor, action, detail, outcome) VALUES (@session_key, @actor, @action, @detail, 'done');
 
 -- name: ApprovalsDue :many
--- ApprovalsDue lists calls whose time to wait is over, the oldest first.
-SELECT a.* FROM approvals a WHERE a.state = 'waiting' AND a.expires_at <= now() ORDER BY a.expires_at LIMIT @max_rows::int;
+-- ApprovalsDue lists calls whose time to wait is over, the oldest first, behind one of the list.
+SELECT a.* FROM approvals a
+WHERE a.state = 'waiting' AND a.expires_at <= now()
+  AND (a.expires_at, a.session_key, a.id) > (@after::timestamptz, @after_key::text, @after_id::bigint)
+ORDER BY a.expires_at, a.session_key, a.id LIMIT @max_rows::int;
 
 -- name: ApprovalExpire :execrows
 -- ApprovalExpire ends a wait. No row: it was decided or erased meanwhile.
-UPDATE approvals a SET state = 'expired', decided_at = now()
+UPDATE approvals a SET state = 'expired', decided_at = now(), webhook = '', webhook_expires = NULL
 WHERE a.session_key = @session_key AND a.id = @id AND a.state = 'waiting' AND a.expires_at <= now();
 
 -- name: ApprovalMessage :one

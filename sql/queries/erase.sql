@@ -86,11 +86,18 @@ WHERE f.session_key = @session_key AND f.event_id <> 0 AND (f.event_id = ANY(@as
 
 -- name: ApprovalsErase :exec
 -- ApprovalsErase wipes the calls that turns with erased events asked for. One that waits expires without a word.
-UPDATE approvals a SET arguments = '', asked_by = '', decided_at = coalesce(a.decided_at, @at::timestamptz),
+UPDATE approvals a SET arguments = '', asked_by = '', webhook = '', webhook_expires = NULL, decided_at = coalesce(a.decided_at, @at::timestamptz),
     state = CASE WHEN a.state = 'waiting' THEN 'expired' ELSE a.state END
 WHERE a.session_key = @session_key AND (a.turn_event_id = ANY(@aside::bigint[]) OR EXISTS (
     SELECT FROM dingtalk_session_events f JOIN dingtalk_session_events e ON e.session_key = f.session_key
     WHERE f.session_key = @session_key AND f.id = a.turn_event_id AND e.turn = f.turn AND e.seq = ANY(@seqs::bigint[])));
+
+-- name: ApprovedRunsErase :exec
+-- ApprovedRunsErase wipes the input and the result of wiped calls that an uncommitted turn of a decision made. The fact that they ran stays.
+UPDATE tool_runs r SET arguments = '{}', result = CASE WHEN r.finished THEN @erased::text ELSE '' END
+FROM approvals a
+WHERE r.session_key = @session_key AND a.session_key = @session_key AND a.arguments = '' AND a.decided_event = r.event_id
+  AND (r.call_id = 'approved-' || a.id::text OR starts_with(r.call_id, 'approved-' || a.id::text || '+'));
 
 -- name: ScheduleTexts :many
 -- ScheduleTexts lists the texts of the schedules that a message set.

@@ -202,6 +202,7 @@ UPDATE approvals a SET
     arguments = CASE WHEN a.asked_by = ANY(@people::text[]) THEN '' ELSE a.arguments END,
     decided_at = CASE WHEN a.asked_by = ANY(@people::text[]) AND a.decided_at IS NULL THEN @at::timestamptz ELSE a.decided_at END,
     state = CASE WHEN a.asked_by = ANY(@people::text[]) AND a.state = 'waiting' THEN 'expired' ELSE a.state END,
+    webhook = CASE WHEN a.asked_by = ANY(@people::text[]) THEN '' ELSE a.webhook END,
     asked_by = CASE WHEN a.asked_by = ANY(@people::text[]) THEN '' ELSE a.asked_by END,
     decided_by = CASE WHEN a.decided_by = ANY(@people::text[]) THEN '' ELSE a.decided_by END
 WHERE (a.asked_by = ANY(@people::text[]) AND a.asked_by <> '' OR a.decided_by = ANY(@people::text[]) AND a.decided_by <> '')
@@ -348,10 +349,14 @@ WHERE o.session_key = @session_key AND (o.target ->> 'staff_id' = ANY(@people::t
        OR (coalesce(t.mention ->> 'staff_id', '') = '' AND t.mention ->> 'nick' = ANY(@nicks::text[]))));
 
 -- name: ToolRunsOf :many
+-- ToolRunsOf lists the calls of uncommitted turns. theirs: the turn has a message of the people, or the call was approved for them.
 SELECT r.event_id, r.call_id, r.arguments, r.result,
-    EXISTS (SELECT FROM dingtalk_session_events e
+    (EXISTS (SELECT FROM approvals a
+        WHERE a.session_key = @session_key AND a.decided_event = r.event_id AND (a.asked_by = ANY(@people::text[]) AND a.asked_by <> '' OR a.arguments = '')
+          AND (r.call_id = 'approved-' || a.id::text OR starts_with(r.call_id, 'approved-' || a.id::text || '+')))
+    OR EXISTS (SELECT FROM dingtalk_session_events e
         WHERE e.session_key = @session_key AND e.sender_id = ANY(@people::text[]) AND e.state = 'pending'
-            AND (e.attempts > 0 OR e.attempt_term IS NOT NULL))::boolean AS theirs
+            AND (e.attempts > 0 OR e.attempt_term IS NOT NULL)))::boolean AS theirs
 FROM tool_runs r WHERE r.session_key = @session_key;
 
 -- name: ToolRunErase :exec

@@ -1,19 +1,22 @@
 package answer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"ebb/bot/approval"
+	"ebb/bot/chat"
 	"ebb/bot/turn/slot"
 	"ebb/sessions"
 )
 
 // The results of calls that need an approval, and wait for none.
 const (
-	toolGone = "Not run: the call was approved, but this conversation has no such tool any more."
+	toolGone   = "Not run: the call was approved, but this conversation has no such tool any more."
+	callErased = "Not run: the call was approved, and then deleted with the words that asked for it."
 )
 
 // await lets a call wait for a decision, with a result that says so. The turn ends after its round. The same call waits once.
@@ -29,9 +32,11 @@ func (t toolCaller) await(ctx context.Context, q *question, a *Answer, c session
 	by, added := asked[len(asked)-1].SenderID, false
 	one, known := q.waiting.Find(c, by)
 	if !known {
-		if one, added = q.waiting.Add(sessions.Approval{
-			Key: q.made.Lease.Key, EventID: asked[0].ID, Tool: c.Name, Arguments: c.Arguments, AskedBy: by, Wait: t.approvals.Wait,
-		}); !added {
+		ask := sessions.Approval{Key: q.made.Lease.Key, EventID: asked[0].ID, Tool: c.Name, Arguments: c.Arguments, AskedBy: by, Wait: t.approvals.Wait}
+		if to := chat.TargetOf(asked); t.shared.Now().Add(ask.Wait + sessions.WebhookMargin).Before(to.WebhookExpires) {
+			ask.Webhook, ask.WebhookExpires = to.Webhook, to.WebhookExpires
+		}
+		if one, added = q.waiting.Add(ask); !added {
 			return approval.Full(), nil
 		}
 	}
@@ -55,13 +60,13 @@ func (r roundRunner) makeApproved(ctx context.Context, q *question, f *refusals,
 	}
 	calls := make([]sessions.ToolCall, len(q.made.Decided))
 	for i, d := range q.made.Decided {
-		calls[i] = sessions.ToolCall{ID: fmt.Sprintf("approved-%d", d.ID), Name: d.Tool, Arguments: d.Arguments}
+		calls[i] = sessions.ToolCall{ID: d.CallID(), Name: d.Tool, Arguments: cmp.Or(d.Arguments, "{}")}
 	}
 	r.append(*q, l, sessions.Event{Role: sessions.RoleAssistant, ToolCalls: calls})
 	part, stop := withHalf(ctx)
 	defer stop()
-	for _, c := range calls {
-		result, err := r.tools.callApproved(ctx, part, q, &l.answer, f.suspected(*q), c, l.called)
+	for i, c := range calls {
+		result, err := r.tools.callApproved(ctx, part, q, &l.answer, f.suspected(*q), c, q.made.Decided[i].Arguments == "", l.called)
 		if err != nil {
 			return err
 		}
@@ -70,18 +75,25 @@ func (r roundRunner) makeApproved(ctx context.Context, q *question, f *refusals,
 	return nil
 }
 
+// callApproved makes a call once. An earlier attempt at the decision has recorded it under the same id, whose arguments an erasure may have
+// taken since.
 func (t toolCaller) callApproved(
-	ctx, part context.Context, q *question, a *Answer, suspicion *sessions.Suspicion, c sessions.ToolCall, seen map[string]bool,
+	ctx, part context.Context, q *question, a *Answer, suspicion *sessions.Suspicion, c sessions.ToolCall, erased bool, seen map[string]bool,
 ) (string, error) {
 	defer func() { seen[idOf(c)] = true }()
-	if result, ran := recordedRun(q.made.View.Runs, c); ran {
-		return result, nil
+	for _, before := range q.made.View.Runs {
+		if before.Call.ID == c.ID && before.EventID == q.made.Asked[0].ID {
+			return resultOf(before), nil
+		}
 	}
-	tool := t.views.FrameOf(q.made.View.Session).Tool(c.Name)
 	switch {
+	case erased:
+		return callErased, nil
 	case slot.IsStopped(ctx):
 		return NotRun, nil
-	case tool == nil:
+	}
+	tool := t.views.FrameOf(q.made.View.Session).Tool(c.Name)
+	if tool == nil {
 		return toolGone, nil
 	}
 	return t.runRecorded(ctx, part, q, a, suspicion, tool, c, seen)

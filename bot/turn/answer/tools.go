@@ -71,13 +71,17 @@ func (t toolCaller) call(ctx, part context.Context, q *question, a *Answer, susp
 func recordedRun(runs []sessions.ToolRun, c sessions.ToolCall) (result string, ran bool) {
 	for _, before := range runs {
 		if before.Call.Name == c.Name && before.Call.Arguments == c.Arguments {
-			if before.Finished {
-				return before.Result, true
-			}
-			return view.Interrupted, true
+			return resultOf(before), true
 		}
 	}
 	return "", false
+}
+
+func resultOf(run sessions.ToolRun) string {
+	if run.Finished {
+		return run.Result
+	}
+	return view.Interrupted
 }
 
 // runRecorded records a call before it runs, and its result behind it.

@@ -46,3 +46,28 @@ func TestStoppedTurnWaitsForNothing(t *testing.T) {
 		want(t, "the result of a call that waits for nothing", e.Content, NotRun)
 	}
 }
+
+// A later attempt at a decision finds the call by its id, also after an erasure took the arguments. A call that had not begun then is not made.
+func TestErasedCallIsNotMade(t *testing.T) {
+	t.Parallel()
+	erased := sessions.Approval{ID: 3, Tool: "mail__send", State: sessions.ApprovalApproved}
+	c := sessions.ToolCall{ID: erased.CallID(), Name: erased.Tool, Arguments: "{}"}
+	for name, row := range map[string]struct {
+		runs []sessions.ToolRun
+		want string
+	}{
+		"not begun":      {nil, callErased},
+		"begun":          {[]sessions.ToolRun{{EventID: 7, Call: c}}, view.Interrupted},
+		"finished":       {[]sessions.ToolRun{{EventID: 7, Call: c, Finished: true, Result: sessions.ErasedText}}, sessions.ErasedText},
+		"another turn's": {[]sessions.ToolRun{{EventID: 6, Call: c, Finished: true, Result: "other"}}, callErased},
+	} {
+		q := question{}
+		q.made.Asked = []sessions.Event{{ID: 7}}
+		q.made.View.Runs = row.runs
+		got, err := toolCaller{}.callApproved(t.Context(), t.Context(), &q, &Answer{}, nil, c, true, map[string]bool{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, name, got, row.want)
+	}
+}

@@ -53,6 +53,8 @@ func (k Kinds) KindOf(e sessions.Event, now time.Time) Kind {
 		return k.ofScheduled(*e.Message.Scheduled, now)
 	case e.Message != nil && e.Message.Outcome == sessions.Decided: // an earlier attempt at it decided, and the call is not made yet
 		return Command
+	case e.IsPress(): // it is about one turn, and can be about no other however late it is
+		return Command
 	case now.Sub(e.CreatedAt) > k.StaleAfter:
 		return Stale
 	case e.Message != nil && e.Message.OverQuota:

@@ -65,6 +65,8 @@ func waits(what string, now time.Time) sessions.Event {
 		e.Content, e.CreatedAt = "/status", now.Add(-31*time.Minute)
 	case "decided":
 		e.Content, e.CreatedAt, e.Message.Outcome = "/approve", now.Add(-31*time.Minute), sessions.Decided
+	case "old press":
+		e.Content, e.CreatedAt, e.Message.Press = "/approve", now.Add(-31*time.Minute), &sessions.Press{Button: sessions.ButtonApprove, Turn: 1}
 	case "quota":
 		e.Message.OverQuota, e.Content = true, ""
 	case "broken":
@@ -98,6 +100,7 @@ func TestTriage(t *testing.T) {
 		{"ask,bare", "ask 1"},
 		{"old,old,old,ask", "stale 3"},
 		{"old command,ask", "stale 1"},
+		{"old press,ask", "command 1"},
 		{"decided,old,ask", "command 1"},
 		{"quota,quota,ask", "quota 2"},
 		{"broken,broken,ask", "dead 1"},
