@@ -221,6 +221,7 @@ type Bot struct {
 	upkeep *serial.Mailboxes // steps 10 and 11
 
 	approvals *approval.Desk
+	expiry    *approval.Expiry
 
 	placing *placing
 	intake  *intake
@@ -322,7 +323,11 @@ func (b *Bot) connect(turns, upkeep, replies context.Context) {
 		},
 		Files: b.cfg.Files,
 	})
-	of := measured{shared: b.shared, gate: b.gate, turns: b.turns, outbox: b.outbox, restarts: b.restarts}
+	b.expiry = &approval.Expiry{
+		Desk: b.approvals, Replica: b.shared.Leases.Owner(), Leads: b.leads, Languages: b.shared.Languages, Accepted: func(a sessions.Accepted) { b.intake.wakeFor(a) },
+		Expired: func() { b.stats.CallsDecided(string(sessions.ApprovalExpired), 1) },
+	}
+	of := measured{shared: b.shared, gate: b.gate, turns: b.turns, outbox: b.outbox, expiry: b.expiry, restarts: b.restarts}
 	if b.cfg.OneStream {
 		of.stream = b.stream
 	}
@@ -421,8 +426,7 @@ func (b *Bot) Run(ctx context.Context) error {
 		run(low, t)
 	}
 	run(low, b.timer.Task())
-	expiry := &approval.Expiry{Desk: b.approvals, Replica: b.shared.Leases.Owner(), Leads: b.leads, Languages: b.shared.Languages, Accepted: b.intake.wakeFor}
-	run(low, expiry.Task())
+	run(low, b.expiry.Task())
 
 	err := b.stream.Receive(ctx)
 	if ctx.Err() != nil {

@@ -7,10 +7,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ebb/bot/access"
+	"ebb/bot/approval"
 	"ebb/bot/gate"
 	"ebb/bot/leader"
 	"ebb/bot/outbox"
 	"ebb/bot/parts"
+	"ebb/bot/turn"
 	"ebb/bot/turn/answer"
 	"ebb/bot/turn/choice"
 	"ebb/bot/upkeep"
@@ -32,6 +34,7 @@ type metrics struct {
 	maybeDoubled    prometheus.Counter
 	models          *gate.Metrics
 	toolCalls       *prometheus.CounterVec
+	approvals       *prometheus.CounterVec
 	limited         *prometheus.CounterVec
 	doubted         *prometheus.CounterVec
 	refusals        *prometheus.CounterVec
@@ -50,7 +53,8 @@ type measured struct {
 	gate     *gate.Gate
 	turns    *serial.Mailboxes
 	outbox   *outbox.Outbox
-	stream   *leader.Stream // nil where each replica has a connection
+	expiry   *approval.Expiry // nil: no call needs an approval
+	stream   *leader.Stream   // nil where each replica has a connection
 	restarts *restartStats
 }
 
@@ -84,6 +88,9 @@ func newMetrics(r prometheus.Registerer, of measured) *metrics {
 			return 0
 		})
 	}
+	if of.expiry != nil {
+		gauge("approvals_waiting", "Calls of tools that wait for an approval, in the database: the same on each replica.", func() float64 { return float64(of.expiry.Waiting()) })
+	}
 	gauge("outbox_waiting", "Replies committed and not sent yet.", func() float64 { return float64(of.outbox.Waiting()) })
 	for _, w := range guard.Works {
 		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
@@ -107,6 +114,7 @@ func newMetrics(r prometheus.Registerer, of measured) *metrics {
 		maybeDoubled: one("replies_maybe_doubled_total", "Replies sent again that may have arrived before: a process died between the send and its mark, or the answer to a try was lost."),
 		models:       gate.NewMetrics(r, of.shared.Current),
 		toolCalls:    vec("tool_calls_total", "Tool calls, by tool and outcome.", "tool", "outcome"),
+		approvals:    vec("approvals_total", "Calls of tools that needed an approval, by outcome: asked, approved, rejected, expired.", "outcome"),
 		limited:      vec("limits_reached_total", "Notices that a limit is reached, one in each window, by limit.", "limit"),
 		doubted:      vec("model_reports_doubted_total", "Answers whose reported prompt tokens are missing or can't be right, by model.", "model"),
 		refusals:     vec("model_refusals_total", "Permanent refusals of turns by providers, by what was refused: question, history, model (every request).", "what"),
@@ -134,15 +142,16 @@ func limitNames() (names []string) {
 // begin sets the counters of alerts to 0: Prometheus sees no increase in a series that begins with its first event.
 func (m *metrics) begin() {
 	for v, words := range map[*prometheus.CounterVec][]string{
-		m.accepted: {"new", "duplicate", "error"},
-		m.refused:  {string(access.Group), string(access.Person), string(access.External)},
-		m.ratings:  {string(sessions.Good), string(sessions.Bad)},
-		m.ended:    {string(sessions.Clean), string(sessions.Killed)},
-		m.limited:  limitNames(),
-		m.flushes:  {"saved", "nothing", "failed"},
-		m.digests:  {string(upkeep.DigestWritten), string(upkeep.DigestNothing), string(upkeep.DigestFailed)},
-		m.refusals: {string(answer.RefusedQuestion), string(answer.RefusedHistory), string(answer.RefusedAll)},
-		m.withheld: {string(upkeep.WithheldMessage), string(upkeep.WithheldSummary), string(upkeep.WithheldFact)},
+		m.accepted:  {"new", "duplicate", "error"},
+		m.refused:   {string(access.Group), string(access.Person), string(access.External)},
+		m.ratings:   {string(sessions.Good), string(sessions.Bad)},
+		m.ended:     {string(sessions.Clean), string(sessions.Killed)},
+		m.limited:   limitNames(),
+		m.approvals: {turn.CallAsked, string(sessions.ApprovalApproved), string(sessions.ApprovalRejected), string(sessions.ApprovalExpired)},
+		m.flushes:   {"saved", "nothing", "failed"},
+		m.digests:   {string(upkeep.DigestWritten), string(upkeep.DigestNothing), string(upkeep.DigestFailed)},
+		m.refusals:  {string(answer.RefusedQuestion), string(answer.RefusedHistory), string(answer.RefusedAll)},
+		m.withheld:  {string(upkeep.WithheldMessage), string(upkeep.WithheldSummary), string(upkeep.WithheldFact)},
 	} {
 		for _, w := range words {
 			v.WithLabelValues(w)
@@ -186,6 +195,11 @@ const noWay = "none"
 // ToolCalled implements turn.Stats.
 func (r *recorder) ToolCalled(tool string, outcome answer.ToolOutcome) {
 	r.metrics.toolCalls.WithLabelValues(tool, string(outcome)).Inc()
+}
+
+// CallsDecided implements turn.Stats.
+func (r *recorder) CallsDecided(outcome string, n int) {
+	r.metrics.approvals.WithLabelValues(outcome).Add(float64(n))
 }
 
 // ReportDoubted implements turn.Stats.

@@ -91,6 +91,8 @@ type Approvals interface {
 	FindApprovals(ctx context.Context, key Key, q ApprovalQuery) ([]FoundApproval, error)
 	// DecideApprovals decides those that still wait, and returns them.
 	DecideApprovals(ctx context.Context, l Lease, d Decision) ([]Approval, error)
+	// CountApprovals counts the calls of all sessions that wait, overdue ones too.
+	CountApprovals(ctx context.Context) (int, error)
 	// DueApprovals lists calls whose time to wait is over, of all sessions, behind the last one of an earlier list. The zero value: from the
 	// oldest on.
 	DueApprovals(ctx context.Context, after Approval, limit int) ([]Approval, error)

@@ -658,6 +658,7 @@ CREATE TABLE schedules (
     CONSTRAINT schedule_settled_or_active CHECK ((settled_at IS NULL) = (state = 'active'))
 );
 
+CREATE INDEX approvals_by_age ON approvals (created_at);
 CREATE INDEX approvals_due ON approvals (expires_at) WHERE state = 'waiting';
 CREATE INDEX approvals_decided ON approvals (decided_at) WHERE state <> 'waiting';
 CREATE INDEX approvals_by_asker ON approvals (asked_by);

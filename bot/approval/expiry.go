@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -31,9 +32,14 @@ type Expiry struct {
 	Languages wording.Languages
 	// Accepted is called after the message of an expired call was stored.
 	Accepted func(sessions.Accepted)
+	Expired  func() // called for each wait that ended; nil: not counted
 
-	last sessions.Approval // the next run goes on behind it
+	last    sessions.Approval // the next run goes on behind it
+	waiting atomic.Int64
 }
+
+// Waiting is the number of calls that wait, as the last run counted them.
+func (x *Expiry) Waiting() int64 { return x.waiting.Load() }
 
 // Task returns the background work.
 func (x *Expiry) Task() periodic.Task {
@@ -47,6 +53,11 @@ func (x *Expiry) Task() periodic.Task {
 // Run ends the due waits of a page. The next run goes on behind it, and begins again behind the last page: waits that can't end hold up no
 // other. Runs follow each other.
 func (x *Expiry) Run(ctx context.Context) error {
+	waiting, err := x.Desk.Store.CountApprovals(ctx)
+	if err != nil {
+		return err
+	}
+	x.waiting.Store(int64(waiting))
 	due, err := x.Desk.Store.DueApprovals(ctx, x.last, page)
 	if err != nil || len(due) == 0 {
 		x.last = sessions.Approval{}
@@ -80,6 +91,9 @@ func (x *Expiry) expire(ctx context.Context, a sessions.Approval) error {
 		return err
 	}
 	zerolog.Ctx(ctx).Info().EmbedObject(a.Key).Int64("approval", a.ID).Msg("Approval expired")
+	if x.Expired != nil {
+		x.Expired()
+	}
 	if accepted.EventID != 0 {
 		x.Accepted(accepted)
 	}

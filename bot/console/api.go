@@ -87,6 +87,14 @@ func (c *Console) apiLists() map[string]apiList {
 			list, next, err := r.lists.Files(r.Context(), f, p)
 			return each(list, rows.OfFile), next, err
 		},
+		"approvals": func(r *request, p pages.Page) ([]any, string, error) {
+			f, err := approvalFilter(r.FormValue("q"))
+			if err != nil {
+				return nil, "", err
+			}
+			list, next, err := r.lists.Approvals(r.Context(), f, p)
+			return each(list, rows.OfApproval), next, err
+		},
 		"restarts": func(r *request, p pages.Page) ([]any, string, error) {
 			list, next, err := r.lists.Restarts(r.Context(), p)
 			return each(list, rows.OfRestart), next, err

@@ -130,6 +130,7 @@ func New(cfg Config) (*Console, error) {
 	mux.Handle("GET /restarts", e.whole(c.restarts))
 	mux.Handle("GET /attention", e.page(c.attention))
 	mux.Handle("GET /schedules", e.page(c.schedules))
+	mux.Handle("GET /approvals", e.page(c.approvals))
 	mux.Handle("POST /schedules/{key}/{id}/cancel", e.action(c.cancelSchedule))
 	mux.Handle("GET /settings", e.whole(c.settings))
 	mux.Handle("GET /audit", e.page(c.audit))

@@ -21,7 +21,7 @@ func TestEveryListRefusesAForeignCursor(t *testing.T) {
 	b := w.enter(w.serve(nil), adminToken)
 	chat := url.PathEscape(groupKey)
 	own := map[string]string{ // name of the list by address
-		"/sessions": pages.ListSessions, "/compactions": pages.ListCompactions, "/memories": pages.ListMemories, "/schedules": pages.ListSchedules,
+		"/sessions": pages.ListSessions, "/compactions": pages.ListCompactions, "/memories": pages.ListMemories, "/schedules": pages.ListSchedules, "/approvals": pages.ListApprovals, "/api/v1/approvals": pages.ListApprovals,
 		"/audit": pages.ListActions, "/restarts": pages.ListRestarts, "/people": pages.ListPeople, "/people?q=staff": pages.ListPeopleByNick,
 		"/retention?days=1": pages.ListExpiring, "/sessions/" + chat: pages.ListTalk,
 		"/api/v1/sessions": pages.ListSessionsByKey, "/api/v1/compactions": pages.ListCompactions, "/api/v1/memories": pages.ListMemories,

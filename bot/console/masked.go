@@ -125,6 +125,18 @@ func (m restricted) Files(ctx context.Context, f pages.FileFilter, p pages.Page)
 	return rows, next, err
 }
 
+// Approvals implements pages.Lists.
+func (m restricted) Approvals(ctx context.Context, f pages.ApprovalFilter, p pages.Page) ([]pages.ApprovalRow, string, error) {
+	f.Only = m.only
+	rows, next, err := m.all.Approvals(ctx, f, p)
+	for i, r := range rows {
+		if r.Private {
+			rows[i].Title, rows[i].Arguments, rows[i].Asker, rows[i].Decider = "", mask(r.Arguments), "", ""
+		}
+	}
+	return rows, next, err
+}
+
 // Attempt implements pages.Lists.
 func (m restricted) Attempt(ctx context.Context, key sessions.Key, id int64) (pages.Attempt, error) {
 	if err := m.shows(key); err != nil {

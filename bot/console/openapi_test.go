@@ -67,6 +67,7 @@ func TestAPIIsAsDescribed(t *testing.T) {
 	w.addSchedule(groupKey, 1, "remind", "喝水")
 	w.execute(`INSERT INTO files (session_key, name, kind, media_id, bytes, pages, kept_by, event_id, kept_event)
 		VALUES ('` + groupKey + `', '手册.docx', 'docx', 'm', 9, 3, 'staff0001', 0, 0)`)
+	w.execute(`INSERT INTO approvals (session_key, id, turn_event_id, tool, arguments, asked_by, expires_at) VALUES ('` + groupKey + `', 1, 1, 'x__y', '{}', 'staff0001', now())`)
 	a := apiCheck{browser: w.visit(w.serve(nil))}
 	_, text := a.get("/api/v1/openapi.yaml")
 	doc, err := openapi3.NewLoader().LoadFromData([]byte(text))

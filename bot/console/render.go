@@ -266,7 +266,7 @@ type (
 )
 
 var parents = map[string]string{
-	"session": "sessions", "work": "sessions", "attempt": "compactions", "memory": "memories", "person": "people", "search": "sessions", "retention": "privacy",
+	"session": "sessions", "work": "sessions", "attempt": "compactions", "memory": "memories", "person": "people", "search": "sessions", "approvals": "attention", "retention": "privacy",
 }
 
 func (v view) current(tab string) bool { return v.Page == tab || parents[v.Page] == tab }

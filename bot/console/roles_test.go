@@ -36,6 +36,7 @@ var routes = []access{
 	{"GET /restarts", "/restarts", 200, 200, 403, 0},
 	{"GET /attention", "/attention", 200, 200, 200, 0},
 	{"GET /schedules", "/schedules", 200, 200, 200, 0},
+	{"GET /approvals", "/approvals", 200, 200, 200, 0},
 	{"POST /schedules/{key}/{id}/cancel", "/schedules/{key}/1/cancel", 200, 403, 200, 404},
 	{"GET /settings", "/settings", 200, 200, 403, 0},
 	{"GET /audit", "/audit", 200, 200, 200, 0},

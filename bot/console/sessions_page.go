@@ -85,6 +85,7 @@ type sessionView struct {
 	Schedules []scheduleView // active ones
 	scheduled []pages.ScheduleRow
 	Files     []pages.FileRow             // kept ones
+	Approvals []pages.ApprovalRow         // the newest ones
 	Request   *sessions.CompactionRequest // waits or runs; nil for none
 	Policies  []string
 	Undoable  int64 // id of the compaction that an undo takes back; 0 for none
@@ -183,6 +184,9 @@ func (v *sessionView) read(ctx context.Context, r *request, lists pages.Lists, k
 		return err
 	}
 	if v.Memories, _, err = lists.Memories(ctx, pages.MemoryFilter{Session: key}, pages.Page{Limit: openRows}); err != nil {
+		return err
+	}
+	if v.Approvals, _, err = lists.Approvals(ctx, pages.ApprovalFilter{Session: key}, pages.Page{Limit: sessions.MaxApprovals}); err != nil {
 		return err
 	}
 	v.scheduled, _, err = lists.Schedules(ctx, pages.ScheduleFilter{Session: key, State: string(sessions.ScheduleActive)}, pages.Page{Limit: openRows})

@@ -83,6 +83,7 @@ var codes = []struct{ keys, dir, names, typ string }{
 	{"state.", "sessions", "", "State"},
 	{"schedule.", "sessions", "", "ScheduleKind"},
 	{"schedule.", "sessions", "", "ScheduleState"},
+	{"approval.", "sessions", "", "ApprovalState"},
 	{"ending.", "sessions", "", "Ending"},
 	{"role.", "sessions", "", "Role"},
 	{"action.", "bot/manage", "^[A-Z]", "string"},

@@ -185,6 +185,32 @@ func OfSchedule(r pages.ScheduleRow) Schedule {
 	}
 }
 
+// Approval is a call of a tool that needs an approval.
+type Approval struct {
+	SessionKey    sessions.Key           `json:"session_key"`
+	ID            int64                  `json:"id"`
+	Title         string                 `json:"title"`
+	Private       bool                   `json:"private"`
+	State         sessions.ApprovalState `json:"state"`
+	Tool          string                 `json:"tool"`
+	Arguments     string                 `json:"arguments"` // JSON text
+	AskedBy       sessions.UserID        `json:"asked_by"`
+	AskedByNick   string                 `json:"asked_by_nick,omitempty"`
+	DecidedBy     sessions.UserID        `json:"decided_by,omitempty"`
+	DecidedByNick string                 `json:"decided_by_nick,omitempty"`
+	CreatedAt     time.Time              `json:"created_at"`
+	ExpiresAt     time.Time              `json:"expires_at"`
+	DecidedAt     time.Time              `json:"decided_at,omitzero"` // end of the wait, also without a decision
+}
+
+// OfApproval returns the row of an approval.
+func OfApproval(r pages.ApprovalRow) Approval {
+	return Approval{
+		SessionKey: r.Key, ID: r.ID, Title: r.Title, Private: r.Private, State: r.State, Tool: r.Tool, Arguments: r.Arguments, AskedBy: r.AskedBy,
+		AskedByNick: r.Asker, DecidedBy: r.DecidedBy, DecidedByNick: r.Decider, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, DecidedAt: r.DecidedAt,
+	}
+}
+
 // PersonFact is a fact in the export of a person's data. Its type keeps it apart from messages.
 type PersonFact struct {
 	Type string `json:"type"` // "fact"

@@ -118,6 +118,8 @@ type Stats interface {
 	TurnCommitted(key sessions.Key, kind choice.Kind, asked []sessions.Event, took time.Duration, now time.Time, stopping bool)
 	LimitReached(limit sessions.Limit)
 	ReportDoubted(model string)
+	// CallsDecided counts calls that needed an approval by outcome: asked, or a [sessions.ApprovalState].
+	CallsDecided(outcome string, n int)
 }
 
 // New returns a runner; [Runner.Connect] completes it.

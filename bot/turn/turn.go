@@ -275,6 +275,12 @@ func (r *Runner) commit(ctx context.Context, a answer.Answer, cut stopped, began
 		r.outbox.Invalidate(key) // a commit with a lost answer may have stored a reply
 		return false, err
 	}
+	if len(t.Waits) > 0 {
+		r.stats.CallsDecided(CallAsked, len(t.Waits))
+	}
+	if len(a.For.Decided) > 0 {
+		r.stats.CallsDecided(string(a.For.Decided[0].State), len(a.For.Decided))
+	}
 	r.chooser.Limits.Spend(ctx, a.For, a.Spent.Usage)
 	r.chooser.NoteAnswered(a.For)
 	r.stats.TurnCommitted(key, a.For.Kind, slices.Concat(a.For.Asked, cut.by), time.Since(began), r.shared.Now(), r.shared.Stopping())
@@ -321,6 +327,9 @@ func (r *Runner) turnOf(a answer.Answer, cut stopped, sum answer.Account) sessio
 	t.Files = chat.FileReplies(*t.Reply, a.Files, a.For.Lang)
 	return t
 }
+
+// CallAsked is the outcome of a call that begins to wait for an approval.
+const CallAsked = "asked"
 
 // newWaits leaves out calls that earlier turns stored.
 func newWaits(calls []sessions.Approval) []sessions.Approval {

@@ -122,6 +122,7 @@ func (w *world) Busy(sessions.Key) bool                                  { retur
 func (w *world) TurnBegun(sessions.Key, []sessions.Event)                {}
 func (w *world) ToolCalled(string, answer.ToolOutcome)                   {}
 func (w *world) LimitReached(sessions.Limit)                             {}
+func (w *world) CallsDecided(string, int)                                {}
 func (w *world) ReportDoubted(string)                                    {}
 func (w *world) RequestRefused(answer.Refused)                           {}
 func (w *world) Charge(context.Context, sessions.Key, sessions.Spending) { w.charge++ }

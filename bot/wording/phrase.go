@@ -289,6 +289,7 @@ const (
 	StatusWithheldMemory
 	StatusNoTools
 	StatusServersAway
+	StatusApprovals
 	WithheldCount
 	WithheldMemory
 	WithheldMember

@@ -262,6 +262,7 @@ var phrases = map[Phrase]Text{
 	StatusSummed:         {"较早的内容已概括 %d 次%s。", "Summaries of older messages so far: %d%s."},
 	StatusFacts:          {"我在这里记住了 %s 件事，发 `/记忆` 查看。", "Facts that I remember here: %s. `/memory` lists them."},
 	StatusNoTools:        {"现在的模型不能使用工具：回答前会自动查找记忆，要记住的照常记住；设置提醒请用 /提醒。", "The current model works without tools: memory is searched before each answer, and facts are saved as usual; please set reminders by /remind."},
+	StatusApprovals:      {"有 %d 个工具操作等待批准，用 `/同意 编号` 或 `/拒绝 编号` 决定：", "Calls of tools that wait for `/approve N` or `/reject N`: %d"},
 	StatusServersAway:    {"这些工具服务现在连不上：%s。用到它们的请求会说明没有成功。", "These servers of tools can't be reached now: %s. A request that needs one says so."},
 	StatusWithheld:       {"有 %d 条消息没有发给模型，或只发了一部分，因为服务商拒绝它；最新一条来自%s。换模型后会再试。", "%d message{|s} {is|are} kept from the model, whole or in part, since its provider refuses {it|them}; the newest is by %s. Another model is asked again."},
 	StatusWithheldMemory: {"有 %d 段摘要和 %d 条这里的记忆没有发给模型，因为服务商拒绝它们。换模型后会再试。", "%d summar{y|ies} and %d fact{|s} from here are kept from the model, since its provider refuses them. Another model is asked again."},

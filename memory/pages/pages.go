@@ -32,6 +32,7 @@ const (
 	ListSchedules      = "schedules"
 	ListSchedulesByKey = "schedules.key"
 	ListFiles          = "files"
+	ListApprovals      = "approvals"
 	ListTalk           = "talk"
 	ListMemories       = "memories"
 	ListActions        = "actions"
@@ -158,6 +159,21 @@ type FileFilter struct {
 // FileRow is a kept file in a list.
 type FileRow struct {
 	sessions.KeptFile
+	Title   string // title of the conversation
+	Private bool   // also for a conversation of an unknown kind
+}
+
+// ApprovalFilter narrows a list of calls that need an approval. Empty fields match all.
+type ApprovalFilter struct {
+	Session sessions.Key
+	Words   []string       // as in [SessionFilter], and parts of the tool
+	State   string         // a [sessions.ApprovalState]
+	Only    []sessions.Key // nil: all sessions
+}
+
+// ApprovalRow is a call that needs an approval in a list.
+type ApprovalRow struct {
+	sessions.FoundApproval
 	Title   string // title of the conversation
 	Private bool   // also for a conversation of an unknown kind
 }
@@ -304,6 +320,8 @@ type Lists interface {
 	Schedules(ctx context.Context, f ScheduleFilter, p Page) (rows []ScheduleRow, next string, err error)
 	// Files lists kept files by key and id.
 	Files(ctx context.Context, f FileFilter, p Page) (rows []FileRow, next string, err error)
+	// Approvals lists calls of tools that need an approval, the newest first.
+	Approvals(ctx context.Context, f ApprovalFilter, p Page) (rows []ApprovalRow, next string, err error)
 	// Talk lists the events of a view before the cursor, in order; next leads to older ones.
 	Talk(ctx context.Context, key sessions.Key, p Page) (events []sessions.Event, next string, err error)
 	// Open lists waiting messages and dead letters, at most limit.

@@ -98,6 +98,20 @@ func (m Approvals) DecideApprovals(ctx context.Context, l sessions.Lease, d sess
 	return decided, nil
 }
 
+// CountApprovals implements sessions.Approvals.
+func (m Approvals) CountApprovals(context.Context) (n int, err error) {
+	m.t.mu.Lock()
+	defer m.t.mu.Unlock()
+	for _, s := range m.t.sessions {
+		for _, a := range s.approvals {
+			if a.State == sessions.ApprovalWaiting {
+				n++
+			}
+		}
+	}
+	return n, nil
+}
+
 // DueApprovals implements sessions.Approvals.
 func (m Approvals) DueApprovals(_ context.Context, after sessions.Approval, limit int) (due []sessions.Approval, err error) {
 	m.t.mu.Lock()

@@ -301,6 +301,9 @@ func testApprovalExpires(b *suite) {
 	b.acceptMessage(replicaA, 2)
 	b.askApprovals(l, time.Hour, 3)
 	due := b.awaitDue(2)
+	if n, err := b.Store.Approvals.CountApprovals(b.ctx); err != nil || n != 3 {
+		b.Errorf("%d wait, want 3: %v", n, err)
+	}
 	if next, err := b.Other.Approvals.DueApprovals(b.ctx, due[0], 10); err != nil || len(next) != 1 || next[0].ID != due[1].ID {
 		b.Errorf("behind the first one come %+v: %v", next, err)
 	}

@@ -82,6 +82,15 @@ func (s *Store) DecideApprovals(ctx context.Context, l sessions.Lease, d session
 	return decided, nil
 }
 
+// CountApprovals implements sessions.Approvals.
+func (s *Store) CountApprovals(ctx context.Context) (int, error) {
+	n, err := s.db.Q.ApprovalsCount(ctx, s.db.Pool)
+	if err != nil {
+		return 0, fmt.Errorf("counting approvals: %w", err)
+	}
+	return int(n), nil
+}
+
 // DueApprovals implements sessions.Approvals.
 func (s *Store) DueApprovals(ctx context.Context, after sessions.Approval, limit int) ([]sessions.Approval, error) {
 	rows, err := s.db.Q.ApprovalsDue(ctx, s.db.Pool, &dbsqlc.ApprovalsDueParams{

@@ -220,6 +220,33 @@ func (s *Store) Files(ctx context.Context, f pages.FileFilter, p pages.Page) ([]
 	return list, next, nil
 }
 
+// Approvals implements pages.Lists.
+func (s *Store) Approvals(ctx context.Context, f pages.ApprovalFilter, p pages.Page) ([]pages.ApprovalRow, string, error) {
+	place, err := pages.ParseCursor(pages.ListApprovals, p.Cursor, newest)
+	if err != nil {
+		return nil, "", err
+	}
+	found, err := s.db.Q.PageApprovals(ctx, s.db.Pool, &dbsqlc.PageApprovalsParams{
+		BeforeAt: place.At, BeforeKey: pg.Clean(place.Key), BeforeID: place.ID, State: pg.Clean(f.State), SessionKey: pg.Clean(string(f.Session)),
+		Words: texts(f.Words), OnlyKeys: pg.Texts(f.Only), MaxRows: pg.Clamp(p.Limit) + 1,
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("listing approvals: %w", err)
+	}
+	rows := make([]pages.ApprovalRow, len(found))
+	for i := range found {
+		r := &found[i]
+		rows[i] = pages.ApprovalRow{
+			FoundApproval: sessions.FoundApproval{Approval: convert.Approval(&r.Approval), Overdue: r.Overdue, Asker: r.Asker, Decider: r.Decider},
+			Title:         r.Title, Private: r.ConversationType != string(sessions.Group),
+		}
+	}
+	rows, next := cut(pages.ListApprovals, rows, p.Limit, func(r pages.ApprovalRow) pages.Place {
+		return pages.Place{At: r.CreatedAt, Key: string(r.Key), ID: r.ID}
+	})
+	return rows, next, nil
+}
+
 // The nicks are those that the conversations of the requesters know.
 func (s *Store) nameRequesters(ctx context.Context, list []pages.CompactionRow) error {
 	names := map[identity.Speaker]string{}

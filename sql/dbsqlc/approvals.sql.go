@@ -111,6 +111,18 @@ func (q *Queries) ApprovalNumber(ctx context.Context, db DBTX, sessionKey sessio
 	return last, err
 }
 
+const approvalsCount = `-- name: ApprovalsCount :one
+SELECT count(*) FROM approvals a WHERE a.state = 'waiting' AND a.expires_at > '-infinity'
+`
+
+// ApprovalsCount counts calls that wait, by the index of their ends.
+func (q *Queries) ApprovalsCount(ctx context.Context, db DBTX) (int64, error) {
+	row := db.QueryRow(ctx, approvalsCount)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const approvalsDecide = `-- name: ApprovalsDecide :many
 UPDATE approvals a SET state = $1::text, decided_by = $2::text, decided_at = now(), decided_event = $3::bigint, webhook = '', webhook_expires = NULL
 WHERE a.session_key = $4 AND a.id = ANY($5::bigint[]) AND a.state = 'waiting' AND a.expires_at > now()

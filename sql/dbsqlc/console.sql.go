@@ -140,6 +140,96 @@ func (q *Queries) LoginsExpire(ctx context.Context, db DBTX) error {
 	return err
 }
 
+const pageApprovals = `-- name: PageApprovals :many
+SELECT c.session_key, c.id, c.turn_event_id, c.tool, c.arguments, c.asked_by, c.state, c.decided_by, c.decided_at, c.decided_event, c.created_at, c.expires_at, c.webhook, c.webhook_expires, coalesce(s.title, '')::text AS title, coalesce(s.conversation_type, '')::text AS conversation_type,
+    (c.expires_at <= now())::boolean AS overdue,
+    coalesce((SELECT q.sender_nick FROM dingtalk_session_events q
+        WHERE q.session_key = c.session_key AND q.sender_id = c.asked_by AND q.sender_id <> ''
+        ORDER BY q.id DESC LIMIT 1), '')::text AS asker,
+    coalesce((SELECT d.sender_nick FROM dingtalk_session_events d
+        WHERE d.session_key = c.session_key AND d.id = c.decided_event), '')::text AS decider
+FROM approvals c
+LEFT JOIN dingtalk_sessions s ON s.session_key = c.session_key
+WHERE c.created_at <= $1::timestamptz AND (c.created_at, c.session_key, c.id) < ($1::timestamptz, $2::text, $3::bigint)
+  AND ($4::text = '' OR c.state = $4::text)
+  AND ($5::text = '' OR c.session_key = $5::text)
+  AND ($6::text[] IS NULL OR c.session_key = ANY($6::text[]))
+  AND NOT EXISTS (SELECT FROM unnest($7::text[]) w(word) WHERE strpos(lower(
+    CASE WHEN s.conversation_type <> '2' THEN '' ELSE coalesce(s.title, '') END || ' ' || c.session_key || ' ' || c.tool), lower(w.word)) = 0)
+ORDER BY c.created_at DESC, c.session_key DESC, c.id DESC
+LIMIT $8::int
+`
+
+type PageApprovalsParams struct {
+	BeforeAt   time.Time
+	BeforeKey  string
+	BeforeID   int64
+	State      string
+	SessionKey string
+	OnlyKeys   []string
+	Words      []string
+	MaxRows    int
+}
+
+type PageApprovalsRow struct {
+	Approval         Approval
+	Title            string
+	ConversationType string
+	Overdue          bool
+	Asker            string
+	Decider          string
+}
+
+// PageApprovals lists calls of tools that need an approval, the newest first, by the filters of PageSchedules. asker and decider are nicks.
+func (q *Queries) PageApprovals(ctx context.Context, db DBTX, arg *PageApprovalsParams) ([]PageApprovalsRow, error) {
+	rows, err := db.Query(ctx, pageApprovals,
+		arg.BeforeAt,
+		arg.BeforeKey,
+		arg.BeforeID,
+		arg.State,
+		arg.SessionKey,
+		arg.OnlyKeys,
+		arg.Words,
+		arg.MaxRows,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []PageApprovalsRow
+	for rows.Next() {
+		var i PageApprovalsRow
+		if err := rows.Scan(
+			&i.Approval.SessionKey,
+			&i.Approval.ID,
+			&i.Approval.TurnEventID,
+			&i.Approval.Tool,
+			&i.Approval.Arguments,
+			&i.Approval.AskedBy,
+			&i.Approval.State,
+			&i.Approval.DecidedBy,
+			&i.Approval.DecidedAt,
+			&i.Approval.DecidedEvent,
+			&i.Approval.CreatedAt,
+			&i.Approval.ExpiresAt,
+			&i.Approval.Webhook,
+			&i.Approval.WebhookExpires,
+			&i.Title,
+			&i.ConversationType,
+			&i.Overdue,
+			&i.Asker,
+			&i.Decider,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const pageAudit = `-- name: PageAudit :many
 SELECT a.session_key, a.id, a.at, a.actor, a.action, a.detail, a.outcome, a.person FROM audit a
 WHERE a.id < $1::bigint AND ($2::text[] IS NULL OR a.session_key IN (SELECT unnest($2::text[])))

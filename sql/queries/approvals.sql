@@ -59,6 +59,10 @@ WHERE e.session_key = @session_key AND e.id = @event AND e.state = 'pending';
 -- name: ApprovalAudit :exec
 INSERT INTO audit (session_key, actor, action, detail, outcome) VALUES (@session_key, @actor, @action, @detail, 'done');
 
+-- name: ApprovalsCount :one
+-- ApprovalsCount counts calls that wait, by the index of their ends.
+SELECT count(*) FROM approvals a WHERE a.state = 'waiting' AND a.expires_at > '-infinity';
+
 -- name: ApprovalsDue :many
 -- ApprovalsDue lists calls whose time to wait is over, the oldest first, behind one of the list.
 SELECT a.* FROM approvals a

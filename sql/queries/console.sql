@@ -136,6 +136,26 @@ WHERE (c.session_key, c.id) > (@after_key::text, @after_id::bigint)
 ORDER BY c.session_key, c.id
 LIMIT @max_rows::int;
 
+-- name: PageApprovals :many
+-- PageApprovals lists calls of tools that need an approval, the newest first, by the filters of PageSchedules. asker and decider are nicks.
+SELECT sqlc.embed(c), coalesce(s.title, '')::text AS title, coalesce(s.conversation_type, '')::text AS conversation_type,
+    (c.expires_at <= now())::boolean AS overdue,
+    coalesce((SELECT q.sender_nick FROM dingtalk_session_events q
+        WHERE q.session_key = c.session_key AND q.sender_id = c.asked_by AND q.sender_id <> ''
+        ORDER BY q.id DESC LIMIT 1), '')::text AS asker,
+    coalesce((SELECT d.sender_nick FROM dingtalk_session_events d
+        WHERE d.session_key = c.session_key AND d.id = c.decided_event), '')::text AS decider
+FROM approvals c
+LEFT JOIN dingtalk_sessions s ON s.session_key = c.session_key
+WHERE c.created_at <= @before_at::timestamptz AND (c.created_at, c.session_key, c.id) < (@before_at::timestamptz, @before_key::text, @before_id::bigint)
+  AND (@state::text = '' OR c.state = @state::text)
+  AND (@session_key::text = '' OR c.session_key = @session_key::text)
+  AND (sqlc.narg('only_keys')::text[] IS NULL OR c.session_key = ANY(sqlc.narg('only_keys')::text[]))
+  AND NOT EXISTS (SELECT FROM unnest(@words::text[]) w(word) WHERE strpos(lower(
+    CASE WHEN s.conversation_type <> '2' THEN '' ELSE coalesce(s.title, '') END || ' ' || c.session_key || ' ' || c.tool), lower(w.word)) = 0)
+ORDER BY c.created_at DESC, c.session_key DESC, c.id DESC
+LIMIT @max_rows::int;
+
 -- name: PageRestarts :many
 SELECT r.* FROM restarts r
 WHERE (r.started_at, r.replica) < (@before_at::timestamptz, @before_replica::text)
