@@ -83,4 +83,6 @@ type Toolbox interface {
 	MaxResultTokens(tool string) int
 	// Away lists the servers of a conversation that are not connected now.
 	Away(id sessions.ConversationID, kind sessions.ConversationType) []string
+	// Odd lists the tools of a conversation's servers that are left out or have another name, each with the reason.
+	Odd(id sessions.ConversationID, kind sessions.ConversationType) []string
 }

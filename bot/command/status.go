@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/bot/approval"
 	"ebb/bot/parts"
 	"ebb/bot/upkeep"
 	"ebb/bot/view"
@@ -32,7 +33,8 @@ type statusCommand struct {
 	flushes interface {
 		Owed(ctx context.Context, key sessions.Key) (memory.Debt, error)
 	}
-	rights memory.Rights // nil: there is no memory
+	desk   *approval.Desk // nil: no call needs an approval
+	rights memory.Rights  // nil: there is no memory
 	busy   func(sessions.Key) bool
 	calls  func(sessions.RobotCode) CallBudget // nil: none are counted
 
@@ -43,16 +45,31 @@ type statusCommand struct {
 func statusOf(e *env) statusCommand {
 	return statusCommand{
 		shared: e.shared, views: e.views, roles: e.roles(), ledger: e.stores.Ledger, cards: e.stores.Cards, withheld: e.stores.Withheld, flushes: e.stores.Flushes,
-		rights: e.opts.Rights, busy: e.worker.Busy, calls: e.opts.CallBudget,
+		desk: e.opts.Approvals, rights: e.opts.Rights, busy: e.worker.Busy, calls: e.opts.CallBudget,
 	}
 }
 
 func (r statusCommand) show(ctx context.Context, t *view.CommandTurn, _ Call) string {
 	r.t, r.isAdmin = t, r.roles.isAdmin(t.Asked)
 	if r.isAdmin {
-		return r.figures(ctx)
+		return r.figures(ctx) + r.waiting(ctx)
 	}
-	return r.plain(ctx)
+	return r.plain(ctx) + r.waiting(ctx)
+}
+
+// waiting lists the calls of tools that wait for approval.
+func (r statusCommand) waiting(ctx context.Context) string {
+	if r.desk == nil {
+		return ""
+	}
+	lines, n, err := r.desk.Open(ctx, r.t.Lease.Key, r.t.Lang)
+	if err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read waiting approvals")
+	}
+	if n == 0 {
+		return ""
+	}
+	return "\n" + wording.Say(wording.StatusApprovals, r.t.Lang, n) + "\n\n" + lines
 }
 
 // plain is for members: what they can notice or act on. At most one line says what upkeep does, the present state before the past
@@ -151,6 +168,10 @@ func (r statusCommand) figures(ctx context.Context) string {
 	}
 	if away := r.views.ServersAway(s); len(away) > 0 {
 		rows = append(rows, row("连不上的工具服务", "servers of tools that are away", "%s", strings.Join(away, ", ")))
+	}
+	if odd := r.views.OddTools(s); len(odd) > 0 {
+		shown := wording.Literal(strings.Join(odd[:min(5, len(odd))], "; "))
+		rows = append(rows, row("没有提供或改了名的工具", "tools left out or renamed", "%d: %s", len(odd), shown))
 	}
 	if r.busy(t.Lease.Key) {
 		rows = append(rows, row("正在整理", "upkeep", "⏳"))

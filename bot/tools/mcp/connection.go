@@ -8,7 +8,9 @@ import (
 	"net"
 	"net/url"
 	"regexp"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -51,6 +53,7 @@ type connection struct {
 	session  *mcp.ClientSession // nil: not connected
 	online   chan struct{}      // closed while connected
 	tools    []chat.Tool
+	odd      []string // see [Status]
 	since    time.Time
 	failures int
 	fault    string
@@ -70,7 +73,6 @@ func (c *connection) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		began := c.now()
 		err := c.connect(ctx, once)
-		once()
 		if ctx.Err() != nil {
 			return
 		}
@@ -78,6 +80,7 @@ func (c *connection) run(ctx context.Context) {
 			series.Reset()
 		}
 		c.lost(err)
+		once() // behind the fault, which those who await the try read
 		zerolog.Ctx(ctx).Warn().Str("fault", c.server.faultOf(err)).Msg("MCP server not connected, trying again")
 		retry.Sleep(ctx, series.NextBackOff())
 	}
@@ -91,6 +94,10 @@ func (c *connection) connect(ctx context.Context, tried func()) error {
 			signal(c.relist)
 		},
 	})
+	if c.server.Command != "" { // see endWithParent
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+	}
 	t, release, err := c.server.transport(ctx)
 	if err != nil {
 		return err
@@ -147,6 +154,12 @@ var (
 // list reads the server's tools. A list that is the same changes nothing.
 func (c *connection) list(ctx context.Context, session *mcp.ClientSession) error {
 	var found []chat.Tool
+	var odd []string
+	note := func(t *mcp.Tool, words string) {
+		if one := strconv.Quote(cut(storable(t.Name), maxName)) + ": " + words; len(odd) < maxTools && !slices.Contains(odd, one) {
+			odd = append(odd, one)
+		}
+	}
 	listed, names, cursor := map[string]bool{}, map[string]bool{}, ""
 	for range maxPages {
 		page, err := session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
@@ -154,11 +167,18 @@ func (c *connection) list(ctx context.Context, session *mcp.ClientSession) error
 			return fmt.Errorf("list of tools: %w", err)
 		}
 		for _, t := range page.Tools {
-			if t == nil || len(found) >= maxTools || listed[t.Name] || !matches(c.server.Allow, t.Name) {
+			if t == nil || !matches(c.server.Allow, t.Name) {
 				continue
 			}
-			listed[t.Name] = true // one that is listed twice is one tool
+			if reason := refusalOf(t, listed, len(found)); reason != "" {
+				note(t, reason)
+				continue
+			}
+			listed[t.Name] = true
 			one := c.tool(t, names)
+			if one.spec.Name != c.server.Name+chat.ServerSeparator+t.Name {
+				note(t, "offered as "+one.spec.Name)
+			}
 			names[one.spec.Name] = true
 			found = append(found, one)
 		}
@@ -168,11 +188,25 @@ func (c *connection) list(ctx context.Context, session *mcp.ClientSession) error
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.odd = odd
 	if c.listed.Load() == 0 || !sameSpecs(c.tools, found) {
 		c.tools = found
 		c.listed.Add(1)
 	}
 	return nil
+}
+
+// refusalOf is the reason why a tool is left out; empty: it is offered.
+func refusalOf(t *mcp.Tool, listed map[string]bool, found int) string {
+	switch {
+	case t.Name == "":
+		return "left out, it has no name"
+	case listed[t.Name]:
+		return "left out, it is listed twice"
+	case found >= maxTools:
+		return fmt.Sprintf("left out, the server has more than %d", maxTools)
+	}
+	return ""
 }
 
 func (c *connection) joined(ctx context.Context, session *mcp.ClientSession) {
@@ -202,7 +236,7 @@ func (c *connection) known() []chat.Tool {
 func (c *connection) status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return Status{Name: c.server.Name, Connected: c.session != nil, Since: c.since, Tools: len(c.tools), Failures: c.failures, Fault: c.fault}
+	return Status{Name: c.server.Name, Connected: c.session != nil, Since: c.since, Tools: len(c.tools), Odd: slices.Clone(c.odd), Failures: c.failures, Fault: c.fault}
 }
 
 // await returns the session, and waits shortly for one that is being made.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ebb/sessions"
 )
 
 // scripted answers each method with a fixed JSON, without regard for the protocol's rules.
@@ -154,4 +156,22 @@ func shortly(t *testing.T) context.Context {
 	ctx, stop := context.WithTimeout(t.Context(), time.Second)
 	t.Cleanup(stop)
 	return ctx
+}
+
+// Tools that are left out, or have another name, are named with the reason.
+func TestOddToolsAreNamed(t *testing.T) {
+	t.Parallel()
+	p := running(t, scripted(t, map[string]string{
+		"initialize": initialized,
+		"tools/list": `"result":{"tools":[{"name":"a","inputSchema":{"type":"object"}},{"name":"a","inputSchema":{"type":"object"}},{"name":"b.c","inputSchema":{"type":"object"}},{"name":"","inputSchema":{"type":"object"}}]}`,
+	}))
+	got := p.Odd("cid", sessions.Group)
+	for _, want := range []string{`odd "a": left out, it is listed twice`, `odd "b.c": offered as odd__b_c_`, `odd "": left out, it has no name`} {
+		if !slices.ContainsFunc(got, func(one string) bool { return strings.HasPrefix(one, want) }) {
+			t.Errorf("%q is not in %q", want, got)
+		}
+	}
+	if n := p.Status()[0].Tools; len(got) != 3 || n != 2 {
+		t.Errorf("%d tools, %q", n, got)
+	}
 }

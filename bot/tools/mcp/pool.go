@@ -104,18 +104,30 @@ func (p *Pool) Away(id sessions.ConversationID, kind sessions.ConversationType) 
 	return names
 }
 
-// Check connects to a server once, and returns the number of tools that it would offer.
-func Check(ctx context.Context, s Server, cfg Config) (tools int, err error) {
+// Odd lists the tools of the servers of a conversation that are left out or have another name.
+func (p *Pool) Odd(id sessions.ConversationID, kind sessions.ConversationType) (odd []string) {
+	for _, c := range p.connections {
+		if c.server.serves(id, kind) {
+			for _, one := range c.status().Odd {
+				odd = append(odd, c.server.Name+" "+one)
+			}
+		}
+	}
+	return odd
+}
+
+// Check connects to a server once, and returns its state with the tools that it would offer.
+func Check(ctx context.Context, s Server, cfg Config) (found Status, err error) {
 	c := newConnection(s, cfg)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	connected := false
 	err = c.connect(ctx, func() {
-		connected, tools = true, len(c.known())
+		connected, found = true, c.status()
 		stop()
 	})
 	if connected {
-		return tools, nil
+		return found, nil
 	}
-	return 0, errors.New(s.faultOf(err))
+	return found, errors.New(s.faultOf(err))
 }

@@ -59,6 +59,7 @@ type Status struct {
 	Connected bool
 	Since     time.Time // beginning of the state
 	Tools     int       // offered
+	Odd       []string  // its tools that are left out or have another name, each with the reason
 	Failures  int       // in a row, of connecting
 	Fault     string    // the reason why it is not connected, without secrets; empty: none
 }

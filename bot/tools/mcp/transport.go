@@ -40,6 +40,7 @@ func (s Server) transport(ctx context.Context) (t mcp.Transport, release func(),
 	cmd.Env = s.environment()
 	cmd.Stderr = &lineLog{log: zerolog.Ctx(ctx), server: s}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	endWithParent(cmd.SysProcAttr)
 	return &mcp.CommandTransport{Command: cmd, TerminateDuration: terminateTime}, func() {
 		if cmd.Process != nil { // children of the child, such as those of npx
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)

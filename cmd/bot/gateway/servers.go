@@ -59,10 +59,13 @@ func (m serverMetrics) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
+// maxOdd is the number of a server's odd tools that a check names.
+const maxOdd = 10
+
 // CheckServers connects to each server of tools once, and counts their tools.
 func CheckServers(ctx context.Context, cfg *config.Config) (string, error) {
 	servers := cfg.Tools.Servers()
-	errs, found := make([]error, len(servers)), make([]int, len(servers))
+	errs, found := make([]error, len(servers)), make([]mcp.Status, len(servers))
 	var all sync.WaitGroup
 	for i, s := range servers {
 		all.Go(func() {
@@ -74,9 +77,15 @@ func CheckServers(ctx context.Context, cfg *config.Config) (string, error) {
 		})
 	}
 	all.Wait()
-	total := 0
-	for _, n := range found {
-		total += n
+	total, odd := 0, ""
+	for _, s := range found {
+		total += s.Tools
+		for _, one := range s.Odd[:min(maxOdd, len(s.Odd))] {
+			odd += fmt.Sprintf("; %s %s", s.Name, one)
+		}
+		if rest := len(s.Odd) - maxOdd; rest > 0 {
+			odd += fmt.Sprintf("; %s has %d more such tools", s.Name, rest)
+		}
 	}
-	return fmt.Sprintf("%d servers offer %d tools", len(servers), total), errors.Join(errs...)
+	return fmt.Sprintf("%d servers offer %d tools%s", len(servers), total, odd), errors.Join(errs...)
 }
