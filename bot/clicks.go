@@ -127,7 +127,7 @@ func (k *clicks) decideByClick(
 	ctx context.Context, c chat.Click, card sessions.Clicked, lang string, say func(wording.Phrase) chat.Clicked,
 ) (chat.Clicked, string) {
 	m := card.Message
-	m.ID, m.SenderID, m.StaffID, m.SenderNick = chat.DecisionID(card.EventID, c.By, c.Action, b.shared.Now()), c.By, c.By, card.Nick
+	m.ID, m.SenderID, m.StaffID, m.SenderNick = chat.DecisionID(card.EventID, c.By, c.Action, k.shared.Now()), c.By, c.By, card.Nick
 	m.Press = &sessions.Press{Button: c.Action, Turn: card.EventID}
 	m.Text, m.SentAt, m.Admin = "/"+string(c.Action), k.shared.Now(), slices.Contains(k.shared.Current.Get().Admins, c.By)
 	served, err := k.intake.placing.serves(ctx, m)
