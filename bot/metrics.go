@@ -53,8 +53,8 @@ type measured struct {
 	gate     *gate.Gate
 	turns    *serial.Mailboxes
 	outbox   *outbox.Outbox
-	expiry   *approval.Expiry // nil: no call needs an approval
-	stream   *leader.Stream   // nil where each replica has a connection
+	expiry   *approval.Expiry
+	stream   *leader.Stream // nil where each replica has a connection
 	restarts *restartStats
 }
 
@@ -88,9 +88,7 @@ func newMetrics(r prometheus.Registerer, of measured) *metrics {
 			return 0
 		})
 	}
-	if of.expiry != nil {
-		gauge("approvals_waiting", "Calls of tools that wait for an approval, in the database: the same on each replica.", func() float64 { return float64(of.expiry.Waiting()) })
-	}
+	gauge("approvals_waiting", "Calls of tools that wait for an approval, in the database: the same on each replica.", func() float64 { return float64(of.expiry.Waiting()) })
 	gauge("outbox_waiting", "Replies committed and not sent yet.", func() float64 { return float64(of.outbox.Waiting()) })
 	for _, w := range guard.Works {
 		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{

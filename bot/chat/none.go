@@ -21,6 +21,9 @@ func (NoTools) MaxResultTokens(string) int { return 0 }
 // Away implements [Toolbox].
 func (NoTools) Away(sessions.ConversationID, sessions.ConversationType) []string { return nil }
 
+// Odd implements [Toolbox].
+func (NoTools) Odd(sessions.ConversationID, sessions.ConversationType) []string { return nil }
+
 // NoDisplay is a [Display] that shows no turn.
 type NoDisplay struct{}
 

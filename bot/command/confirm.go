@@ -242,7 +242,7 @@ func (a approveCommand) request(e sessions.Event) (approval.Request, bool) {
 // late answers a press that did nothing. It came too late, and has no answer, unless calls still wait: the card has lost its buttons.
 func (a approveCommand) late(ctx context.Context, t *view.CommandTurn) string {
 	r, ok := a.request(t.Asked)
-	if a.desk == nil || !ok {
+	if !ok {
 		return ""
 	}
 	text, over, err := a.desk.Refusal(ctx, t.Lease.Key, r, t.Lang)

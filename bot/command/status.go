@@ -33,8 +33,8 @@ type statusCommand struct {
 	flushes interface {
 		Owed(ctx context.Context, key sessions.Key) (memory.Debt, error)
 	}
-	desk   *approval.Desk // nil: no call needs an approval
-	rights memory.Rights  // nil: there is no memory
+	desk   *approval.Desk
+	rights memory.Rights // nil: there is no memory
 	busy   func(sessions.Key) bool
 	calls  func(sessions.RobotCode) CallBudget // nil: none are counted
 
@@ -59,9 +59,6 @@ func (r statusCommand) show(ctx context.Context, t *view.CommandTurn, _ Call) st
 
 // waiting lists the calls of tools that wait for approval.
 func (r statusCommand) waiting(ctx context.Context) string {
-	if r.desk == nil {
-		return ""
-	}
 	lines, n, err := r.desk.Open(ctx, r.t.Lease.Key, r.t.Lang)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read waiting approvals")

@@ -128,7 +128,12 @@ func (Approvals) DecideApprovals(context.Context, sessions.Lease, sessions.Decis
 }
 
 // DueApprovals implements [sessions.Approvals].
-func (Approvals) DueApprovals(context.Context, int) ([]sessions.Approval, error) { return nil, nil }
+func (Approvals) DueApprovals(context.Context, sessions.Approval, int) ([]sessions.Approval, error) {
+	return nil, nil
+}
+
+// CountApprovals implements [sessions.Approvals].
+func (Approvals) CountApprovals(context.Context) (int, error) { return 0, nil }
 
 // ExpireApproval implements [sessions.Approvals].
 func (Approvals) ExpireApproval(context.Context, sessions.ReplicaID, sessions.Approval, func(sessions.Message) sessions.Message) (sessions.Accepted, error) {

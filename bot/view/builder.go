@@ -159,9 +159,6 @@ func (b *Builder) newFrame(name string, g reload.Group, withheld []string, outsi
 
 // OddTools lists the tools of the conversation's servers that are left out or have another name.
 func (b *Builder) OddTools(s sessions.Session) []string {
-	if b.opts.Outside == nil {
-		return nil
-	}
 	return b.opts.Outside.Odd(s.ConversationID, s.ConversationType)
 }
 
