@@ -151,8 +151,8 @@ func (d *Desk) Refusal(ctx context.Context, key sessions.Key, r Request, lang st
 	return say(wording.ApprovalDecided, last.ID, Name(last.Decider, lang), wording.Moment(last.DecidedAt.In(d.Location)), resultOf(last.State, lang)), true, nil
 }
 
-// Open lists the calls that wait in a session, a line each, and their number.
-func (d *Desk) Open(ctx context.Context, key sessions.Key, lang string) (lines string, n int, err error) {
+// ListOpen lists the calls that wait in a session, a line each, and their number.
+func (d *Desk) ListOpen(ctx context.Context, key sessions.Key, lang string) (lines string, n int, err error) {
 	found, err := d.Store.FindApprovals(ctx, key, sessions.ApprovalQuery{})
 	found = slices.DeleteFunc(found, func(f sessions.FoundApproval) bool { return f.Overdue })
 	return Lines(found, lang), len(found), err

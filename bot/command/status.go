@@ -59,7 +59,7 @@ func (r statusCommand) show(ctx context.Context, t *view.CommandTurn, _ Call) st
 
 // waiting lists the calls of tools that wait for approval.
 func (r statusCommand) waiting(ctx context.Context) string {
-	lines, n, err := r.desk.Open(ctx, r.t.Lease.Key, r.t.Lang)
+	lines, n, err := r.desk.ListOpen(ctx, r.t.Lease.Key, r.t.Lang)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to read waiting approvals")
 	}

@@ -139,6 +139,19 @@ func FuzzParseCursor(f *testing.F) {
 	})
 }
 
+// A cursor of approvals leads behind its row, and into no other list.
+func TestCursorOfApprovals(t *testing.T) {
+	t.Parallel()
+	place := pages.Place{At: time.Date(2026, 11, 26, 10, 0, 0, 0, time.UTC), Key: "robot/cid", ID: 3}
+	cursor := place.Cursor(pages.ListApprovals)
+	if got, err := pages.ParseCursor(pages.ListApprovals, cursor, pages.Place{}); err != nil || !got.At.Equal(place.At) || got.Key != place.Key || got.ID != place.ID {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if _, err := pages.ParseCursor(pages.ListSchedules, cursor, pages.Place{}); !errors.Is(err, pages.ErrCursor) {
+		t.Errorf("another list takes it: %v", err)
+	}
+}
+
 // A cursor is data of a client: it has the fields of its place, and nothing that a list does not order by.
 func TestCursorsAreShort(t *testing.T) {
 	t.Parallel()
