@@ -55,8 +55,10 @@ func TestPartsHaveNothingToDo(t *testing.T) {
 		"schedules": count(func(ctx context.Context) ([]sessions.Schedule, error) {
 			return p.Schedules.DueSchedules(ctx, sessions.Schedule{}, 10)
 		}),
-		"approvals": count(func(ctx context.Context) ([]sessions.Approval, error) { return p.Approvals.DueApprovals(ctx, sessions.Approval{}, 10) }),
-		"restarts":  count(p.Reporter.EndedRestarts),
+		"approvals": count(func(ctx context.Context) ([]sessions.Approval, error) {
+			return p.Approvals.DueApprovals(ctx, sessions.Approval{}, 10)
+		}),
+		"restarts": count(p.Reporter.EndedRestarts),
 		"lost": func(ctx context.Context) (int, error) {
 			n, err := p.Reporter.Gone(ctx, []sessions.Stored{{Key: "k", EventID: 1}})
 			return int(n), err
