@@ -114,7 +114,7 @@ func (s *Store) Compactions(ctx context.Context, f pages.CompactionFilter, p pag
 			Private: rows[i].ConversationType != string(sessions.Group),
 		}
 	}
-	if err := s.nameRequesters(ctx, list); err != nil {
+	if err := nameRequesters(ctx, s.names, list); err != nil {
 		return nil, "", err
 	}
 	return list, next, nil
@@ -248,12 +248,12 @@ func (s *Store) Approvals(ctx context.Context, f pages.ApprovalFilter, p pages.P
 }
 
 // The nicks are those that the conversations of the requesters know.
-func (s *Store) nameRequesters(ctx context.Context, list []pages.CompactionRow) error {
+func nameRequesters(ctx context.Context, known *identity.Store, list []pages.CompactionRow) error {
 	names := map[identity.Speaker]string{}
 	for _, r := range list {
 		names[identity.Speaker{Key: r.Key, ID: sessions.UserID(r.RequestedBy)}] = ""
 	}
-	if err := s.names.Nicks(ctx, names); err != nil {
+	if err := known.Nicks(ctx, names); err != nil {
 		return fmt.Errorf("reading the names of those who asked for compactions: %w", err)
 	}
 	for i, r := range list {

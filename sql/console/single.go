@@ -47,7 +47,7 @@ func (s *Store) Attempt(ctx context.Context, key sessions.Key, id int64) (pages.
 		a.Summary = summary.Text
 	}
 	named := []pages.CompactionRow{a.CompactionRow}
-	if err := s.nameRequesters(ctx, named); err != nil {
+	if err := nameRequesters(ctx, s.names, named); err != nil {
 		return pages.Attempt{}, err
 	}
 	a.CompactionRow = named[0]
