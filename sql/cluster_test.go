@@ -25,7 +25,7 @@ var several = []string{
 	"NicksSeen",                                                                      // a search, where a name stands for a person
 	"MessagePlace",                                                                   // before a message that may belong to one of several sessions
 	"MemoriesUnembedded", "EmbeddingsOutdated", "EmbeddingsKnown", "EmbeddingsExact", // vectors of several scopes
-	"PageWork", "SessionTitles", // for admins
+	"PageWork", "PageApprovals", "SessionTitles", // for admins
 	// A person's rights.
 	"SessionsSpoken", "SessionsTelling", "SessionsReadScope", "AuditUnname", "FlushesForget", "PinnedBeforeErase", "PinnedErase", "ReadersToLock", "EmbeddingsDelete",
 }
