@@ -39,6 +39,7 @@ var overAllSessions = map[string]string{
 	"ScheduleFind":            "a change of a reminder: one row of its conversation, by the index of conversations",
 	"SchedulesDue":            "background: reminders whose time has come, once a second, by a partial index that holds what is active",
 	"SchedulesExpire":         "background: rows past their retention period, by an index on the time",
+	"ApprovalsCount":          "background: a metric, every ten seconds, by a partial index that holds what waits",
 	"ApprovalsDue":            "background: calls that waited too long for approval, every two seconds, by a partial index that holds what waits",
 	"ApprovalsExpire":         "background: rows past their retention period, by an index on the time",
 	"PicturesExpire":          "background: pictures past their retention period, by an index on the time",

@@ -18,6 +18,8 @@ import (
 const (
 	// checkInterval is the precision of the end of a wait.
 	checkInterval = 2 * time.Second
+	// countInterval is the age of the metric: on a cluster a count asks all nodes.
+	countInterval = 10 * time.Second
 	// page is the number of due calls that are read at a time.
 	page = 100
 	// expireTimeout bounds the wait for a session that is locked, as by an erasure.
@@ -36,9 +38,10 @@ type Expiry struct {
 
 	last    sessions.Approval // the next run goes on behind it
 	waiting atomic.Int64
+	counted time.Time // when waiting was read
 }
 
-// Waiting is the number of calls that wait, as the last run counted them.
+// Waiting is the number of calls that wait, at most countInterval old.
 func (x *Expiry) Waiting() int64 { return x.waiting.Load() }
 
 // Task returns the background work.
@@ -53,11 +56,14 @@ func (x *Expiry) Task() periodic.Task {
 // Run ends the due waits of a page. The next run goes on behind it, and begins again behind the last page: waits that can't end hold up no
 // other. Runs follow each other.
 func (x *Expiry) Run(ctx context.Context) error {
-	waiting, err := x.Desk.Store.CountApprovals(ctx)
-	if err != nil {
-		return err
+	if time.Since(x.counted) >= countInterval {
+		waiting, err := x.Desk.Store.CountApprovals(ctx)
+		if err != nil {
+			return err
+		}
+		x.waiting.Store(int64(waiting))
+		x.counted = time.Now()
 	}
-	x.waiting.Store(int64(waiting))
 	due, err := x.Desk.Store.DueApprovals(ctx, x.last, page)
 	if err != nil || len(due) == 0 {
 		x.last = sessions.Approval{}

@@ -18,7 +18,7 @@ import (
 )
 
 var lists = []string{
-	pages.ListSessions, pages.ListSessionsByKey, pages.ListCompactions, pages.ListSchedules, pages.ListSchedulesByKey, pages.ListFiles, pages.ListTalk, pages.ListMemories,
+	pages.ListSessions, pages.ListSessionsByKey, pages.ListCompactions, pages.ListSchedules, pages.ListSchedulesByKey, pages.ListFiles, pages.ListApprovals, pages.ListTalk, pages.ListMemories,
 	pages.ListActions, pages.ListRestarts, pages.ListExpiring, pages.ListUsage, pages.ListCosts, pages.ListPeople, pages.ListPeopleByNick,
 }
 

@@ -223,7 +223,7 @@ func (b *tab) checkAccess(t *testing.T) {
 	all := map[string][]string{ // by template
 		"overview": {"/"}, "sessions": {"/sessions", "/sessions?q=none", "/sessions?q=state:asleep"}, "error": {"/nowhere"}, "session": {p.Session, p.Longest, p.Private},
 		"compactions": {"/compactions"}, "attempt": {p.Attempt}, "memories": {"/memories"}, "memory": {p.Memory}, "person": {p.Person, p.Person + "?preview=yes"}, "usage": {"/usage"},
-		"attention": {"/attention"}, "restarts": {"/restarts"}, "settings": {"/settings"}, "schedules": {"/schedules", "/schedules?q=state:done"}, "audit": {"/audit"}, "people": {"/people"}, "search": {p.Session + "/search", p.Session + "/search?q=%E5%8F%91%E5%B8%83"}, "privacy": {"/privacy"}, "retention": {"/retention?days=1"},
+		"attention": {"/attention"}, "restarts": {"/restarts"}, "settings": {"/settings"}, "schedules": {"/schedules", "/schedules?q=state:done"}, "approvals": {"/approvals", "/approvals?q=state:waiting"}, "audit": {"/audit"}, "people": {"/people"}, "search": {p.Session + "/search", p.Session + "/search?q=%E5%8F%91%E5%B8%83"}, "privacy": {"/privacy"}, "retention": {"/retention?days=1"},
 		"login": nil, "layout": nil, "parts": nil, "work": nil, "entered": nil, // parts of other pages, or checked with them
 	}
 	templates, err := filepath.Glob("../../../bot/console/templates/*.html")

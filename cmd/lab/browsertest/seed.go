@@ -145,6 +145,11 @@ INSERT INTO schedules (session_key, id, kind, state, due_at, spec, text, created
 	JOIN dingtalk_sessions s ON s.conversation_id = r.conversation;
 INSERT INTO schedules (session_key, id, kind, due_at, spec, text, created_by, creator, origin)
 	SELECT session_key, 1, 'remind', now() + interval '30 minutes', 'once', '提交转组申请', 'u-lina', '{"sender_id": "u-lina", "sender_nick": "李娜"}', 'seed' FROM dingtalk_sessions WHERE conversation_type = '1';
+INSERT INTO approvals (session_key, id, turn_event_id, tool, arguments, asked_by, state, decided_by, decided_at, expires_at)
+	SELECT s.session_key, a.id, 1, a.tool, a.arguments, 'u-zhangwei', a.state, a.decider, a.at, now() + interval '50 minutes'
+	FROM (VALUES (1, 'files__write_file', '{"path": "release.md", "content": "5 月 20 日发布"}', 'approved', 'u-lina', now() - interval '3 hours'),
+		(2, 'files__delete_file', '{"path": "draft.md"}', 'waiting', '', NULL)) a (id, tool, arguments, state, decider, at)
+	JOIN dingtalk_sessions s ON s.conversation_id = 'cidRelease==';
 INSERT INTO restarts (replica, started_at, stopped_at, ending, answered, resumed, doubled)
 	VALUES ('pay-bot-7d9c5b6f4-x2x9q-QWERTYUIOP', now() - interval '40 hours', now() - interval '31 hours', 'killed', 1893, 1, 0);
 INSERT INTO audit (actor, action, session_key, detail, outcome, at)
