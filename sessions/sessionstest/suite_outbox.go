@@ -55,7 +55,7 @@ func testOutbox(b *suite) {
 	if list = b.unsentReplies(l); len(list) != 0 {
 		b.Errorf("a late word brought a sent reply back: %+v", list)
 	}
-	b.wantError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: out.ID + 1000}), sessions.ErrNotFound, "settling what is not there")
+	b.wantError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: out.ID + 1000}), sessions.ErrNotFound, "settling a reply that does not exist")
 	b.acceptMessage(replicaA, 2)
 	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: b.runTurn(l, 1).Replies[0].ID, Failed: true, Error: "gone"}))
 	if list = b.unsentReplies(l); len(list) != 0 {
