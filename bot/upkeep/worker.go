@@ -83,6 +83,7 @@ func (u *Worker) Connect(turns, own *serial.Mailboxes, replies *outbox.Outbox, s
 	}
 	texts := summaries{p, summarize.Summarizer{
 		Model: u.model, Kind: llm.KindSummary, Counter: p.Counter, Location: p.Location, Retries: u.opts.SummaryRetries, Backoff: u.opts.SummaryBackoff,
+		Deadline: p.CompactDeadline,
 	}}
 	u.compactor = &compactor{
 		shared: p, views: u.views, turns: s.Turns, jobs: s.Jobs, store: s.Compactions, log: s.Log, summaries: texts, locks: u.locks, marker: marks,

@@ -33,6 +33,8 @@ type Summarizer struct {
 	Location *time.Location
 	Retries  int           // attempts for one chunk, at least 1
 	Backoff  time.Duration // before the second attempt; each later pause grows by it
+	// Deadline bounds all attempts for one chunk, so that a model that hangs takes no time of the later chunks; 0: unbounded.
+	Deadline time.Duration
 }
 
 // Request is a range to summarize.
@@ -199,6 +201,11 @@ func (t *summaryRun) mostOutput() int { return max(t.Target*12/10, reasoningRoom
 
 // summarizeNext makes Retries attempts, then one of the chat's model, which also takes the remaining chunks.
 func (t *summaryRun) summarizeNext(ctx context.Context) error {
+	if t.summarizer.Deadline > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, t.summarizer.Deadline)
+		defer stop()
+	}
 	c := t.nextChunk()
 	for try := 1; ; try++ {
 		a, text, err := t.askModel(ctx, c.request, c.events)

@@ -412,6 +412,31 @@ func TestCancelEndsTheWait(t *testing.T) {
 	})
 }
 
+// A model that hangs ends the summary with its first chunk, whatever time the other chunks are given.
+func TestHangingModelTakesTheTimeOfOneChunk(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		s := summarizer(hangingModel{})
+		s.Context, s.Deadline = 4000, 2*time.Minute
+		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+		defer stop()
+		if _, err := s.Summarize(ctx, Request{Events: compactiontest.Talk(40, 400), Target: 300}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		if took := time.Since(began); took != 2*time.Minute {
+			t.Errorf("took %s", took)
+		}
+	})
+}
+
+type hangingModel struct{}
+
+func (hangingModel) Generate(ctx context.Context, _ llm.Request) (llm.Response, error) {
+	<-ctx.Done()
+	return llm.Response{}, ctx.Err()
+}
+
 // P61: an answer that did not end by itself is no summary, however good it looks.
 func TestPartialAnswerIsNoSummary(t *testing.T) {
 	t.Parallel()
