@@ -21,6 +21,11 @@ func (NoTools) MaxResultTokens(string) int { return 0 }
 // Away implements [Toolbox].
 func (NoTools) Away(sessions.ConversationID, sessions.ConversationType) []string { return nil }
 
+// Connected implements [Toolbox].
+func (NoTools) Connected(context.Context, sessions.ConversationID, sessions.ConversationType, string) bool {
+	return true
+}
+
 // Odd implements [Toolbox].
 func (NoTools) Odd(sessions.ConversationID, sessions.ConversationType) []string { return nil }
 

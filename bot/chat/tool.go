@@ -83,6 +83,9 @@ type Toolbox interface {
 	MaxResultTokens(tool string) int
 	// Away lists the servers of a conversation that are not connected now.
 	Away(id sessions.ConversationID, kind sessions.ConversationType) []string
+	// Connected returns when the server of a tool is connected, with true, or when ctx ends, with false. It is true at once for a tool of no server
+	// of the conversation.
+	Connected(ctx context.Context, id sessions.ConversationID, kind sessions.ConversationType, tool string) bool
 	// Odd lists the tools of a conversation's servers that are left out or have another name, each with the reason.
 	Odd(id sessions.ConversationID, kind sessions.ConversationType) []string
 }

@@ -94,7 +94,7 @@ func (r statusCommand) plain(ctx context.Context) string {
 	if r.shared.Current.WithoutTools(r.views.Model(s)) {
 		line(wording.StatusNoTools)
 	}
-	if away := r.views.ServersAway(s); len(away) > 0 {
+	if away := r.views.Outside().Away(s.ConversationID, s.ConversationType); len(away) > 0 {
 		line(wording.StatusServersAway, strings.Join(away, ", "))
 	}
 	switch {
@@ -163,10 +163,10 @@ func (r statusCommand) figures(ctx context.Context) string {
 	if r.shared.Current.WithoutTools(r.views.Model(s)) {
 		rows = append(rows, row("模型", "model", "%s", wording.Say(wording.StatusNoTools, t.Lang)))
 	}
-	if away := r.views.ServersAway(s); len(away) > 0 {
+	if away := r.views.Outside().Away(s.ConversationID, s.ConversationType); len(away) > 0 {
 		rows = append(rows, row("连不上的工具服务", "servers of tools that are away", "%s", strings.Join(away, ", ")))
 	}
-	if odd := r.views.OddTools(s); len(odd) > 0 {
+	if odd := r.views.Outside().Odd(s.ConversationID, s.ConversationType); len(odd) > 0 {
 		shown := wording.Literal(strings.Join(odd[:min(5, len(odd))], "; "))
 		rows = append(rows, row("没有提供或改了名的工具", "tools left out or renamed", "%d: %s", len(odd), shown))
 	}

@@ -157,12 +157,5 @@ func (b *Builder) newFrame(name string, g reload.Group, withheld []string, outsi
 	return f, nil
 }
 
-// OddTools lists the tools of the conversation's servers that are left out or have another name.
-func (b *Builder) OddTools(s sessions.Session) []string {
-	return b.opts.Outside.Odd(s.ConversationID, s.ConversationType)
-}
-
-// ServersAway lists the servers of the conversation's tools that are not connected now.
-func (b *Builder) ServersAway(s sessions.Session) []string {
-	return b.opts.Outside.Away(s.ConversationID, s.ConversationType)
-}
+// Outside has the tools of other programs.
+func (b *Builder) Outside() chat.Toolbox { return b.opts.Outside }

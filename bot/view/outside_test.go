@@ -25,7 +25,10 @@ func (b toolbox) Tools(sessions.ConversationID, sessions.ConversationType) []cha
 func (toolbox) Version() int64                                                         { return 1 }
 func (toolbox) MaxResultTokens(string) int                                             { return 0 }
 func (toolbox) Odd(sessions.ConversationID, sessions.ConversationType) []string        { return nil }
-func (toolbox) Away(sessions.ConversationID, sessions.ConversationType) []string       { return nil }
+func (toolbox) Connected(context.Context, sessions.ConversationID, sessions.ConversationType, string) bool {
+	return true
+}
+func (toolbox) Away(sessions.ConversationID, sessions.ConversationType) []string { return nil }
 
 // A server with endless schemas costs its own tools. The conversation keeps the built-in ones, and room for its talk.
 func TestToolsOfServersLeaveRoom(t *testing.T) {

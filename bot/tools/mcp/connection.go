@@ -239,10 +239,15 @@ func (c *connection) status() Status {
 	return Status{Name: c.server.Name, Connected: c.session != nil, Since: c.since, Tools: len(c.tools), Odd: slices.Clone(c.odd), Failures: c.failures, Fault: c.fault}
 }
 
-// await returns the session, and waits shortly for one that is being made.
-func (c *connection) await(ctx context.Context) (*mcp.ClientSession, error) {
+// awaitShortly returns the session, and waits shortly for one that is being made.
+func (c *connection) awaitShortly(ctx context.Context) (*mcp.ClientSession, error) {
 	ctx, stop := context.WithTimeout(ctx, awaitTime)
 	defer stop()
+	return c.await(ctx)
+}
+
+// await returns the session, and waits for one until ctx ends.
+func (c *connection) await(ctx context.Context) (*mcp.ClientSession, error) {
 	for {
 		c.mu.Lock()
 		session, online := c.session, c.online

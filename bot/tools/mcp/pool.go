@@ -104,6 +104,17 @@ func (p *Pool) Away(id sessions.ConversationID, kind sessions.ConversationType) 
 	return names
 }
 
+// Connected implements chat.Toolbox.
+func (p *Pool) Connected(ctx context.Context, id sessions.ConversationID, kind sessions.ConversationType, tool string) bool {
+	for _, c := range p.connections {
+		if c.server.Name == chat.ServerOf(tool) && c.server.serves(id, kind) {
+			_, err := c.await(ctx)
+			return err == nil
+		}
+	}
+	return true
+}
+
 // Odd lists the tools of the servers of a conversation that are left out or have another name.
 func (p *Pool) Odd(id sessions.ConversationID, kind sessions.ConversationType) (odd []string) {
 	for _, c := range p.connections {

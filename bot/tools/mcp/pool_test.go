@@ -237,6 +237,38 @@ func TestUnreachableServer(t *testing.T) {
 	}
 }
 
+// A wait for the server of a tool ends with its first connection, or with the wait's time. Tools without a server of the conversation are not
+// waited for.
+func TestConnectionIsAwaited(t *testing.T) {
+	t.Parallel()
+	s := stdio(t)
+	s.Groups = []string{"cid"}
+	p := New(Config{Servers: []Server{s}, Version: "test", Now: time.Now})
+	waits := func(ctx context.Context, id sessions.ConversationID, tool string) bool {
+		return p.Connected(ctx, id, sessions.Group, tool)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if waits(ended, "cid", "odd__echo") {
+		t.Error("a server that was never started is connected")
+	}
+	for _, other := range []struct {
+		id   sessions.ConversationID
+		tool string
+	}{{"other", "odd__echo"}, {"cid", "even__echo"}, {"cid", "remind"}} {
+		if !waits(ended, other.id, other.tool) {
+			t.Errorf("%s of %s is waited for", other.tool, other.id)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); p.Run(ctx) }()
+	defer func() { stop(); <-done }()
+	if !waits(t.Context(), "cid", "odd__echo") || len(p.Tools("cid", sessions.Group)) == 0 {
+		t.Error("the first connection ended no wait, or its tools are unknown then")
+	}
+}
+
 // A server that forgot its sessions, as after a restart, can't have run a call: it is made again.
 func TestForgottenSessionIsRenewed(t *testing.T) {
 	t.Parallel()
@@ -251,7 +283,7 @@ func TestForgottenSessionIsRenewed(t *testing.T) {
 		})
 	})
 	p := running(t, s)
-	session, err := p.connections[0].await(t.Context())
+	session, err := p.connections[0].awaitShortly(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func (t tool) Call(ctx context.Context, in chat.ToolInput) (string, error) {
 // call makes the call once more if the server can't have seen the first one.
 func (t tool) call(ctx context.Context, args map[string]any) (*mcp.CallToolResult, error) {
 	for again := false; ; again = true {
-		session, err := t.of.await(ctx)
+		session, err := t.of.awaitShortly(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -120,7 +120,7 @@ func (t tool) call(ctx context.Context, args map[string]any) (*mcp.CallToolResul
 
 // resource reads a resource of the server.
 func (c *connection) resource(ctx context.Context, uri string) (*mcp.ReadResourceResult, error) {
-	session, err := c.await(ctx)
+	session, err := c.awaitShortly(ctx)
 	if err != nil {
 		return nil, err
 	}

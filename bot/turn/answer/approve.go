@@ -16,11 +16,12 @@ import (
 // The results of calls that need an approval, and wait for none.
 const (
 	toolGone   = "Not run: the call was approved, but this conversation has no such tool any more."
+	serverAway = "Not run: the call was approved, but the server %q is not connected. The call had no effect. Say so, and that it can be asked for again."
 	callErased = "Not run: the call was approved, and then deleted with the words that asked for it."
 )
 
-// await lets a call wait for a decision, with a result that says so. The turn ends after its round. The same call waits once.
-func (t toolCaller) await(ctx context.Context, q *question, a *Answer, c sessions.ToolCall) (string, error) {
+// ask lets a call wait for a decision, with a result that says so. The turn ends after its round. The same call waits once.
+func (t toolCaller) ask(ctx context.Context, q *question, a *Answer, c sessions.ToolCall) (string, error) {
 	if q.waiting == nil {
 		waiting, err := t.approvals.Waiting(ctx, q.made.Lease.Key)
 		if err != nil {
@@ -92,8 +93,13 @@ func (t toolCaller) callApproved(
 	case slot.IsStopped(ctx):
 		return NotRun, nil
 	}
-	tool := t.views.FrameOf(q.made.View.Session).Tool(c.Name)
-	if tool == nil {
+	tool, away := t.await(part, q.made.View.Session, c.Name, approvedTime)
+	switch {
+	case slot.IsStopped(ctx):
+		return NotRun, nil
+	case away:
+		return fmt.Sprintf(serverAway, chat.ServerOf(c.Name)), nil
+	case tool == nil:
 		return toolGone, nil
 	}
 	return t.runRecorded(ctx, part, q, a, suspicion, tool, c, seen)

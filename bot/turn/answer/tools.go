@@ -49,6 +49,12 @@ func (t toolCaller) call(ctx, part context.Context, q *question, a *Answer, susp
 	frame := t.views.FrameOf(q.made.View.Session)
 	tool := frame.Tool(c.Name)
 	if tool == nil {
+		var away bool
+		if tool, away = t.await(part, q.made.View.Session, c.Name, unlistedTime); away {
+			return fmt.Sprintf("Not run: the server %q is not connected. Say that it can't be reached now.", chat.ServerOf(c.Name)), nil
+		}
+	}
+	if tool == nil {
 		return fmt.Sprintf("There is no tool %q. Tools: %s.", c.Name, toolNames(frame)), nil
 	}
 	if again, ok := tool.(chat.Repeatable); ok && again.Repeatable() {
@@ -56,7 +62,7 @@ func (t toolCaller) call(ctx, part context.Context, q *question, a *Answer, susp
 		return t.run(part, *q, a, suspicion, tool, c, nil), nil
 	}
 	if asks, ok := tool.(chat.NeedsApproval); ok && asks.NeedsApproval() {
-		return t.await(ctx, q, a, c)
+		return t.ask(ctx, q, a, c)
 	}
 	if result, ran := recordedRun(q.made.View.Runs, c); ran {
 		return result, nil
@@ -65,6 +71,20 @@ func (t toolCaller) call(ctx, part context.Context, q *question, a *Answer, susp
 		return result, nil
 	}
 	return t.runRecorded(ctx, part, q, a, suspicion, tool, c, seen)
+}
+
+// The waits for a server of whose tools none is known yet, as after a start of the process.
+const (
+	unlistedTime = 5 * time.Second  // for a call that the model names from earlier talk
+	approvedTime = 30 * time.Second // for a call that a person approved: there is no second approval
+)
+
+// await returns a tool, and waits for the connection to its server.
+func (t toolCaller) await(ctx context.Context, s sessions.Session, name string, most time.Duration) (tool chat.Tool, away bool) {
+	ctx, stop := context.WithTimeout(ctx, most)
+	defer stop()
+	away = !t.views.Outside().Connected(ctx, s.ConversationID, s.ConversationType, name)
+	return t.views.FrameOf(s).Tool(name), away
 }
 
 // recordedRun is the result of a call that an earlier attempt at the turn made.
