@@ -21,6 +21,7 @@ func (e *evidence) checkAll() *findings {
 		(*evidence).checkInbox, (*evidence).checkOrder, (*evidence).checkTurns, (*evidence).checkReplies, (*evidence).checkLetters,
 		(*evidence).checkSetAside, (*evidence).checkFacts, (*evidence).checkTurnLines, (*evidence).checkTerms, (*evidence).checkOverlaps,
 		(*evidence).checkAccounts, (*evidence).checkRest, (*evidence).checkCards, (*evidence).checkErased, (*evidence).checkKept, (*evidence).checkMonths, (*evidence).checkReminders,
+		(*evidence).checkAttached,
 	} {
 		check(e, f)
 	}
@@ -149,6 +150,7 @@ func (e *evidence) checkTurns(f *findings) {
 				f.addBroken("the command %s was answered as if it were talk: %q", mark, shorten(t.text))
 			case command:
 				f.commands++
+			case e.said[mark].attached.wordless && !slices.Contains(has, mark): // checkAttached judges it
 			case len(has) == 0:
 				f.apologies++
 			case !slices.Contains(has, mark):
@@ -251,7 +253,7 @@ func (e *evidence) checkLetters(f *findings) {
 		}
 	}
 	for _, t := range turnsOf(e.log) {
-		k := letter{string(t.key), strings.TrimSpace(t.text)}
+		k := letter{string(t.key), withoutNote(t.text)}
 		spare[t.key]--
 		if isWiped(t.text) || t.text == "" && !slices.ContainsFunc(t.asked, func(mark string) bool { return !e.said[mark].harm }) {
 			continue // erased, or over a limit whose notice is bounded too

@@ -352,17 +352,22 @@ func (w injector) runBot(ctx context.Context, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// sayAs sends one message of a script. change marks its record.
+// sayAs sends one text of a script. change marks its record.
 func (t *talkers) sayAs(who rig.Person, place string, text func(*remark) string, change func(*remark)) string {
+	return t.sendAs(who, place, func(u *remark) dingtalktest.Message { return dingtalktest.Text(text(u)) }, change)
+}
+
+// sendAs sends one message of a script.
+func (t *talkers) sendAs(who rig.Person, place string, make func(*remark) dingtalktest.Message, change func(*remark)) string {
 	t.mu.Lock()
 	u := &remark{mark: fmt.Sprintf("q%07d", len(t.order)+1), place: place, thread: place, sent: time.Now()}
-	m := dingtalktest.Message{MsgID: u.mark, Sender: who.ID, SenderNick: who.Name}
+	m := make(u)
+	m.MsgID, m.Sender, m.SenderNick = u.mark, who.ID, who.Name
 	if place == dingtalktest.DirectConversation(who.ID) {
 		m.Direct = true
 	} else if m.Conversation = place; t.member {
 		u.thread += " " + who.ID
 	}
-	m.Text = text(u)
 	if change != nil {
 		change(u)
 	}

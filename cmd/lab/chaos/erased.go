@@ -70,7 +70,7 @@ func (e *evidence) anyStood(from, to time.Time) bool {
 func (e *evidence) checkKept(f *findings) {
 	for _, l := range e.log {
 		u, known := e.said[string(l.MsgID)]
-		if l.Role == sessions.RoleUser && known && !u.wiped && !u.command && !strings.Contains(l.Content, u.mark) {
+		if l.Role == sessions.RoleUser && known && !u.wiped && !u.command && !u.attached.wordless && !strings.Contains(l.Content, u.mark) {
 			f.addBroken("message %s of session %s was not to be erased, and reads %q", u.mark, l.Key, shorten(l.Content))
 		}
 	}
@@ -125,10 +125,10 @@ func (e *evidence) dropErased() {
 	e.turns = slices.DeleteFunc(e.turns, func(t turnLine) bool { return gone[threadIn(sessions.Key(t.session))] })
 }
 
-// longNote stands under the answer to a message that the model read in part. The log has the answer alone.
-var longNote = regexp.MustCompile(`\n\n（这条消息很长：[^\n]*）$`)
+// notes stand under the answer to a message that the model read in part, or without its pictures and files. The log has the answer alone.
+var notes = regexp.MustCompile(`(\n\n（(这条消息很长：|[^（）\n]*(打不开：|没能取到：|没能及时取到))[^\n]*）)+$`)
 
-func withoutNote(text string) string { return strings.TrimSpace(longNote.ReplaceAllString(text, "")) }
+func withoutNote(text string) string { return strings.TrimSpace(notes.ReplaceAllString(text, "")) }
 
 func erasuresLine(all []erasure) string {
 	n := map[string]int{}

@@ -54,7 +54,10 @@ type evidence struct {
 	remains  map[string][]string
 	months   []rig.Interval // DingTalk refused all counted calls
 	crashes  []crash
-	rough    []rig.Interval // DingTalk or its network was so slow or broken that turns may have failed
+	// Words of pictures and files in the last request with a message, by its mark, and the times of faults of downloads.
+	content map[string][]string
+	spoiled []time.Time
+	rough   []rig.Interval // DingTalk or its network was so slow or broken that turns may have failed
 }
 
 // gatherEvidence runs after the end of all gateways.
@@ -67,7 +70,7 @@ func (w *world) gatherEvidence(ctx context.Context) (*evidence, error) {
 			dingtalktest.ReplyWrongPlace, dingtalktest.MentionNotInText, dingtalktest.WebhookUnknown, dingtalktest.OpenMalformed,
 		)...),
 		both: w.mind.copyOverlaps(), asked: w.mind.copyInquiries(), lives: w.lives.copyAll(),
-		erased: w.erasures.copyAll(), reminders: w.reminders.copyAll(), ended: w.ended, requests: w.mind.wordsSeen(),
+		erased: w.erasures.copyAll(), reminders: w.reminders.copyAll(), ended: w.ended, requests: w.mind.wordsSeen(), content: w.mind.contentShown(), spoiled: w.talk.copySpoiled(),
 	}
 	e.said, e.took = w.talk.copyAll()
 	e.months = w.months.copyAll()
@@ -106,11 +109,11 @@ func processOf(r sessions.ReplicaID) string {
 type findings struct {
 	broken []string // broken promises
 
-	said, acked, answered, commands, apologies, dead, perhaps, doubled         int
-	erasures, wiped, cards, closed, meanwhile, reminders, reminded             int
-	turns, compactions, flushes, facts, accounts, grants, resumed, redelivered int
-	p50, p99                                                                   time.Duration
-	recoveries                                                                 []recovery
+	said, acked, answered, commands, apologies, dead, perhaps, doubled            int
+	erasures, wiped, cards, closed, meanwhile, reminders, reminded, shown, unread int
+	turns, compactions, flushes, facts, accounts, grants, resumed, redelivered    int
+	p50, p99                                                                      time.Duration
+	recoveries                                                                    []recovery
 }
 
 func shorten(text string) string {

@@ -26,6 +26,7 @@ type chaosModel struct {
 	asked map[string]time.Time // first request by process and question
 	both  []overlap
 	words map[string]wordSeen // numbers of facts and reminders, in any request
+	shown map[string][]string // words of pictures and files in the last request with a message, by its mark
 }
 
 // wordSeen is the last request with a word.
@@ -53,7 +54,7 @@ func (o overlap) conversationID() string {
 }
 
 func newChaosModel(rng *rand.Rand) *chaosModel {
-	return &chaosModel{rng: rng, now: map[string]modelCall{}, asked: map[string]time.Time{}, words: map[string]wordSeen{}}
+	return &chaosModel{rng: rng, now: map[string]modelCall{}, asked: map[string]time.Time{}, words: map[string]wordSeen{}, shown: map[string][]string{}}
 }
 
 // spoilFor makes half of the answers bad for a while.
@@ -176,13 +177,17 @@ func (m *chaosModel) replyTo(r openaitest.Request) openaitest.Reply {
 	for i := range messages {
 		messages[i].Content = beside.ReplaceAllString(messages[i].Content, "")
 	}
-	asked := rig.MarksAsked(messages)
+	asked := withPictures(r, rig.MarksAsked(messages))
+	m.noteContent(r, asked)
 	noted := ""
 	if words := askedWords(messages); words != "" {
 		noted = "，" + words + " 记下了"
 	}
-	return m.badReply(r, asked, openaitest.Text(asked+noted+" 发布窗口是周五晚上八点到十点，回滚由李娜负责；压测报告下班前会放到群文件里。"))
+	return m.badReply(r, asked, openaitest.Text(asked+noted+" "+modelWords))
 }
+
+// modelWords are in each answer of the model, and in no notice that it failed.
+const modelWords = "发布窗口是周五晚上八点到十点，回滚由李娜负责；压测报告下班前会放到群文件里。"
 
 // countText counts tokens by bytes.
 func countText(r openaitest.Request, a openaitest.Reply) (prompt, completion int) {

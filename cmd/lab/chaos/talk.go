@@ -35,6 +35,8 @@ func (t *talkers) noteEntry(e dingtalktest.Entry) {
 		t.open--
 	case e.Kind == "push" && u != nil && u.pushed.IsZero():
 		u.pushed = e.Time
+	case e.Kind == "fault" && (e.Route == dingtalktest.RouteDownload || e.Route == dingtalktest.RouteFile):
+		t.spoiled = append(t.spoiled, e.Time)
 	case e.Kind == "card":
 		for _, mark := range rig.MarkPattern.FindAllString(e.Detail, -1) {
 			if u := t.said[mark]; u != nil && u.wordedAt.IsZero() {
@@ -55,6 +57,12 @@ func (t *talkers) countUnacked() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.open
+}
+
+func (t *talkers) copySpoiled() []time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return append([]time.Time(nil), t.spoiled...)
 }
 
 func (t *talkers) copyAll() (said map[string]remark, took []time.Duration) {

@@ -165,6 +165,7 @@ type remark struct {
 	wiped     bool   // it may be erased
 	gone      bool   // its row may be deleted too
 	harm      bool   // its member means harm
+	attached  attachment
 
 	sent          time.Time // createAt, by DingTalk's clock
 	pushed, acked time.Time // first; zero before it
@@ -186,6 +187,8 @@ type talkers struct {
 	said  map[string]*remark // by mark
 	open  int                // unacknowledged messages
 	took  []time.Duration    // from the first push to the first answer
+	// spoiled are the times of downloads that met a fault.
+	spoiled []time.Time
 }
 
 // Command is lab chaos: fault injection.
@@ -197,6 +200,7 @@ type Command struct {
 	Every    time.Duration `default:"5s" help:"Between one trouble and the next, on average."`
 	Erase    time.Duration `default:"4s" help:"Between one erasure and the next, on average; 0: none."`
 	Remind   time.Duration `default:"2s" help:"Between one reminder and the next, on average; 0: none."`
+	Attach   time.Duration `default:"2s" help:"Between one picture or file and the next, on average; 0: none."`
 	Cards    bool          `default:"true" negatable:"" help:"Show replies on cards, with their troubles."`
 	Harm     time.Duration `default:"0" help:"Between one act of members who mean harm and the next, on average, in the second half; 0: none."`
 	Calm     bool          `help:"Make no trouble: only talk, and watch what the gateways take."`
