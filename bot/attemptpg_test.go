@@ -180,7 +180,7 @@ func TestForgottenFactsAreNotRepeated(t *testing.T) {
 			deleted := false
 			r := p.run("a", func(r *replica, c *bot.Config) {
 				c.Remember = view.Remember{Recall: view.RecallAlways, RecallTokens: 800, RecallTime: patience}
-				c.Tools = append(c.Tools, tools.All(tools.Parts{Facts: r.store.Facts, Search: r.store.Search, Digests: r.store.Digests, Blobs: r.store.Compactions, Files: r.store.Media}, time.UTC)...)
+				c.Tools = append(c.Tools, tools.All(tools.Parts{Facts: r.store.Facts, Search: r.store.Search, Digests: r.store.Digests, Blobs: r.store.Compactions, Files: r.store.Media, Kept: r.store.Files}, time.UTC)...)
 				r.model.Chat = func(_ context.Context, q llm.Request) (llm.Response, error) {
 					last := q.Messages[len(q.Messages)-1]
 					if read.Name != "" && last.Role != "tool" {

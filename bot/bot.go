@@ -64,9 +64,6 @@ type Config struct {
 	Elector   sessions.Elector
 	Transport chat.Transport
 	Tools     []chat.Tool
-	Media     Media // reads attachments; nil: they are named
-	Files     Files // keeps the files of replies; nil: none has any
-	Kept      Kept  // keeps files for conversations; nil: none is kept
 	// SchemaTokens and Finder are those of [view.Options].
 	SchemaTokens int
 	Finder       func(others []llm.ToolSpec) chat.Tool
@@ -129,6 +126,9 @@ type Parts struct {
 	Schedules sessions.Schedules
 	Planner   *schedule.Planner // sets reminders
 	Approvals sessions.Approvals
+	Media     Media // reads attachments
+	Files     Files // keeps the files of replies, where the transport is a [chat.Uploader]
+	Kept      Kept  // keeps files for conversations
 	Audit     pages.Audit
 	Reporter  sessions.Reporter
 	Outside   chat.Toolbox // tools of other programs
@@ -273,25 +273,19 @@ func New(cfg Config) (*Bot, error) {
 		Tidying: cfg.Tidying, Index: cfg.Index, Leads: b.leads, Requests: cfg.Requests, DigestAt: cfg.DigestAt, SummaryRetries: cfg.SummaryRetries, SummaryBackoff: cfg.SummaryBackoff,
 		CompactNotify: cfg.CompactNotify,
 	})
+	_, sendsFiles := cfg.Transport.(chat.Uploader)
 	b.handler = command.New(p, b.views, commandStores(cfg.Stores, cfg.Memory), b.worker, b.configuredScope, command.Options{
 		Rights: cfg.Rights, Erasures: cfg.Erasures, CallBudget: cfg.CallBudget, Schedules: cfg.Schedules, Planner: cfg.Planner, Audit: cfg.Audit,
-		Approvals: b.approvals, Knowledge: b.knowledge(), Files: cfg.Kept, SendsFiles: cfg.Files != nil,
+		Approvals: b.approvals, Files: cfg.Kept, SendsFiles: sendsFiles,
+		Knowledge: &knowledge.Desk{Store: cfg.Kept, Media: cfg.Media, Location: cfg.Location},
 	})
 	b.runner = turn.New(turn.Config{
 		Shared: p, Views: b.views, Stores: turnStores(cfg.Stores, cfg.Memory), Model: b.gate, Upkeep: b.worker, Commands: b.handler,
-		Transport: cfg.Transport, Display: cfg.Display, Approvals: b.approvals, Media: cmp.Or[answer.Media](cfg.Media, answer.NoMedia{}), Files: cfg.Files,
+		Transport: cfg.Transport, Display: cfg.Display, Approvals: b.approvals, Media: cfg.Media, Files: cfg.Files, SendsFiles: sendsFiles,
 		MaxMerged: cfg.mergeLimit(), MaxToolRounds: cfg.MaxToolRounds, MaxTurns: gate.TurnsPerCall * cfg.MaxConcurrent,
 		StaleAfter: cfg.StaleAfter, Gather: cfg.Gather, TurnTimeout: cfg.TurnTimeout, BusyNote: cfg.BusyNote,
 	})
 	return b, nil
-}
-
-// knowledge returns nil where no files are read or kept.
-func (b *Bot) knowledge() *knowledge.Desk {
-	if b.cfg.Media == nil || b.cfg.Kept == nil {
-		return nil
-	}
-	return &knowledge.Desk{Store: b.cfg.Kept, Media: b.cfg.Media, Location: b.cfg.Location}
 }
 
 func turnStores(s sessions.Stores, m memory.Stores) turn.Stores {

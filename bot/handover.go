@@ -18,7 +18,7 @@ import (
 // handover gives sessions with waiting messages to other replicas at a stop.
 type handover struct {
 	shared  *parts.Shared
-	elector sessions.Elector // nil: it is unknown whether another replica lives
+	elector sessions.Elector
 	turns   *serial.Mailboxes
 	outbox  *outbox.Outbox
 	last    *lastFlush

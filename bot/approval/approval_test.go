@@ -154,10 +154,10 @@ func TestExpiry(t *testing.T) {
 	if got, why := w.decide(first), w.refusal(first); got != "" || !strings.Contains(why, "#1 has expired") {
 		t.Errorf("an overdue call: %q, %q", got, why)
 	}
-	stored := 0
+	stored, ended := 0, 0
 	x := &approval.Expiry{
 		Desk: w.desk, Replica: w.Lease.Owner, Leads: leads, Languages: wording.Languages{Preset: "zh", Assigned: unassigned},
-		Accepted: func(sessions.Accepted) { stored++ },
+		Accepted: func(sessions.Accepted) { stored++ }, Expired: func() { ended++ },
 	}
 	for range 2 {
 		if err := x.Run(t.Context()); err != nil {
@@ -165,7 +165,7 @@ func TestExpiry(t *testing.T) {
 		}
 	}
 	pending := storetest.Must[[]sessions.Event](t)(w.Store.Inbox.Pending(t.Context(), w.Lease.Key, 10))
-	if stored != 1 || len(pending) != 1 || pending[0].SenderID != storetest.ZhangID || !strings.Contains(pending[0].Content, "#1 x__one") {
+	if stored != 1 || ended != 1 || len(pending) != 1 || pending[0].SenderID != storetest.ZhangID || !strings.Contains(pending[0].Content, "#1 x__one") {
 		t.Errorf("%d messages, waiting are %+v", stored, pending)
 	}
 	if got := w.decide(by(storetest.ZhangID, 901)); got != "2 x__two approved;" {
@@ -209,7 +209,7 @@ func TestExpiryAfterADeletion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	x := &approval.Expiry{
-		Desk: w.desk, Replica: w.Lease.Owner, Leads: leads, Languages: wording.Languages{Preset: "zh", Assigned: unassigned}, Accepted: func(sessions.Accepted) {},
+		Desk: w.desk, Replica: w.Lease.Owner, Leads: leads, Languages: wording.Languages{Preset: "zh", Assigned: unassigned}, Accepted: func(sessions.Accepted) {}, Expired: func() {},
 	}
 	for i := range 2 {
 		if i > 0 {
@@ -262,7 +262,7 @@ func TestExpiryPassesFailures(t *testing.T) {
 		for id := range int64(400) {
 			store.due = append(store.due, sessions.Approval{ID: id + 1})
 		}
-		x := &approval.Expiry{Desk: &approval.Desk{Store: store, Wait: time.Hour, Location: time.UTC}, Leads: leads}
+		x := &approval.Expiry{Desk: &approval.Desk{Store: store, Wait: time.Hour, Location: time.UTC}, Leads: leads, Expired: func() {}}
 		for range 5 {
 			_ = x.Run(t.Context()) // it names a failure
 		}

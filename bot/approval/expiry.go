@@ -34,7 +34,7 @@ type Expiry struct {
 	Languages wording.Languages
 	// Accepted is called after the message of an expired call was stored.
 	Accepted func(sessions.Accepted)
-	Expired  func() // called for each wait that ended; nil: not counted
+	Expired  func() // called for each wait that ended
 
 	last    sessions.Approval // the next run goes on behind it
 	waiting atomic.Int64
@@ -97,9 +97,7 @@ func (x *Expiry) expire(ctx context.Context, a sessions.Approval) error {
 		return err
 	}
 	zerolog.Ctx(ctx).Info().EmbedObject(a.Key).Int64("approval", a.ID).Msg("Approval expired")
-	if x.Expired != nil {
-		x.Expired()
-	}
+	x.Expired()
 	if accepted.EventID != 0 {
 		x.Accepted(accepted)
 	}

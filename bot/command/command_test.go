@@ -199,6 +199,20 @@ func TestExportOfNothingIsAnswered(t *testing.T) {
 	})
 }
 
+// A bot that keeps no files answers as one that has none so far.
+func TestCommandsWithoutKeptFiles(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := bottest.Start(t, bottest.Setup{})
+		for i, c := range []struct {
+			text string
+			want wording.Phrase
+		}{{"/files", wording.FilesNone}, {"/keep", wording.KeepNone}, {"keep this file", wording.KeepNone}, {"/forget file 1", wording.KeptUnknown}} {
+			bottest.Want(t, c.text, w.AnswerTo(fmt.Sprint(i), "alice", c.text), wording.Say(c.want, "en"))
+		}
+	})
+}
+
 // U10: the Chinese words of a command decide the language of its answer, the names of people aside. Behind a name in Latin letters the
 // sender's other messages decide, then those of other people. A conversation's own language stands over that.
 func TestLanguageOfCommands(t *testing.T) {

@@ -73,9 +73,9 @@ type Options struct {
 	Planner    *schedule.Planner
 	Audit      pages.Audit // see [manage.Config]
 	Approvals  *approval.Desk
-	Knowledge  *knowledge.Desk // nil: no files are kept
-	Files      manage.Files    // together with Knowledge
-	SendsFiles bool            // replies may have files
+	Knowledge  *knowledge.Desk
+	Files      manage.Files
+	SendsFiles bool // replies can have files
 }
 
 // CallBudget is the state of the month's counted calls to the chat platform.

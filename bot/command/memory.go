@@ -172,7 +172,7 @@ func (m memoryCommand) promote(ctx context.Context, t *view.CommandTurn, c Call)
 
 // keepCommand is /keep and /files, and deletes kept files.
 type keepCommand struct {
-	desk   *knowledge.Desk // nil: no files are kept
+	desk   *knowledge.Desk
 	manage *manage.Manager
 	roles  roles
 	views  *view.Builder
@@ -182,7 +182,7 @@ func keepOf(e *env) keepCommand { return keepCommand{e.opts.Knowledge, e.manage,
 
 // rewrite makes the command of words that ask to keep a file.
 func (k keepCommand) rewrite(e *sessions.Event) {
-	if k.desk == nil || e.IsScheduled() || e.IsPress() {
+	if e.IsScheduled() || e.IsPress() {
 		return
 	}
 	if own := k.views.OwnWords(*e); knowledge.Asks(own) {
@@ -193,16 +193,10 @@ func (k keepCommand) rewrite(e *sessions.Event) {
 }
 
 func (k keepCommand) keep(ctx context.Context, t *view.CommandTurn, _ Call) string {
-	if k.desk == nil {
-		return wording.Say(wording.KeepOff, t.Lang)
-	}
 	return k.desk.Answer(ctx, knowledge.Request{Lease: t.Lease, Session: t.View.Session, Tail: t.View.Tail, Asked: t.Asked, Lang: t.Lang})
 }
 
 func (k keepCommand) list(ctx context.Context, t *view.CommandTurn, _ Call) string {
-	if k.desk == nil {
-		return wording.Say(wording.KeepOff, t.Lang)
-	}
 	return k.desk.Describe(ctx, t.Lease.Key, t.Lang)
 }
 
@@ -213,9 +207,6 @@ func isFileName(arg string) bool { return fileNameRE.MatchString(strings.TrimSpa
 
 // forget is /forget file N, or the name of a file.
 func (k keepCommand) forget(ctx context.Context, t *view.CommandTurn, c Call) string {
-	if k.desk == nil {
-		return wording.Say(wording.KeepOff, t.Lang)
-	}
 	f, err := k.desk.Find(ctx, t.Lease.Key, strings.TrimPrefix(narrow(c.Arg), "文件"))
 	if errors.Is(err, sessions.ErrNotFound) {
 		return wording.Say(wording.KeptUnknown, t.Lang)

@@ -34,7 +34,7 @@ type statusCommand struct {
 		Owed(ctx context.Context, key sessions.Key) (memory.Debt, error)
 	}
 	desk   *approval.Desk
-	rights memory.Rights // nil: there is no memory
+	rights memory.Rights
 	busy   func(sessions.Key) bool
 	calls  func(sessions.RobotCode) CallBudget // nil: none are counted
 

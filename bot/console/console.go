@@ -34,20 +34,20 @@ type Config struct {
 	// Calls returns the month's calls to DingTalk's open API and its quota, 0 for no bound. nil: they are not counted.
 	Calls    func() (made, quota int64)
 	Location *time.Location
-	// Currency is that of the configured prices. nil: unknown.
+	// Currency is that of the configured prices; empty: unknown.
 	Currency func() string
 	// Token makes an administrator, and ViewerToken a viewer; empty: none. Without both and without Identity, a one-time code
 	// makes an administrator.
 	Token, ViewerToken string
 	// ShowCode shows a one-time code to those who run the process: the first one, and the next after each use.
 	ShowCode func(code string)
-	// Identity logs people in by DingTalk, with the rights that Rights returns at each request. nil: by token alone, with [NoRights].
+	// Identity logs people in by DingTalk, with the rights that Rights returns at each request. nil: by token alone, with no rights.
 	Identity pages.Identity
 	Rights   func(sessions.UserID) Rights
 }
 
-// NoRights are those of all people without a login by DingTalk: a login from before is none any more.
-func NoRights(sessions.UserID) Rights { return Rights{} }
+// noRights are those of all people without a login by DingTalk: a login from before is none any more.
+func noRights(sessions.UserID) Rights { return Rights{} }
 
 // Rights are in force for a person. A person without any may not log in.
 type Rights struct {
@@ -89,12 +89,9 @@ func within(w http.ResponseWriter, d time.Duration) {
 
 // New returns a console.
 func New(cfg Config) (*Console, error) {
-	r, err := newRenderer(cfg.Location)
+	r, err := newRenderer(cfg.Location, cfg.Currency)
 	if err != nil {
 		return nil, err
-	}
-	if cfg.Currency != nil {
-		r.currency = cfg.Currency
 	}
 	e := &entry{
 		cfg: cfg, pages: r, wrong: newThrottle(wrongEvery, wrongAtOnce), asked: newQuestions(), asking: &shares{most: maxIdentify, taken: map[string]int{}},
@@ -103,6 +100,8 @@ func New(cfg Config) (*Console, error) {
 	begin, end := e.noLogin, e.noLogin
 	if cfg.Identity != nil {
 		e.dingtalk, begin, end = true, e.beginLogin, e.endLogin
+	} else {
+		e.cfg.Rights = noRights // logins of an earlier configuration end
 	}
 	if !e.hasLogins() {
 		e.code = newCode(cfg.ShowCode)

@@ -123,8 +123,8 @@ type parsedPage func() (*template.Template, error)
 
 // newRenderer reads all catalogs and prepares each page in each language and variant. A template is parsed at its first use: a test
 // that opens one page does not pay for all.
-func newRenderer(zone *time.Location) (*renderer, error) {
-	r := &renderer{zone: zone, words: map[string]words{}, pages: map[variant]map[string]parsedPage{}, version: staticVersion(), currency: func() string { return "" }}
+func newRenderer(zone *time.Location, currency func() string) (*renderer, error) {
+	r := &renderer{zone: zone, words: map[string]words{}, pages: map[variant]map[string]parsedPage{}, version: staticVersion(), currency: currency}
 	names, err := fs.Glob(templateFiles, "templates/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("list the templates: %w", err)

@@ -8,7 +8,7 @@ import (
 // Each page can be parsed in each variant. A gateway parses one when it is shown first.
 func TestEachPageIsParsed(t *testing.T) {
 	t.Parallel()
-	r, err := newRenderer(time.UTC)
+	r, err := newRenderer(time.UTC, uncharged)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,10 +30,13 @@ func TestEachPageIsParsed(t *testing.T) {
 // A console that shows no page keeps no template.
 func TestUnshownPagesTakeNoMemory(t *testing.T) {
 	if n := testing.AllocsPerRun(3, func() {
-		if _, err := newRenderer(time.UTC); err != nil {
+		if _, err := newRenderer(time.UTC, uncharged); err != nil {
 			t.Fatal(err)
 		}
 	}); n > 20_000 {
 		t.Errorf("a new console makes %.0f allocations", n)
 	}
 }
+
+// uncharged is the currency of a configuration without prices.
+func uncharged() string { return "" }

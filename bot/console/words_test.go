@@ -23,7 +23,7 @@ import (
 // The page of an attempt names each field of an audit in each language, and no others.
 func TestAuditFieldsHaveNames(t *testing.T) {
 	t.Parallel()
-	r, err := newRenderer(nil)
+	r, err := newRenderer(nil, uncharged)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestAuditFieldsHaveNames(t *testing.T) {
 // Shares are percentages, and other fields keep their own form.
 func TestAuditRows(t *testing.T) {
 	t.Parallel()
-	r, err := newRenderer(nil)
+	r, err := newRenderer(nil, uncharged)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ var codes = []struct{ keys, dir, names, typ string }{
 // Each value that the product writes has words in each language: pages show no code of the program.
 func TestCodesHaveWords(t *testing.T) {
 	t.Parallel()
-	r, err := newRenderer(nil)
+	r, err := newRenderer(nil, uncharged)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func stringConstants(t *testing.T, dir string, names *regexp.Regexp, typ string)
 // The error of a compaction begins with its reason, and the source of a hit is written for models.
 func TestReasonAndSpeaker(t *testing.T) {
 	t.Parallel()
-	r, err := newRenderer(nil)
+	r, err := newRenderer(nil, uncharged)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func TestReasonAndSpeaker(t *testing.T) {
 // A code may have several parts, with numbers. Values without words stay as they are.
 func TestCode(t *testing.T) {
 	t.Parallel()
-	r, err := newRenderer(nil)
+	r, err := newRenderer(nil, uncharged)
 	if err != nil {
 		t.Fatal(err)
 	}

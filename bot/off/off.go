@@ -9,6 +9,7 @@ import (
 	"ebb/bot/chat"
 	"ebb/bot/manage"
 	"ebb/bot/schedule"
+	"ebb/bot/turn/answer"
 	"ebb/memory"
 	"ebb/sessions"
 )
@@ -23,7 +24,7 @@ func Parts() bot.Parts {
 		Planner: &schedule.Planner{
 			Store: Schedules{}, Calls: schedule.Uncounted{}, Location: time.UTC, Settings: func() schedule.Settings { return schedule.Settings{} },
 		},
-		Approvals: Approvals{}, Audit: manage.Unrecorded{}, Reporter: Reporter{}, Outside: chat.NoTools{},
+		Approvals: Approvals{}, Media: answer.NoMedia{}, Files: Files{}, Kept: Kept{}, Audit: manage.Unrecorded{}, Reporter: Reporter{}, Outside: chat.NoTools{},
 		Embeddings: bot.NoEmbeddings{}, Display: chat.NoDisplay{},
 	}
 }

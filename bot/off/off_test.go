@@ -2,6 +2,7 @@ package off_test
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -58,7 +59,10 @@ func TestPartsHaveNothingToDo(t *testing.T) {
 		"approvals": count(func(ctx context.Context) ([]sessions.Approval, error) {
 			return p.Approvals.DueApprovals(ctx, sessions.Approval{}, 10)
 		}),
-		"restarts": count(p.Reporter.EndedRestarts),
+		"kept files":     count(func(ctx context.Context) ([]sessions.KeptFile, error) { return p.Kept.Files(ctx, "k") }),
+		"files of calls": count(func(ctx context.Context) ([]sessions.File, error) { return p.Files.Kept(ctx, "k", []int64{1}) }),
+		"attachments":    count(func(ctx context.Context) ([]sessions.Media, error) { return p.Media.List(ctx, "k", sessions.Event{}) }),
+		"restarts":       count(p.Reporter.EndedRestarts),
 		"lost": func(ctx context.Context) (int, error) {
 			n, err := p.Reporter.Gone(ctx, []sessions.Stored{{Key: "k", EventID: 1}})
 			return int(n), err
@@ -73,6 +77,24 @@ func TestPartsHaveNothingToDo(t *testing.T) {
 	}
 	if err := p.Planner.Calls.Promise(ctx, sessions.CallPromise{Calls: 1}); err != nil || p.Planner.Calls.MonthEnd().After(time.Now()) {
 		t.Errorf("calls are bounded: %v", err)
+	}
+}
+
+// A part that is off refuses to store a file, and knows of none.
+func TestFilesAreRefused(t *testing.T) {
+	t.Parallel()
+	p, ctx := off.Parts(), t.Context()
+	if _, err := p.Files.Keep(ctx, sessions.Lease{}, 1, sessions.File{}); !errors.Is(err, sessions.ErrRefused) { // it is not tried again
+		t.Errorf("the file of a reply: %v", err)
+	}
+	if _, err := p.Kept.KeepFile(ctx, sessions.Lease{}, sessions.KeptFile{}); !errors.Is(err, off.ErrOff) {
+		t.Errorf("a kept file: %v", err)
+	}
+	if _, err := p.Files.Body(ctx, "k", 1); !errors.Is(err, sessions.ErrNotFound) || p.Files.Delete(ctx, "k", 1) != nil {
+		t.Errorf("the bytes of a file: %v", err)
+	}
+	if err := p.Kept.ForgetFile(ctx, "k", 1); !errors.Is(err, sessions.ErrNotFound) {
+		t.Errorf("the end of a kept file: %v", err)
 	}
 }
 

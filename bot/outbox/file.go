@@ -79,7 +79,7 @@ func (o *Outbox) uploadFile(q *queue, batch []*pending) bool {
 
 func (o *Outbox) upload(ctx context.Context, p *pending) (media string, err error) {
 	uploader, ok := o.sender.transport.(chat.Uploader)
-	if !ok || o.sender.files == nil {
+	if !ok {
 		return "", &chat.SendError{Permanent: true, Err: errNoUploads}
 	}
 	select {
@@ -149,7 +149,7 @@ func (s *sender) judgeFile(p *pending, a attempt, failed *chat.SendError) attemp
 
 // dropFile deletes the bytes of a settled reply. Those that stay are deleted by retention.
 func (s *sender) dropFile(p *pending) {
-	if p.file == nil || s.files == nil {
+	if p.file == nil {
 		return
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(s.ctx), s.shared.CommitTimeout)

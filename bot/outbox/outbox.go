@@ -26,10 +26,10 @@ type Outbox struct {
 
 // Options are what an [Outbox] calls besides.
 type Options struct {
-	// Scheduled is called for a reply to a schedule that arrived, or whose person or conversation is gone; nil: not called.
+	// Scheduled is called for a reply to a schedule that arrived, or whose person or conversation is gone.
 	Scheduled   func(ctx context.Context, o sessions.Outgoing, arrived bool)
 	WakeSession func(sessions.Key) // starts a turn of a session that was turned away or lost its lease
-	Files       Files              // nil: no reply has a file
+	Files       Files
 }
 
 // New returns an outbox that sends until ctx ends.

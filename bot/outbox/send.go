@@ -35,8 +35,8 @@ type sender struct {
 	store     Store
 	transport chat.Transport
 	stats     Stats
-	scheduled func(ctx context.Context, o sessions.Outgoing, arrived bool) // nil: not called
-	files     Files                                                        // nil: no reply has a file
+	scheduled func(ctx context.Context, o sessions.Outgoing, arrived bool)
+	files     Files
 	queues    *queues
 }
 
@@ -144,7 +144,7 @@ func (s *sender) judge(q *queue, batch []*pending, out sessions.Outgoing, a atte
 
 func (s *sender) noteScheduled(ctx context.Context, batch []*pending, outs []sessions.Outgoing, arrived bool) {
 	for i, out := range outs {
-		if out.Reply.Target.Scheduled && s.scheduled != nil {
+		if out.Reply.Target.Scheduled {
 			s.scheduled(batch[i].log.WithContext(ctx), out, arrived)
 		}
 	}

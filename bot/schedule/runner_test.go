@@ -99,7 +99,7 @@ func (s *shelf) runner(settings Settings) *Runner {
 	settings.Enabled = true
 	return NewRunner(RunnerConfig{
 		Store: s, Leads: func(context.Context) (bool, error) { return true, nil }, Now: func() time.Time { return s.now }, Location: shanghai,
-		Grace: grace, Settings: func() Settings { return settings }, Language: wording.Languages{Preset: "zh"}.OfText, Serves: func(_ context.Context, m sessions.Message) (bool, error) { return m.SenderID != "refused", nil },
+		Grace: grace, Settings: func() Settings { return settings }, Language: wording.Languages{Preset: "zh", Assigned: func(sessions.ConversationID) string { return "" }}.OfText, Serves: func(_ context.Context, m sessions.Message) (bool, error) { return m.SenderID != "refused", nil },
 		Refuse: s.refuse, Accepted: func(sessions.Accepted) {}, Metrics: prometheus.NewRegistry(),
 	})
 }

@@ -35,7 +35,7 @@ func (g getter) call(ctx context.Context, in chat.ToolInput, a getArgs) (string,
 	if event, place, ok := sessions.FileAt(a.Path); ok {
 		return g.file(ctx, in, event, place, a)
 	}
-	if id, page, ok := sessions.KeptAt(a.Path); ok && g.from.Kept != nil {
+	if id, page, ok := sessions.KeptAt(a.Path); ok {
 		return g.kept(ctx, in, id, page, a)
 	}
 	if blob, ok := sessions.BlobAt(a.Path); ok {

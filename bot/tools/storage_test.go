@@ -53,5 +53,5 @@ func TestFaultsOfTheStorageStayInTheLog(t *testing.T) {
 }
 
 func partsOf(s *sql.Store) tools.Parts {
-	return tools.Parts{Facts: s.Facts, Search: s.Search, Digests: s.Digests, Blobs: s.Compactions, Files: s.Media}
+	return tools.Parts{Facts: s.Facts, Search: s.Search, Digests: s.Digests, Blobs: s.Compactions, Files: s.Media, Kept: s.Files}
 }

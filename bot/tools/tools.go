@@ -58,7 +58,7 @@ type Parts struct {
 	Digests Digests
 	Blobs   Blobs
 	Files   Files
-	Kept    Kept // nil: no paths of kept files
+	Kept    Kept
 }
 
 // All returns the built-in tools. Times are shown in loc.

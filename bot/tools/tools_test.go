@@ -84,7 +84,7 @@ func (s *shelf) DigestsOf(context.Context, memory.Reader, time.Time, time.Time) 
 }
 
 func parts(s *shelf) Parts {
-	return Parts{Facts: s, Search: s, Digests: s, Blobs: shelved{}, Files: noFiles{}}
+	return Parts{Facts: s, Search: s, Digests: s, Blobs: shelved{}, Files: noFiles{}, Kept: noKept{}}
 }
 
 // noFiles is a session without attachments, whose files no test reads.
@@ -93,6 +93,11 @@ type noFiles struct{ Files }
 func (noFiles) Attachments(context.Context, sessions.Key, []int64) ([]sessions.Media, error) {
 	return nil, nil
 }
+
+// noKept is a session that keeps no files.
+type noKept struct{}
+
+func (noKept) Files(context.Context, sessions.Key) ([]sessions.KeptFile, error) { return nil, nil }
 
 // shelved has one result that was moved out of the view of the session r/c.
 type shelved struct{}

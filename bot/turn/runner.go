@@ -40,7 +40,7 @@ type Stores struct {
 	Search answer.Memory
 }
 
-// Config has the dependencies and settings of a [Runner]. All but Files are required.
+// Config has the dependencies and settings of a [Runner]. All are required.
 type Config struct {
 	Shared    *parts.Shared
 	Views     *view.Builder
@@ -53,6 +53,8 @@ type Config struct {
 	Approvals *approval.Desk
 	Media     answer.Media
 	Files     answer.Files
+
+	SendsFiles bool // replies can have files
 
 	MaxMerged     int // messages answered in one turn
 	MaxToolRounds int
@@ -141,7 +143,7 @@ func (r *Runner) Connect(turns, maintenance *serial.Mailboxes, replies Outbox, s
 	})
 	r.asker = answer.New(answer.Config{
 		Shared: p, Views: c.Views, Store: c.Stores.Turns, Memory: c.Stores.Search, Model: c.Model, Upkeep: c.Upkeep, May: c.Commands.May, Stats: stats, Media: c.Media,
-		Approvals: c.Approvals, Files: c.Files,
+		Approvals: c.Approvals, Files: c.Files, SendsFiles: c.SendsFiles,
 		MaxToolRounds: c.MaxToolRounds,
 	})
 	r.accountant = &answer.Accountant{Views: c.Views, ReportDoubted: stats.ReportDoubted}

@@ -57,7 +57,7 @@ func newWorld(t *testing.T) *world {
 	window := compaction.Window{Context: 16000, Reserve: 4000, Threshold: 4000, Share: 0.5, FlushRatio: 0.9, Summary: 400}
 	current := reload.New(reload.Values{Compaction: compaction.Settings{Enabled: true, Window: window, Policy: compaction.Policies["token_budget"]}})
 	p := &parts.Shared{
-		Leases: leases, Now: leases.Now, Current: current, Languages: wording.Languages{Preset: "en"}, Location: time.UTC, Counter: counter,
+		Leases: leases, Now: leases.Now, Current: current, Languages: wording.Languages{Preset: "en", Assigned: func(sessions.ConversationID) string { return "" }}, Location: time.UTC, Counter: counter,
 		Draining: make(chan struct{}), CommitTimeout: time.Second,
 	}
 	views, err := view.New(p, w.store.Turns, nil, command.Commands, view.Options{Outside: chat.NoTools{}})
@@ -66,13 +66,18 @@ func newWorld(t *testing.T) *world {
 	}
 	w.runner = New(Config{
 		Shared: p, Views: views, Stores: w.stores(), Model: w, Upkeep: w, Commands: scripted{},
-		Display: chat.NoDisplay{}, Media: answer.NoMedia{},
+		Display: chat.NoDisplay{}, Media: answer.NoMedia{}, Files: noFiles{},
 		MaxMerged: 20, MaxToolRounds: 3, MaxTurns: 4, StaleAfter: time.Hour, TurnTimeout: time.Minute,
 	})
 	boxes := serial.NewMailboxes(t.Context(), func(context.Context, sessions.Key) (bool, error) { return false, nil })
 	w.runner.Connect(boxes, boxes, w, w)
 	return w
 }
+
+// noFiles has no files of earlier calls; no test stores one.
+type noFiles struct{ answer.Files }
+
+func (noFiles) Kept(context.Context, sessions.Key, []int64) ([]sessions.File, error) { return nil, nil }
 
 func (w *world) stores() Stores {
 	s := w.store

@@ -29,7 +29,7 @@ type accuser struct {
 	turns   Turns
 	store   Withheld
 	log     extract.Log
-	tidying memory.Upkeep // nil: facts are not accused
+	tidying memory.Upkeep
 	locks   *locks
 	charger charger
 	stats   Stats

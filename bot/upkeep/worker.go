@@ -23,10 +23,10 @@ import (
 
 // Options are the settings of a [Worker], and the parts that may be missing.
 type Options struct {
-	Tidying  memory.Upkeep // nil: memory is not tidied
-	Index    Index         // together with Tidying
+	Tidying  memory.Upkeep
+	Index    Index
 	Leads    func(context.Context) (bool, error)
-	Requests sessions.CompactionRequests // nil: none are stored
+	Requests sessions.CompactionRequests
 
 	DigestAt       string        // time of day, such as 04:00; empty: no digests
 	SummaryRetries int           // requests for one summary in all

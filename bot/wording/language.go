@@ -17,7 +17,7 @@ import (
 // Languages chooses the language of fixed words: zh or en.
 type Languages struct {
 	Preset   string                               // for texts without letters
-	Assigned func(sessions.ConversationID) string // configured language of a conversation, or ""; nil: none
+	Assigned func(sessions.ConversationID) string // configured language of a conversation, or ""
 }
 
 // Spoken is the language of words.
@@ -37,12 +37,7 @@ func SpokenIn(text string) Spoken {
 
 // Choose returns the conversation's configured language, or that of the sender's words.
 func (l Languages) Choose(id sessions.ConversationID, words Spoken) string {
-	if l.Assigned != nil {
-		if set := l.Assigned(id); set != "" {
-			return set
-		}
-	}
-	return cmp.Or(words.Lang, l.Preset)
+	return cmp.Or(l.Assigned(id), words.Lang, l.Preset)
 }
 
 // OfText is [Languages.Choose] for the sender's text.

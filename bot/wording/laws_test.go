@@ -117,7 +117,7 @@ func TestLanguagesAreChosenInOrder(t *testing.T) {
 			t.Errorf("%q in %s is answered in %s, want %s", c.text, c.id, got, c.want)
 		}
 	}
-	if got := (Languages{Preset: "en"}).OfText("any", "12"); got != "en" {
+	if got := (Languages{Preset: "en", Assigned: func(sessions.ConversationID) string { return "" }}).OfText("any", "12"); got != "en" {
 		t.Errorf("without configured conversations a number is answered in %s", got)
 	}
 	if got := WordsOfCommand("/forget @张三 ＠Bob now"); got != "/forget     now" {

@@ -58,7 +58,6 @@ const (
 	KeepManyFiles
 	KeepManyPages
 	KeepFailed
-	KeepOff
 	FilesNone
 	FilesHead
 	FileLine

@@ -57,7 +57,6 @@ var phrases = map[Phrase]Text{
 	KeepManyFiles:    {"这里已经记住了 %d 个文件，不能再多了。请先用 `/忘记 文件 编号` 删掉不用的。", "I keep %d file{|s} here, and no more. Please delete one with `/forget file N` first."},
 	KeepManyPages:    {"《%s》有 %d 页，记住的文件加起来最多 %d 页。请先用 `/忘记 文件 编号` 删掉不用的，或只发有关的部分。", "\"%s\" has %d page{|s}, and all kept files together at most %d. Please delete one with `/forget file N`, or send the part that matters."},
 	KeepFailed:       {"现在没能做到，请稍后再试。", "That did not work just now. Please try again later."},
-	KeepOff:          {"这里不能记住文件。", "No files are kept here."},
 	FilesNone:        {"这里还没有记住的文件。引用一条文件消息，@我 并写 `/记住文件` 就可以。", "No files are kept here yet. Quote a message with a file, mention me, and write `/keep`."},
 	FilesHead:        {"这里记住的文件，共 %d 个：\n\n", "The files kept here, %d in all:\n\n"},
 	FileLine:         {"- 文件 %d：《%s》第 %d 版，%d 页，%s，%s 于 %s 记住\n", "- file %d: \"%s\", version %d, %d page{|s}, %s, kept by %s on %s\n"},

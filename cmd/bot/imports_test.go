@@ -72,7 +72,7 @@ var importRules = []struct {
 	{"bot/retention", []string{"sessions"}},
 	{"bot/leader", []string{"sessions", "sessions/*", "bot/chat"}},
 	{"bot", append(lower, "bot/access", "bot/approval", "bot/gate", "bot/chat", "bot/knowledge", "bot/manage", "bot/parts", "bot/reload", "bot/wording", "bot/view", "bot/outbox", "bot/upkeep", "bot/command", "bot/schedule", "bot/turn", "bot/turn/*", "bot/leader")},
-	{"bot/off", append(lower, "bot", "bot/chat", "bot/manage", "bot/schedule")},
+	{"bot/off", append(lower, "bot", "bot/chat", "bot/manage", "bot/schedule", "bot/turn/answer")},
 	{"bot/admin", []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*"}},
 	{"bot/config", []string{"sessions", "sessions/*", "compaction", "compaction/*", "bot", "bot/access", "bot/chat", "bot/command", "bot/reload", "bot/schedule", "bot/schedule/when", "bot/tools", "bot/tools/mcp", "bot/view", "sql"}},
 	{"bot/console", append(lower, "memory/pages", "bot/manage", "bot/rows", "bot/schedule/when", "bot/wording")},

@@ -10,22 +10,37 @@ import (
 	"testing"
 )
 
-// optionalParts are the comparisons with nil of a field whose type is a port of ours, by package and expression. All other ports are given: a
-// constructor gets the part, or a value that does nothing, so that no user asks whether there is one.
+// optionalParts are the comparisons with nil of a field whose type is a port of ours or a function, by package and expression. All other parts
+// are given: a constructor gets the part, or a value that does nothing, so that no user asks whether there is one.
 var optionalParts = map[string]string{
-	"bot b.cfg.Media":               "a terminal has no files: the composition of a turn names them, and /keep says that none are kept",
-	"bot b.cfg.Kept":                "without them there is no desk of kept files, see above",
-	"bot cfg.Files":                 "the composition of commands: without files of replies /export comes as text",
-	"bot/tools g.from.Kept":         "a store without kept files has no paths of them",
+	"bot a.robot":                   "a terminal has no bot that could write to administrators",
+	"bot/command r.calls":           "/status has no row of calls where none are counted",
+	"bot/command u.Denied":          "a table of data: most uses have the common answer",
+	"bot/command u.Match":           "a table of data: most uses take each argument",
+	"bot/console c.cfg.Calls":       "the overview has no tile of calls where none are counted",
 	"bot/console cfg.Identity":      "the constructor chooses the handlers of a login by DingTalk",
+	"bot/dingtalk in.t.clicked":     "the receiver of clicks is set after the transport is made; before that clicks do nothing",
+	"bot/gate g.late":               "the gate is made before the worker that charges late answers",
+	"bot/openai a.begins":           "a value of the call: a request that is not streamed has no reader of words",
+	"bot/openai s.delta":            "a value of the call, see above",
+	"bot/openai s.idea":             "a value of the call, see above",
+	"bot/tools/mcp r.send":          "a value of the call: a turn that can send no files says so to the model",
 	"bot/turn/answer q.live":        "a value of the turn: one that is not shown asks the model for no stream",
+	"bot/turn/slot me.joined":       "a value of the turn: most are no suspects",
 	"bot/turn/slot t.live":          "a value of the turn, see above",
-	"bot/outbox o.sender.files":     "the files of replies: a transport without uploads sends none",
-	"bot/outbox s.files":            "the files of replies, see above",
-	"bot/turn/answer t.files":       "without them no tool can send a file, and tools say so",
-	"cmd/bot/gateway g.login":       "the composition gives a console without a login by DingTalk no rights",
+	"bot/turn/slot w.leave":         "the display of a waiting turn, once it is shown",
+	"bot/turn/slot w.looks":         "a place that a waiting turn has or has not yet",
+	"bot/view b.opts.Finder":        "a bot without a bound of tools needs no finder",
 	"cmd/bot/gateway g.transport":   "the composition builds DingTalk's, unless the caller brings a terminal",
 	"cmd/bot/gateway o.Transport":   "the choice of the caller, see above",
+	"compaction/audit src.Count":    "a source without a budget counts nothing",
+	"compaction/identify p.read":    "a table of data: most patterns have the common reader",
+	"compaction/summarize t.Raw":    "a value of the task: a roll-up whose log is not readable",
+	"memory/show r.Shown":           "a value of the rendering: few callers note what is shown",
+	"sessions/periodic t.Leads":     "a value of the task: most run on each replica",
+	"sessions/periodic t.Ready":     "a value of the task: most begin at once",
+	"sql/erasure e.repeats":         "a value of the erasure: it looks for repetitions or not",
+	"sql/pg o.Configure":            "the hook of tests that trace statements",
 	"sql/search s.meaning.embedder": "a store without an endpoint starts no search by meaning beside the words",
 }
 
@@ -38,7 +53,7 @@ func TestTreeAsksForNoParts(t *testing.T) {
 		found[place] = true
 		if optionalParts[place] == "" {
 			at, _, _ := strings.Cut(p, "\t")
-			t.Errorf("%s: a port is compared with nil in %s: give a value that does nothing", at, place)
+			t.Errorf("%s: a part is compared with nil in %s: give a value that does nothing", at, place)
 		}
 	}
 	for place := range optionalParts {
@@ -48,20 +63,18 @@ func TestTreeAsksForNoParts(t *testing.T) {
 	}
 }
 
-// partProblems lists comparisons of ports with nil, as place, tab, package and expression. It reads no types: a field counts by its name.
-// A struct of the package, or for an exported name of an imported one of ours, has such a field of an interface of ours.
+// partProblems lists comparisons of ports and functions with nil, as place, tab, package and expression. It reads no types: a field counts by
+// its name. A struct of the package has such a field, or for an exported name of a port, one of an imported package of ours.
 func partProblems(files []goFile) (problems []string) {
-	interfaces, fields := interfacesOf(files), map[string]map[string]bool{}
+	interfaces, fields := interfacesOf(files), map[string]map[string]string{}
 	for _, f := range files {
 		if f.isTest() || isTestPackage(f.pkg()) {
 			continue
 		}
 		if fields[f.pkg()] == nil {
-			fields[f.pkg()] = map[string]bool{}
+			fields[f.pkg()] = map[string]string{}
 		}
-		for _, name := range portFields(f, interfaces) {
-			fields[f.pkg()][name] = true
-		}
+		portFields(f, interfaces, fields[f.pkg()])
 	}
 	for _, f := range files {
 		if f.isTest() || isTestPackage(f.pkg()) || strings.HasPrefix(f.path, "cmd/lab/") {
@@ -78,7 +91,7 @@ func partProblems(files []goFile) (problems []string) {
 				return true
 			}
 			for _, of := range seen {
-				if fields[of][field.Sel.Name] && (of == f.pkg() || field.Sel.IsExported()) {
+				if kind := fields[of][field.Sel.Name]; kind != "" && (of == f.pkg() || kind == "port" && field.Sel.IsExported()) {
 					problems = append(problems, fmt.Sprintf("%s:%d\t%s %s", f.path, f.fset.Position(b.Pos()).Line, f.pkg(), exprText(field)))
 					break
 				}
@@ -105,8 +118,9 @@ func interfacesOf(files []goFile) map[string]bool {
 	return all
 }
 
-// portFields are the names of fields in a file whose type is an interface of ours, or one that the field declares.
-func portFields(f goFile, interfaces map[string]bool) (names []string) {
+// portFields adds the names of fields in a file that are parts, each with its kind: a port is an interface of ours, or one that the field
+// declares.
+func portFields(f goFile, interfaces map[string]bool, to map[string]string) {
 	packages := map[string]string{}
 	for _, of := range importsOf(f) {
 		packages[path.Base(of)] = of
@@ -117,10 +131,12 @@ func portFields(f goFile, interfaces map[string]bool) (names []string) {
 			return true
 		}
 		for _, field := range s.Fields.List {
-			isPort := false
+			isPort, kind := false, "port"
 			switch of := field.Type.(type) {
 			case *ast.InterfaceType:
 				isPort = len(of.Methods.List) > 0
+			case *ast.FuncType:
+				isPort, kind = true, "function"
 			case *ast.Ident:
 				isPort = interfaces[f.pkg()+"."+of.Name]
 			case *ast.SelectorExpr:
@@ -130,13 +146,12 @@ func portFields(f goFile, interfaces map[string]bool) (names []string) {
 			}
 			for _, name := range field.Names {
 				if isPort {
-					names = append(names, name.Name)
+					to[name.Name] = kind
 				}
 			}
 		}
 		return true
 	})
-	return names
 }
 
 // importsOf are the packages of ours that a file imports, from the root of the module.
@@ -174,6 +189,7 @@ func TestPartProblems(t *testing.T) {
 		{"a part of an imported package", `func f(c port.Config) bool { return nil != c.Store || c.Store == nil }`, "p c.Store"},
 		{"one that its field declares", `type a struct{ s interface{ Get() } }; func (x a) f() bool { return x.s == nil }`, "p x.s"},
 		{"another type", `type a struct{ s *port.Config }; func (x a) f() bool { return x.s != nil }`, ""},
+		{"a function", `type a struct{ s func() }; func (x a) f() bool { return x.s == nil }`, "p x.s"},
 		{"any value", `type a struct{ s interface{} }; func (x a) f() bool { return x.s != nil }`, ""},
 		{"a local value", `func f(s port.Store) bool { return s != nil }`, ""},
 	} {

@@ -17,6 +17,7 @@ import (
 	"ebb/sessions"
 	"ebb/sessions/llm"
 	"ebb/sessions/llm/llmtest"
+	"ebb/sessions/redact"
 )
 
 // shelf is a memory of one session: its log, its flush cursor, and what was saved. It refuses what a database would.
@@ -84,11 +85,14 @@ func logOf(n, tokens int) []sessions.Event {
 	return out
 }
 
+// allTalk leaves no event out.
+func allTalk(events []sessions.Event) []sessions.Event { return events }
+
 // flusher reads at most limit tokens at a time. Only a dot is a token. An event is rendered as its number and one dot
 // for each token; the limit may cut off some.
 func flusher(s *shelf, m llm.Model, limit int) *Flusher {
 	return &Flusher{
-		Log: s, Facts: s, Flushes: s, Model: m, Context: int(float64(limit)*1.2+requestFrame)*4/3 + 2,
+		Log: s, Facts: s, Flushes: s, Model: m, Talk: allTalk, Clean: redact.Secrets, Context: int(float64(limit)*1.2+requestFrame)*4/3 + 2,
 		Render: func(es []sessions.Event, limit int) (string, int) {
 			n, room, dots := 0, limit, ""
 			for n < len(es) && (n == 0 || es[n].Tokens <= room) {

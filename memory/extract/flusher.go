@@ -47,9 +47,9 @@ type Flusher struct {
 	Fence memory.Fencer
 	// Reads identifies the model: see [memory.Reader].
 	Reads sessions.ModelID
-	// Talk removes events outside the conversation, such as commands; nil: there are none.
+	// Talk removes events outside the conversation, such as commands.
 	Talk func([]sessions.Event) []sessions.Event
-	// Clean removes secrets before a cut could leave half of one. Nil: [sessions.Redact].
+	// Clean removes secrets before a cut could leave half of one.
 	Clean    func(text string) string
 	Count    func(text string) int // tokens
 	Language string                // zh or en

@@ -87,7 +87,7 @@ func (r *flushRun) fillQueue(ctx context.Context) (more bool, err error) {
 	if r.end >= r.due.Through {
 		return false, nil
 	}
-	if r.flusher.Talk != nil && r.before == nil && r.end > 0 {
+	if r.before == nil && r.end > 0 {
 		earlier, err := r.readPage(ctx, max(0, r.end-lookBack), r.end)
 		if err != nil {
 			return false, err
@@ -102,12 +102,9 @@ func (r *flushRun) fillQueue(ctx context.Context) (more bool, err error) {
 	if len(events) == page {
 		r.end = events[page-1].Seq
 	}
-	r.page = events
-	if r.flusher.Talk != nil { // commands are left out with their answers, also if a page ends between the two
-		r.page = r.flusher.Talk(append(r.before, events...))
-		for len(r.page) > 0 && len(events) > 0 && r.page[0].Seq < events[0].Seq {
-			r.page = r.page[1:]
-		}
+	r.page = r.flusher.Talk(append(r.before, events...)) // commands are left out with their answers, also if a page ends between the two
+	for len(r.page) > 0 && len(events) > 0 && r.page[0].Seq < events[0].Seq {
+		r.page = r.page[1:]
 	}
 	r.keepLastMessage(events)
 	r.queue, r.span, r.left = r.page, 0, 0
@@ -229,7 +226,7 @@ func (r *flushRun) finishPart(events []sessions.Event) {
 func (r *flushRun) probeSecondHalf(ctx context.Context, events []sessions.Event) (more bool, err error) {
 	half := slices.Clone(events[len(events)/2:])
 	if len(events) == 1 {
-		text := r.cleanText(half[0].Content)
+		text := r.flusher.Clean(half[0].Content)
 		texts := r.cutPieces(text, r.tokensOf(text)/2+1)
 		half[0].Content = texts[len(texts)-1]
 	}

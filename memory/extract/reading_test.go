@@ -78,7 +78,7 @@ func TestAnswersToEarlierCommandsAreNotRead(t *testing.T) {
 func realFlusher(s *shelf, m llm.Model, window int) *Flusher {
 	w := transcript.Writer{Counter: compactiontest.Counter()}
 	return &Flusher{
-		Log: s, Facts: s, Flushes: s, Model: m, Context: window, Render: w.Write, Split: w.Split, Fence: transcript.Fence, Clean: transcript.Clean,
+		Log: s, Facts: s, Flushes: s, Model: m, Context: window, Render: w.Write, Split: w.Split, Fence: transcript.Fence, Talk: allTalk, Clean: transcript.Clean,
 		Count: compactiontest.Counter().Count,
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"ebb/sessions"
 	"ebb/sessions/llm"
 	"ebb/sessions/reasoning"
-	"ebb/sessions/redact"
 	"ebb/sessions/written"
 )
 
@@ -110,7 +109,7 @@ func (r *flushRun) cutFirst(limit int) { r.replaceFirst(r.flusher.Split(r.queue[
 
 // cutInTwo reports whether the next event was long enough.
 func (r *flushRun) cutInTwo() bool {
-	text := r.cleanText(r.queue[0].Content)
+	text := r.flusher.Clean(r.queue[0].Content)
 	half := r.tokensOf(text)/2 + 1
 	if half < leastPiece {
 		return false
@@ -119,13 +118,6 @@ func (r *flushRun) cutInTwo() bool {
 	r.span, r.left = 1, max(1, r.left) // not to be joined again
 	r.replaceFirst(withTexts(r.queue[0], texts))
 	return len(texts) > 1
-}
-
-func (r *flushRun) cleanText(text string) string {
-	if r.flusher.Clean != nil {
-		return r.flusher.Clean(text)
-	}
-	return redact.Secrets(text)
 }
 
 func (r *flushRun) replaceFirst(cut []sessions.Event) {

@@ -31,7 +31,7 @@ func New(c Config) *Asker {
 	recalls := recaller{c.Shared, c.Views, c.Memory}
 	return &Asker{
 		media: mediaReader{c.Shared, c.Views, c.Media}, recaller: recalls, requests: requestBuilder{c.Shared, c.Views, recalls, inlineCompactor{c.Shared, c.Views, c.Store, c.Upkeep}},
-		rounds: roundRunner{c.Shared, c.Views, toolCaller{c.Shared, c.Views, c.Store, c.May, c.Stats, c.Approvals, c.Files}, c.Stats, c.MaxToolRounds},
+		rounds: roundRunner{c.Shared, c.Views, toolCaller{c.Shared, c.Views, c.Store, c.May, c.Stats, c.Approvals, c.Files, c.SendsFiles}, c.Stats, c.MaxToolRounds},
 		model:  c.Model, upkeep: c.Upkeep, stats: c.Stats,
 	}
 }

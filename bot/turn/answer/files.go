@@ -34,7 +34,7 @@ const (
 // recallFiles returns the files of calls that earlier attempts at a turn made. These calls are not repeated.
 func (t toolCaller) recallFiles(ctx context.Context, q question) ([]sessions.File, error) {
 	runs := q.made.View.Runs
-	if t.files == nil || len(runs) == 0 {
+	if len(runs) == 0 {
 		return nil, nil
 	}
 	events := make([]int64, len(runs))
@@ -89,7 +89,7 @@ func (t toolCaller) keepFiles(ctx context.Context, q *question, sent sentFiles) 
 
 // sendTables leaves the beginning of each long table in the reply, and sends the whole as a workbook. The log has the model's text.
 func (t toolCaller) sendTables(ctx context.Context, a Answer) Answer {
-	if t.files == nil || len(a.Waits) > 0 || !strings.Contains(a.Text, "|") {
+	if !t.sendsFiles || len(a.Waits) > 0 || !strings.Contains(a.Text, "|") {
 		return a
 	}
 	lines := strings.Split(a.Text, "\n")

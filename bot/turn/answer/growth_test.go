@@ -29,7 +29,7 @@ func testAsker(t *testing.T) *Asker {
 	}
 	window := compaction.Window{Context: 16000, Reserve: 4000, Threshold: 4000, Share: 0.5, FlushRatio: 0.9, Summary: 400}
 	p := &parts.Shared{
-		Counter: counter, Languages: wording.Languages{Preset: "zh"}, Location: time.UTC, Now: time.Now,
+		Counter: counter, Languages: wording.Languages{Preset: "zh", Assigned: func(sessions.ConversationID) string { return "" }}, Location: time.UTC, Now: time.Now,
 		Current: reload.New(reload.Values{Compaction: compaction.Settings{Enabled: true, Window: window, Policy: compaction.Policies["token_budget"]}}),
 	}
 	views, err := view.New(p, nil, nil, command.Commands, view.Options{Outside: chat.NoTools{}, Remember: view.Remember{Recall: view.RecallAlways}})

@@ -53,7 +53,7 @@ type Media interface {
 	Passages(ctx context.Context, key sessions.Key, before, asked []sessions.Event, question string, room int) (string, error)
 }
 
-// NoMedia reads no attachments: requests name them. A terminal has no files.
+// NoMedia reads no attachments: requests name them, and none can be kept. A terminal has no files.
 type NoMedia struct{}
 
 // Fetch implements [Media].
@@ -67,13 +67,18 @@ func (NoMedia) Passages(context.Context, sessions.Key, []sessions.Event, []sessi
 	return "", nil
 }
 
+// List implements knowledge.Media.
+func (NoMedia) List(context.Context, sessions.Key, sessions.Event) ([]sessions.Media, error) {
+	return nil, nil
+}
+
 // Stats counts the calls of tools, and the permanent refusals by what the provider refused.
 type Stats interface {
 	ToolCalled(tool string, outcome ToolOutcome)
 	RequestRefused(what Refused)
 }
 
-// Config has the dependencies and settings of an [Asker]. All but Files are required.
+// Config has the dependencies and settings of an [Asker]. All are required.
 type Config struct {
 	Shared *parts.Shared
 	Views  *view.Builder
@@ -83,10 +88,11 @@ type Config struct {
 	Upkeep Upkeep
 	May    func(e sessions.Event, command string) bool // whether a message's sender has the right to a command, by its English name
 	Stats  Stats
-	// Approvals keeps calls that need an approval; nil: none is made.
+	// Approvals keeps calls that need an approval.
 	Approvals *approval.Desk
-	Media     Media // nil: attachments are named and not read
-	Files     Files // nil: replies have no files
+	Media     Media
+	Files     Files
 
+	SendsFiles    bool // replies can have files
 	MaxToolRounds int
 }

@@ -30,9 +30,10 @@ type toolCaller struct {
 	store  Store
 	may    func(e sessions.Event, command string) bool
 	stats  Stats
-	// approvals keeps calls that need an approval; nil: none is made.
-	approvals *approval.Desk
-	files     Files // nil: replies have no files
+	// approvals keeps calls that need an approval.
+	approvals  *approval.Desk
+	files      Files
+	sendsFiles bool // replies can have files
 }
 
 // call runs within part, which ends before ctx. A tool's failure becomes a result for the model. The error is a
@@ -196,7 +197,7 @@ func (t toolCaller) run(
 		Read:      func(id int64) { a.Read = append(a.Read, id) },
 		Show:      func(m sessions.Media) bool { return t.showPicture(q, a, m) },
 	}
-	if sent != nil && t.files != nil {
+	if sent != nil && t.sendsFiles {
 		in.Send = sent.take
 	}
 	result, err := tool.Call(ctx, in)

@@ -32,8 +32,8 @@ type Config struct {
 	Outbox   Outbox
 	Commands choice.Commands
 	Chooser  *choice.Chooser
-	Display  chat.Display  // nil: turns are not shown
-	Receiver chat.Receiver // nil: received messages are not awaited
+	Display  chat.Display
+	Receiver chat.Receiver
 
 	MaxTurns  int           // concurrent turns
 	MaxMerged int           // messages answered in one turn

@@ -33,6 +33,7 @@ import (
 	"ebb/bot/schedule"
 	"ebb/bot/tools"
 	"ebb/bot/tools/mcp"
+	"ebb/bot/turn/answer"
 	"ebb/bot/view"
 	"ebb/compaction/tokens"
 	"ebb/memory/pages"
@@ -292,11 +293,12 @@ func (g *gateway) openBot(o Options) error {
 		Values: values, Counter: counter, Metrics: g.registry,
 		Parts: bot.Parts{
 			Tidying: g.store.FactUpkeep, Index: g.store.Index, Rights: g.store.Rights, Erasures: g.store.Erasure, Requests: g.store.Requests,
-			Schedules: g.store.Schedules, Planner: planner, Approvals: g.store.Approvals, Audit: g.store.Audit(), Reporter: g.store.Restarts,
+			Schedules: g.store.Schedules, Planner: planner, Approvals: g.store.Approvals, Media: media, Files: g.store.Sent, Kept: g.store.Files,
+			Audit: g.store.Audit(), Reporter: g.store.Restarts,
 			Outside: g.servers, Display: o.Display, Embeddings: g.refusals(),
 		},
-		Media: media, Kept: g.store.Files, ApprovalTimeout: g.cfg.Tools.ApprovalTimeout,
-		Tools: append(tools.All(ToolParts(g.store), g.location), tools.Remind(planner)), Replica: g.replica, LeaseTTL: g.cfg.Cluster.LeaseTTL,
+		ApprovalTimeout: g.cfg.Tools.ApprovalTimeout,
+		Tools:           append(tools.All(ToolParts(g.store), g.location), tools.Remind(planner)), Replica: g.replica, LeaseTTL: g.cfg.Cluster.LeaseTTL,
 		Name: a.Name, Language: a.Language, Prompt: a.Prompt, Location: g.location,
 		OneStream: o.Transport == nil && g.cfg.DingTalk[0].Connections == config.ConnectionsOne,
 		Scope:     sessions.Scope(a.SessionScope), AloneEach: !a.MergePending, MaxMerged: a.MaxMerged, MaxToolRounds: a.MaxToolRounds,
@@ -307,9 +309,6 @@ func (g *gateway) openBot(o Options) error {
 		Remember: Remember(a.Memory), DigestAt: a.Memory.Digest,
 		CallBudget: g.callBudget(), Drain: g.cfg.Shutdown.Drain, Flush: g.cfg.Shutdown.Flush, Background: background,
 		SchemaTokens: g.cfg.Tools.SchemaTokens, Finder: tools.Finder,
-	}
-	if _, ok := g.transport.(chat.Uploader); ok {
-		conf.Files = g.store.Sent
 	}
 	g.bot, err = bot.New(conf)
 	return err
@@ -327,11 +326,10 @@ func (g *gateway) planner() *schedule.Planner {
 	return p
 }
 
-// openMedia returns nil for a terminal, which has no files.
 func (g *gateway) openMedia(counter *tokens.Counter) (bot.Media, error) {
 	files, ok := g.transport.(chat.Files)
 	if !ok {
-		return nil, nil //nolint:nilnil // attachments are named and not read
+		return answer.NoMedia{}, nil // a terminal has no files
 	}
 	program, err := os.Executable()
 	if err != nil {
