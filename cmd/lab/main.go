@@ -18,6 +18,7 @@ type commands struct {
 	Demo  demo.Command  `cmd:"" help:"Show the whole of Ebb on this machine, with nothing to configure: DingTalk and model are stand-ins."`
 	Bench bench.Command `cmd:"" help:"Measure on this machine what the design promises."`
 	Chaos chaos.Command `cmd:"" help:"Run fault injection and check that nothing is lost."`
+	Tools chaos.Tools   `cmd:"" hidden:"" help:"Serve the tools of fault injection on the standard input and output."`
 	Eval  eval.Command  `cmd:"" help:"Search data with known answers through the bot's own search."`
 }
 

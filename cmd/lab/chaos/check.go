@@ -21,7 +21,7 @@ func (e *evidence) checkAll() *findings {
 		(*evidence).checkInbox, (*evidence).checkOrder, (*evidence).checkTurns, (*evidence).checkReplies, (*evidence).checkLetters,
 		(*evidence).checkSetAside, (*evidence).checkFacts, (*evidence).checkTurnLines, (*evidence).checkTerms, (*evidence).checkOverlaps,
 		(*evidence).checkAccounts, (*evidence).checkRest, (*evidence).checkCards, (*evidence).checkErased, (*evidence).checkKept, (*evidence).checkMonths, (*evidence).checkReminders,
-		(*evidence).checkAttached,
+		(*evidence).checkAttached, (*evidence).checkTools,
 	} {
 		check(e, f)
 	}

@@ -18,8 +18,8 @@ import (
 
 // Run injects faults, checks, and prints both. Its exit code is 1 after a broken promise.
 func (c Command) Run(ctx context.Context, app *rig.App) (err error) {
-	if c.Replicas < 1 || c.Rate <= 0 || c.Every <= 0 || c.Erase < 0 || c.Remind < 0 || c.Attach < 0 || c.Harm < 0 || c.For <= 0 {
-		return rig.UsageError(errors.New("chaos: --for, --replicas, --rate and --every must be more than 0, --erase, --remind, --attach and --harm not less"))
+	if c.Replicas < 1 || c.Rate <= 0 || c.Every <= 0 || c.Erase < 0 || c.Remind < 0 || c.Attach < 0 || c.Tools < 0 || c.Harm < 0 || c.For <= 0 {
+		return rig.UsageError(errors.New("chaos: --for, --replicas, --rate and --every must be more than 0, --erase, --remind, --attach, --tools and --harm not less"))
 	}
 	if c.Seed == 0 {
 		c.Seed = rand.Uint64()>>1 | 1

@@ -57,7 +57,9 @@ type evidence struct {
 	// Words of pictures and files in the last request with a message, by its mark, and the times of faults of downloads.
 	content map[string][]string
 	spoiled []time.Time
-	rough   []rig.Interval // DingTalk or its network was so slow or broken that turns may have failed
+	effects []effect              // executed calls of tools
+	results map[string]callResult // the last one that the model read, by call
+	rough   []rig.Interval        // DingTalk or its network was so slow or broken that turns may have failed
 }
 
 // gatherEvidence runs after the end of all gateways.
@@ -70,7 +72,7 @@ func (w *world) gatherEvidence(ctx context.Context) (*evidence, error) {
 			dingtalktest.ReplyWrongPlace, dingtalktest.MentionNotInText, dingtalktest.WebhookUnknown, dingtalktest.OpenMalformed,
 		)...),
 		both: w.mind.copyOverlaps(), asked: w.mind.copyInquiries(), lives: w.lives.copyAll(),
-		erased: w.erasures.copyAll(), reminders: w.reminders.copyAll(), ended: w.ended, requests: w.mind.wordsSeen(), content: w.mind.contentShown(), spoiled: w.talk.copySpoiled(),
+		erased: w.erasures.copyAll(), reminders: w.reminders.copyAll(), ended: w.ended, requests: w.mind.wordsSeen(), content: w.mind.contentShown(), spoiled: w.talk.copySpoiled(), results: w.mind.copyResults(),
 	}
 	e.said, e.took = w.talk.copyAll()
 	e.months = w.months.copyAll()
@@ -89,6 +91,7 @@ func (w *world) gatherEvidence(ctx context.Context) (*evidence, error) {
 		func() error { e.open, err = w.eye.Undone(ctx); return err },
 		func() error { e.accounts, err = w.eye.Restarts(ctx); return err },
 		func() error { e.remains, err = w.eye.Words(ctx, markedWords.String()); return err },
+		func() error { e.effects, err = w.readEffects(); return err },
 	} {
 		if err := read(); err != nil {
 			return nil, err
@@ -112,6 +115,7 @@ type findings struct {
 	said, acked, answered, commands, apologies, dead, perhaps, doubled            int
 	erasures, wiped, cards, closed, meanwhile, reminders, reminded, shown, unread int
 	turns, compactions, flushes, facts, accounts, grants, resumed, redelivered    int
+	effects, results, failedCalls, unknownCalls                                   int
 	p50, p99                                                                      time.Duration
 	recoveries                                                                    []recovery
 }

@@ -67,6 +67,7 @@ func planFaults(opt Command) []fault {
 		draw(erasureKinds, 0, opt.Erase, 4)
 		draw(reminderKinds, 0, opt.Remind, 5)
 		draw(attachKinds, 0, opt.Attach, 7)
+		draw(toolKinds, 0, opt.Tools, 8)
 	}
 	draw(harmKinds, opt.For/2, opt.Harm, 6)
 	slices.SortStableFunc(plan, func(x, y fault) int { return cmp.Compare(x.at, y.at) })
@@ -98,7 +99,7 @@ func drawFaults(opt Command, kinds []chaosKind, from, every time.Duration, rng *
 }
 
 func (w injector) injectFault(ctx context.Context, t fault) {
-	for _, k := range slices.Concat(faultKinds, cardKinds, nodeKinds, erasureKinds, reminderKinds, attachKinds, harmKinds) {
+	for _, k := range slices.Concat(faultKinds, cardKinds, nodeKinds, erasureKinds, reminderKinds, attachKinds, toolKinds, harmKinds) {
 		if k.kind != t.kind {
 			continue
 		}

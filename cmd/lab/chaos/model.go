@@ -18,15 +18,16 @@ import (
 type chaosModel struct {
 	thread func(asked string) string // the session in which marks were said
 
-	mu    sync.Mutex
-	rng   *rand.Rand
-	bad   int
-	until time.Time
-	now   map[string]modelCall // the latest question by session, until its answer is ready
-	asked map[string]time.Time // first request by process and question
-	both  []overlap
-	words map[string]wordSeen // numbers of facts and reminders, in any request
-	shown map[string][]string // words of pictures and files in the last request with a message, by its mark
+	mu      sync.Mutex
+	rng     *rand.Rand
+	bad     int
+	until   time.Time
+	now     map[string]modelCall // the latest question by session, until its answer is ready
+	asked   map[string]time.Time // first request by process and question
+	both    []overlap
+	words   map[string]wordSeen   // numbers of facts and reminders, in any request
+	results map[string]callResult // the last result of a call that a request had
+	shown   map[string][]string   // words of pictures and files in the last request with a message, by its mark
 }
 
 // wordSeen is the last request with a word.
@@ -54,7 +55,7 @@ func (o overlap) conversationID() string {
 }
 
 func newChaosModel(rng *rand.Rand) *chaosModel {
-	return &chaosModel{rng: rng, now: map[string]modelCall{}, asked: map[string]time.Time{}, words: map[string]wordSeen{}, shown: map[string][]string{}}
+	return &chaosModel{rng: rng, now: map[string]modelCall{}, asked: map[string]time.Time{}, words: map[string]wordSeen{}, shown: map[string][]string{}, results: map[string]callResult{}}
 }
 
 // spoilFor makes half of the answers bad for a while.
@@ -177,10 +178,15 @@ func (m *chaosModel) replyTo(r openaitest.Request) openaitest.Reply {
 	for i := range messages {
 		messages[i].Content = beside.ReplaceAllString(messages[i].Content, "")
 	}
-	asked := withPictures(r, rig.MarksAsked(messages))
+	m.noteResults(r)
+	turn := turnIn(messages)
+	asked := withPictures(r, rig.MarksAsked(questionsOf(turn)))
 	m.noteContent(r, asked)
+	if tool, args := nextCall(turn); r.Offers(tool) {
+		return m.badReply(r, asked, openaitest.Calls(tool, args))
+	}
 	noted := ""
-	if words := askedWords(messages); words != "" {
+	if words := askedWords(questionsOf(turn)); words != "" {
 		noted = "，" + words + " 记下了"
 	}
 	return m.badReply(r, asked, openaitest.Text(asked+noted+" "+modelWords))

@@ -31,6 +31,7 @@ from the first push to the answer: p50 %s, p99 %s
 	fmt.Fprint(out, recoveryTable(f.recoveries))
 	fmt.Fprintln(out, erasuresLine(w.erasures.copyAll()))
 	fmt.Fprintf(out, "pictures and files: shown to the model %d, named as unreadable %d\n", f.shown, f.unread)
+	fmt.Fprintf(out, "calls of tools: effects %d, results %d, failed with their server %d, outcome unknown %d\n", f.effects, f.results, f.failedCalls, f.unknownCalls)
 	fmt.Fprintf(out, "reminders set %d, delivered %d\n", f.reminders, f.reminded)
 	if w.opt.Cards {
 		fmt.Fprintln(out, cardsLine(f))
@@ -47,7 +48,7 @@ from the first push to the answer: p50 %s, p99 %s
 	for _, b := range f.broken {
 		fmt.Fprintf(out, "VIOLATION: %s\n", b)
 	}
-	again := fmt.Sprintf("--seed %d --for %s --every %s --erase %s --remind %s --attach %s --replicas %d --rate %g", w.opt.Seed, w.opt.For, w.opt.Every, w.opt.Erase, w.opt.Remind, w.opt.Attach, w.opt.Replicas, w.opt.Rate)
+	again := fmt.Sprintf("--seed %d --for %s --every %s --erase %s --remind %s --attach %s --tools %s --replicas %d --rate %g", w.opt.Seed, w.opt.For, w.opt.Every, w.opt.Erase, w.opt.Remind, w.opt.Attach, w.opt.Tools, w.opt.Replicas, w.opt.Rate)
 	if !w.opt.Cards {
 		again += " --no-cards"
 	}

@@ -166,6 +166,7 @@ type remark struct {
 	gone      bool   // its row may be deleted too
 	harm      bool   // its member means harm
 	attached  attachment
+	wants     wantedCall
 
 	sent          time.Time // createAt, by DingTalk's clock
 	pushed, acked time.Time // first; zero before it
@@ -201,6 +202,7 @@ type Command struct {
 	Erase    time.Duration `default:"4s" help:"Between one erasure and the next, on average; 0: none."`
 	Remind   time.Duration `default:"2s" help:"Between one reminder and the next, on average; 0: none."`
 	Attach   time.Duration `default:"2s" help:"Between one picture or file and the next, on average; 0: none."`
+	Tools    time.Duration `default:"2s" help:"Between one call of a tool and the next, on average; 0: none."`
 	Cards    bool          `default:"true" negatable:"" help:"Show replies on cards, with their troubles."`
 	Harm     time.Duration `default:"0" help:"Between one act of members who mean harm and the next, on average, in the second half; 0: none."`
 	Calm     bool          `help:"Make no trouble: only talk, and watch what the gateways take."`
@@ -248,6 +250,13 @@ func (w *world) gatewayConfig(name, database string) (string, error) {
 		"shutdown": object{"drain": chaosDrain.String(), "flush": "5s"},
 		"admin":    object{"listen": "127.0.0.1:0"},
 		"log":      object{"level": "info", "format": "json"},
+	}
+	if w.opt.Tools > 0 {
+		servers, err := w.toolServers(name)
+		if err != nil {
+			return "", err
+		}
+		c["tools"] = servers
 	}
 	if w.opt.Cards {
 		d, _ := c["dingtalk"].(object)

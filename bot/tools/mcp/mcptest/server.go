@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"image"
 	"image/color"
 	"image/png"
@@ -17,6 +18,9 @@ import (
 
 // Serve serves [New] on the standard input and output.
 func Serve(ctx context.Context) error { return New().Run(ctx, &mcp.StdioTransport{}) }
+
+// slowNote is long enough for a process to die meanwhile.
+const slowNote = 1500 * time.Millisecond
 
 type words struct {
 	Text string `json:"text"`
@@ -54,6 +58,34 @@ func New() *mcp.Server {
 			return say("slow: " + in.Text), nil
 		}
 	})
+	note := func(ctx context.Context, in words) (*mcp.CallToolResult, error) {
+		f, err := os.OpenFile(os.Getenv("ODD_FILE"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		_, err = fmt.Fprintf(f, "%d %s\n", time.Now().UnixNano(), in.Text) // one write: calls of several processes do not mix
+		if err := errors.Join(err, f.Close()); err != nil {
+			return nil, err
+		}
+		switch how, _, _ := strings.Cut(in.Text, " "); how {
+		case "slow":
+			select {
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-time.After(slowNote):
+			}
+		case "hang":
+			<-ctx.Done()
+			return nil, ctx.Err()
+		case "die":
+			os.Exit(3)
+		case "flood":
+			return say(strings.Repeat("0123456789", 500_000)), nil
+		}
+		return say("noted: " + in.Text), nil
+	}
+	add("note", "Notes a text with the time in a file. Then the first word says what the server does: slow, hang, die, flood.", note)
+	add("sign", "Notes a text as note does, for those who want an approval.", note)
 	add("die", "Ends the server.", func(context.Context, words) (*mcp.CallToolResult, error) { os.Exit(3); return nil, nil })
 	add("flood", "Answers with 5 MB.", func(context.Context, words) (*mcp.CallToolResult, error) {
 		return say(strings.Repeat("0123456789", 500_000)), nil
