@@ -55,6 +55,10 @@ func (c *Config) checkGroups(k checker) {
 		optional("language", g.Language, []string{"zh", "en"})
 		k.want(g.Model == "" || c.LLM.has(g.Model), at+".model", strconv.Quote(g.Model), "the name of a model in llm.models: %s", c.LLM.names())
 		c.checkToolNames(k, at, g.Tools)
+		for i, name := range g.Tools {
+			server := c.Tools.serverOf(name)
+			k.advise(server == nil || server.serves(id), fmt.Sprintf("%s.tools[%d]", at, i), "%q does nothing: the groups of its server in tools.mcp leave out this conversation", name)
+		}
 		for i, person := range g.Admins {
 			k.person(fmt.Sprintf("%s.admins[%d]", at, i), person)
 		}

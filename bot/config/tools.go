@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"ebb/bot/chat"
 	"ebb/bot/tools"
 	"ebb/bot/tools/mcp"
 )
@@ -121,6 +122,8 @@ func (m *MCPConfig) check(k checker, at string) {
 			k.want(mcp.ValidPattern(p), fmt.Sprintf("%s.%s[%d]", at, key, i), strconv.Quote(p), "the name of a tool, or a pattern with * and ?")
 		}
 	}
+	k.advise(len(m.Groups) > 0, at+".groups", "an empty list serves no conversation")
+	k.advise(len(m.Allow) > 0, at+".allow", "an empty list offers no tool")
 	for i, id := range m.Groups {
 		path := fmt.Sprintf("%s.groups[%d]", at, i)
 		if id != "*" {
@@ -141,6 +144,20 @@ func (t *ToolsConfig) names() []string {
 		names[i] = m.Name
 	}
 	return names
+}
+
+// serverOf returns the server of a name in a list of tools; nil: none.
+func (t *ToolsConfig) serverOf(name string) *MCPConfig {
+	at := slices.IndexFunc(t.MCP, func(m MCPConfig) bool { return m.Name == name || m.Name == chat.ServerOf(name) })
+	if at < 0 {
+		return nil
+	}
+	return &t.MCP[at]
+}
+
+// serves reports whether the groups of a server have a conversation.
+func (m *MCPConfig) serves(id string) bool {
+	return slices.Contains(m.Groups, "*") || slices.Contains(m.Groups, id)
 }
 
 // Servers returns the servers for the client.
