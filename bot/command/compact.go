@@ -36,7 +36,7 @@ type compactCommand struct {
 
 func compactOf(e *env) compactCommand {
 	return compactCommand{
-		manage: e.manage, roles: e.roles(), views: e.views, current: e.shared.Current, location: e.shared.Location, refresh: e.refresh(), wake: e.upkeep.Wake,
+		manage: e.manage, roles: e.roles(), views: e.views, current: e.shared.Current, location: e.shared.Location, refresh: refresher{e.stores.Turns, e.views, e.shared.Leases}, wake: e.upkeep.Wake,
 		stats: e.stats, log: e.stores.Compactions,
 	}
 }
@@ -79,6 +79,19 @@ func (c compactCommand) now(ctx context.Context, t *view.CommandTurn, call Call)
 		left = wording.Say(wording.BacklogLeft, t.Lang, wording.Thousands(tokens), parts, backlogWord(c.views.Settings(t.View.Session), t.View.Session, t.Lang))
 	}
 	return compactReceipt(done, t.Lang) + left
+}
+
+// overrides parses leading KEY=VALUE words behind /compact. why is the answer for an invalid one.
+func (c compactCommand) overrides(ctx context.Context, t *view.CommandTurn, call Call) (settings, focus, why string) {
+	var resolve manage.Resolve
+	if c.current.For(t.Lease.Key).Own != nil {
+		resolve = c.views.Resolve
+	}
+	settings, focus, key, err := manage.Overrides(t.View.Session, call.Arg, resolve)
+	if err != nil {
+		return "", "", notSet(ctx, key, err, t.Lang, wording.Say(wording.Usage, t.Lang, "`"+call.Use.Usage.In(t.Lang)+"`"))
+	}
+	return settings, focus, ""
 }
 
 // backlogOf returns the tokens that a compaction may still remove, and roughly the attempts; 0 if one attempt is enough.
@@ -327,7 +340,9 @@ type newCommand struct {
 	refresh refresher
 }
 
-func newOf(e *env) newCommand { return newCommand{e.manage, e.roles(), e.refresh()} }
+func newOf(e *env) newCommand {
+	return newCommand{e.manage, e.roles(), refresher{e.stores.Turns, e.views, e.shared.Leases}}
+}
 
 func (n newCommand) begin(ctx context.Context, t *view.CommandTurn, _ Call) string {
 	owed, err := n.manage.NewContext(ctx, n.roles.actor(t), t.View.Session)

@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -138,6 +139,9 @@ func yesOrNo(text string) answerTo {
 	}
 	return answer
 }
+
+// factName is a fact as the argument of /forget.
+func factName(id int64) string { return fmt.Sprintf("#%d", id) }
 
 // forgetOf names a fact as [factName] does, whatever the command says.
 func (t Table) forgetOf(text string) (who string, answer answerTo) {

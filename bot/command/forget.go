@@ -37,7 +37,7 @@ type forgetCommand struct {
 }
 
 func forgetOf(e *env) forgetCommand {
-	return forgetCommand{e.manage, e.roles(), e.views, e.table, e.shared.Location, confirmationsOf(e), e.refresh()}
+	return forgetCommand{e.manage, e.roles(), e.views, e.table, e.shared.Location, confirmationsOf(e), refresher{e.stores.Turns, e.views, e.shared.Leases}}
 }
 
 func (f forgetCommand) me(ctx context.Context, t *view.CommandTurn, c Call) string {
@@ -272,9 +272,6 @@ func nameless(e sessions.Event, lang string) sessions.Event {
 func (f forgetCommand) memory(ctx context.Context, t *view.CommandTurn, c Call) string {
 	return f.fact(ctx, t, memoryID(c.Arg), answerNone)
 }
-
-// factName is a fact as the argument of /forget.
-func factName(id int64) string { return fmt.Sprintf("#%d", id) }
 
 // fact deletes a sender's own statement, and for administrators also a shared fact of a conversation. The fact of another person
 // needs a confirmation.

@@ -152,14 +152,3 @@ func (u *Use) helpLine(who Right, lang string) string {
 	}
 	return fmt.Sprintf("- `%s`%s %s%s\n", u.Usage.In(lang), mark, u.Does.In(lang), other)
 }
-
-func (c *Command) usage(lang string) string {
-	parts := make([]string, len(c.Uses))
-	for i, u := range c.Uses {
-		parts[i] = "`" + u.Usage.In(lang) + "`"
-		if u.Who >= Admin {
-			parts[i] += wording.Say(wording.UsageAdmins, lang)
-		}
-	}
-	return wording.Say(wording.Usage, lang, strings.Join(parts, wording.Say(wording.Comma, lang)))
-}

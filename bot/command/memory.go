@@ -26,15 +26,6 @@ const (
 	quotedChars    = 60
 )
 
-func narrow(text string) string {
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r >= '０' && r <= '９' || r == '＃' || r == '＠' {
-			return r - 0xfee0
-		}
-		return r
-	}, text))
-}
-
 func askerOf(t *view.CommandTurn, admin bool) memory.Asker {
 	return memory.Asker{Reader: t.Reader(), Person: t.Asked.SenderID, Admin: admin}
 }

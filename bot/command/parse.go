@@ -10,15 +10,6 @@ import (
 	"unicode/utf8"
 )
 
-// Call is a parsed command. Command is nil for an unknown name, and Use if the command has no such use.
-type Call struct {
-	Command *Command
-	Use     *Use
-	Name    string // in English; of an unknown command as written
-	Rest    string // behind the name
-	Arg     string // behind the words of the use
-}
-
 // Parse parses a text such as "/compact the numbers"; Name is empty for a text that is no command. Chinese keyboards
 // write ／ for the slash, and people leave out the blank: "/忘记我确认" is 忘记, 我 and 确认.
 func (t Table) Parse(text string) Call {
@@ -315,6 +306,15 @@ func pageOf(text string) (page int, ok bool) {
 	}
 	page, err := strconv.Atoi(narrow(text))
 	return min(page, 1<<20), err == nil && page > 0
+}
+
+func narrow(text string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r >= '０' && r <= '９' || r == '＃' || r == '＠' {
+			return r - 0xfee0
+		}
+		return r
+	}, text))
 }
 
 // memoryID parses the number of a memory: 12, #12 or １２. It is 0 for any other text.

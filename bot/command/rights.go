@@ -18,6 +18,8 @@ type roles struct {
 	current *reload.Current // administrators, and configured rights
 }
 
+func (e *env) roles() roles { return roles{e.shared.Current} }
+
 // right lets a configured right replace the table's. A use for administrators alone stays theirs: it affects other
 // people's data. of is the session, whose robot may have rights of its own.
 func (r roles) right(of sessions.Key, c *Command, u *Use) Right {

@@ -11,8 +11,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/manage"
+	"ebb/bot/reload"
 	"ebb/bot/view"
 	"ebb/bot/wording"
+	"ebb/sessions"
 )
 
 func settingsLine(settings, lang string) string {
@@ -27,7 +29,20 @@ func settingsLine(settings, lang string) string {
 	return strings.Join(parts, ", ")
 }
 
-func (c compactCommand) set(ctx context.Context, t *view.CommandTurn, call Call) string {
+// settingsCommand is the settings of /compact.
+type settingsCommand struct {
+	manage  *manage.Manager
+	roles   roles
+	views   *view.Builder
+	current *reload.Current
+	wake    func(sessions.Key) // the upkeep of a session
+}
+
+func settingsOf(e *env) settingsCommand {
+	return settingsCommand{e.manage, e.roles(), e.views, e.shared.Current, e.upkeep.Wake}
+}
+
+func (c settingsCommand) set(ctx context.Context, t *view.CommandTurn, call Call) string {
 	words := strings.Fields(strings.ToLower(call.Arg))
 	if word := call.Use.EN[0]; word == "policy" {
 		words = append([]string{word}, words...)
@@ -75,17 +90,4 @@ func faultWord(fault error, lang string) string {
 		"did you mean ", "是不是 ", "a string", "文字", "a whole number", "整数", "a number", "数", "more than ", "大于 ", "less than ", "小于 ",
 		"at least ", "至少 ", "at most ", "至多 ", " and ", "，", " or ", " 或 ", "; ", "；",
 	).Replace(fault.Error())
-}
-
-// overrides parses leading KEY=VALUE words behind /compact. why is the answer for an invalid one.
-func (c compactCommand) overrides(ctx context.Context, t *view.CommandTurn, call Call) (settings, focus, why string) {
-	var resolve manage.Resolve
-	if c.current.For(t.Lease.Key).Own != nil {
-		resolve = c.views.Resolve
-	}
-	settings, focus, key, err := manage.Overrides(t.View.Session, call.Arg, resolve)
-	if err != nil {
-		return "", "", notSet(ctx, key, err, t.Lang, wording.Say(wording.Usage, t.Lang, "`"+call.Use.Usage.In(t.Lang)+"`"))
-	}
-	return settings, focus, ""
 }

@@ -29,12 +29,12 @@ var Commands = Table{
 		ZH: []string{"策略"}, EN: []string{"policy"},
 		Args: Optional, Who: Owner, Usage: wording.Text{"/压缩 策略 名称", "/compact policy NAME"},
 		Example: wording.Text{"/压缩 策略 turns", "/compact policy turns"},
-		Does:    wording.Text{"只改这个会话的压缩策略", "choose the compaction policy of this conversation alone"}, Run: on(compactOf, compactCommand.set),
+		Does:    wording.Text{"只改这个会话的压缩策略", "choose the compaction policy of this conversation alone"}, Run: on(settingsOf, settingsCommand.set),
 	}, {
 		ZH: []string{"设置"}, EN: []string{"set"},
 		Args: Optional, Who: Owner, Usage: wording.Text{"/压缩 设置 键 值", "/compact set KEY VALUE"},
 		Example: wording.Text{"/压缩 设置 tail_turns 5", "/compact set tail_turns 5"},
-		Does:    wording.Text{"只改这个会话的一项压缩设置", "change one compaction setting of this conversation alone"}, Run: on(compactOf, compactCommand.set),
+		Does:    wording.Text{"只改这个会话的一项压缩设置", "change one compaction setting of this conversation alone"}, Run: on(settingsOf, settingsCommand.set),
 	}, {
 		ZH: []string{"重点"}, EN: []string{"focus"},
 		Args: Required, Text: true, Who: Owner, Work: sessions.Compacting, Usage: wording.Text{"/压缩 重点 文字", "/compact focus TEXT"},

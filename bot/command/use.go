@@ -1,8 +1,16 @@
 package command
 
 import (
+	"context"
+	"strings"
+
+	"ebb/bot/manage"
+	"ebb/bot/parts"
+	"ebb/bot/upkeep"
+	"ebb/bot/view"
 	"ebb/bot/wording"
 	"ebb/sessions"
+	"ebb/sessions/serial"
 )
 
 // Table is all commands. The parser, help, usage, suggestions and rights come from it.
@@ -40,6 +48,38 @@ type Use struct {
 	Run     run
 }
 
+// Call is a parsed command. Command is nil for an unknown name, and Use if the command has no such use.
+type Call struct {
+	Command *Command
+	Use     *Use
+	Name    string // in English; of an unknown command as written
+	Rest    string // behind the name
+	Arg     string // behind the words of the use
+}
+
+// env is all that commands are made of. Each takes the few parts that it needs.
+type env struct {
+	shared *parts.Shared
+	views  *view.Builder
+	stores Stores
+	worker *upkeep.Worker
+	scope  func(sessions.ConversationID) sessions.Scope // configured scope of a group
+	opts   Options
+	table  Table
+	manage *manage.Manager
+
+	upkeep *serial.Mailboxes
+	stats  Stats
+}
+
+// run executes a use of a command and returns the answer.
+type run func(*env, context.Context, *view.CommandTurn, Call) string
+
+// on makes a command of its parts, and executes it.
+func on[C any](of func(*env) C, do func(C, context.Context, *view.CommandTurn, Call) string) run {
+	return func(e *env, ctx context.Context, t *view.CommandTurn, c Call) string { return do(of(e), ctx, t, c) }
+}
+
 // Args is the argument that a use takes. The usage answers any other one.
 type Args int
 
@@ -73,4 +113,15 @@ func (u *Use) denied(arg string, admin bool) wording.Phrase {
 		return wording.NotAdmin
 	}
 	return u.Denied(arg)
+}
+
+func (c *Command) usage(lang string) string {
+	parts := make([]string, len(c.Uses))
+	for i, u := range c.Uses {
+		parts[i] = "`" + u.Usage.In(lang) + "`"
+		if u.Who >= Admin {
+			parts[i] += wording.Say(wording.UsageAdmins, lang)
+		}
+	}
+	return wording.Say(wording.Usage, lang, strings.Join(parts, wording.Say(wording.Comma, lang)))
 }

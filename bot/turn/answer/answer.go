@@ -7,9 +7,11 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/rs/zerolog"
 
+	"ebb/bot/approval"
 	"ebb/bot/turn/choice"
 	"ebb/bot/view"
 	"ebb/sessions"
@@ -50,6 +52,13 @@ func (a Answer) after(before Answer) Answer {
 	a.Spent.Model = cmp.Or(a.Spent.Model, before.Spent.Model)
 	a.Work, a.Read, a.stalled = a.Work.after(before.Work), slices.Concat(before.Read, a.Read), a.stalled || before.stalled
 	return a
+}
+
+// Marks are what a commit keeps of a provider's refusals.
+type Marks struct {
+	Taken     []sessions.Withheld // marks of the turn's messages
+	Suspicion *sessions.Suspicion // rows of a refused request; nil: none
+	guilty    *sessions.Refusal   // the question is at fault; nil: it is not known to be
 }
 
 // Report is the last call's account of the context's size, beside ours.
@@ -100,12 +109,27 @@ func dropOpenCalls(events []sessions.Event) []sessions.Event {
 	return events
 }
 
+// NotRun is the result of a tool call that a stopped turn did not make.
+const NotRun = "Not run: the turn was stopped."
+
 // CutShort ends an answer whose turn was stopped: said is the model's words so far. Calls without a result get one. Files are not sent.
 func (a Answer) CutShort(text string) Answer {
 	a.Text, a.Report.usage = text, sessions.Usage{}
 	a.Events = append(closeCalls(withoutWaits(a.Events, a.Waits)), sessions.Event{Role: sessions.RoleAssistant, Content: text})
 	a.Waits, a.Files = nil, nil
 	return a
+}
+
+// withoutWaits gives calls of a stopped turn, which wait for no decision any more, another result.
+func withoutWaits(events []sessions.Event, waits []sessions.Approval) []sessions.Event {
+	for _, w := range waits {
+		for i, e := range events {
+			if e.Role == sessions.RoleTool && strings.HasPrefix(e.Content, approval.Result(w)) { // a note may follow it
+				events[i].Content = NotRun
+			}
+		}
+	}
+	return events
 }
 
 func closeCalls(events []sessions.Event) []sessions.Event {

@@ -21,6 +21,7 @@ type Asker struct {
 	recaller recaller
 	requests requestBuilder
 	rounds   roundRunner
+	files    fileKeeper
 	model    llm.Model
 	upkeep   Upkeep
 	stats    Stats
@@ -28,11 +29,12 @@ type Asker struct {
 
 // New returns an asker.
 func New(c Config) *Asker {
+	files := fileKeeper{c.Files, c.Shared.CommitTimeout, c.SendsFiles}
 	recalls := recaller{c.Shared, c.Views, c.Memory}
 	return &Asker{
 		media: mediaReader{c.Shared, c.Views, c.Media}, recaller: recalls, requests: requestBuilder{c.Shared, c.Views, recalls, inlineCompactor{c.Shared, c.Views, c.Store, c.Upkeep}},
-		rounds: roundRunner{c.Shared, c.Views, toolCaller{c.Shared, c.Views, c.Store, c.May, c.Stats, c.Approvals, c.Files, c.SendsFiles}, c.Stats, c.MaxToolRounds},
-		model:  c.Model, upkeep: c.Upkeep, stats: c.Stats,
+		rounds: roundRunner{c.Shared, c.Views, toolCaller{c.Shared, c.Views, c.Store, c.May, c.Stats, approvals{c.Approvals, c.Shared.Now}, files}, c.Stats, c.MaxToolRounds},
+		files:  files, model: c.Model, upkeep: c.Upkeep, stats: c.Stats,
 	}
 }
 
@@ -45,7 +47,7 @@ func (k *Asker) Ask(ctx context.Context, made choice.Choice, live chat.Live) (An
 	if a, isBare := bareAnswer(q); isBare || err != nil {
 		return a, err
 	}
-	if q.files, err = k.rounds.tools.recallFiles(ctx, q); err != nil {
+	if q.files, err = k.files.recall(ctx, q); err != nil {
 		return Answer{For: q.made}, err
 	}
 	q = k.requests.shorten(q)
@@ -66,7 +68,7 @@ func (k *Asker) Ask(ctx context.Context, made choice.Choice, live chat.Live) (An
 			more, err = k.askAgain(ctx, &q, f, l, err)
 		}
 		if !more && err == nil {
-			return k.rounds.tools.sendTables(ctx, finish(q, f, l, nil)), nil
+			return k.files.sendTables(ctx, finish(q, f, l, nil)), nil
 		}
 		if !more {
 			return finish(q, f, l, err), err

@@ -16,14 +16,6 @@ import (
 	"ebb/sessions"
 )
 
-// Files keeps the files that the reply of a turn sends. See package media of sql.
-type Files interface {
-	// Keep stores a file of the turn that begins with a message, in place of the one of the same source, and returns its id.
-	Keep(ctx context.Context, l sessions.Lease, event int64, f sessions.File) (int64, error)
-	// Kept lists the files of turns that have not committed, without their bytes.
-	Kept(ctx context.Context, key sessions.Key, events []int64) ([]sessions.File, error)
-}
-
 const (
 	// maxFiles bounds the files of a reply: each costs two calls of the month.
 	maxFiles = 4
@@ -31,8 +23,15 @@ const (
 	callSource = "call "
 )
 
-// recallFiles returns the files of calls that earlier attempts at a turn made. These calls are not repeated.
-func (t toolCaller) recallFiles(ctx context.Context, q question) ([]sessions.File, error) {
+// fileKeeper keeps the files of a turn's reply.
+type fileKeeper struct {
+	store   Files
+	timeout time.Duration // bounds one attempt to store
+	sends   bool          // replies can have files
+}
+
+// recall returns the files of calls that earlier attempts at a turn made. These calls are not repeated.
+func (k fileKeeper) recall(ctx context.Context, q question) ([]sessions.File, error) {
 	runs := q.made.View.Runs
 	if len(runs) == 0 {
 		return nil, nil
@@ -42,7 +41,7 @@ func (t toolCaller) recallFiles(ctx context.Context, q question) ([]sessions.Fil
 		events[i] = r.EventID
 	}
 	slices.Sort(events)
-	kept, err := t.files.Kept(ctx, q.made.Lease.Key, slices.Compact(events))
+	kept, err := k.store.Kept(ctx, q.made.Lease.Key, slices.Compact(events))
 	if err != nil {
 		return nil, fmt.Errorf("read files of earlier calls: %w", err)
 	}
@@ -72,10 +71,10 @@ func (s *sentFiles) take(name string, body []byte) error {
 
 var errFiles = fmt.Errorf("a reply has at most %d files", maxFiles)
 
-// keepFiles stores the files of a call, before its result is recorded. A storage that refuses one costs that file.
-func (t toolCaller) keepFiles(ctx context.Context, q *question, sent sentFiles) error {
+// keep stores the files of a call, before its result is recorded. A storage that refuses one costs that file.
+func (k fileKeeper) keep(ctx context.Context, q *question, sent sentFiles) error {
 	for _, f := range sent.files {
-		kept, err := KeepFile(ctx, t.files, t.shared.CommitTimeout, q.made.Lease, q.made.Asked[0].ID, f)
+		kept, err := KeepFile(ctx, k.store, k.timeout, q.made.Lease, q.made.Asked[0].ID, f)
 		if errors.Is(err, sessions.ErrRefused) {
 			continue
 		}
@@ -88,8 +87,8 @@ func (t toolCaller) keepFiles(ctx context.Context, q *question, sent sentFiles) 
 }
 
 // sendTables leaves the beginning of each long table in the reply, and sends the whole as a workbook. The log has the model's text.
-func (t toolCaller) sendTables(ctx context.Context, a Answer) Answer {
-	if !t.sendsFiles || len(a.Waits) > 0 || !strings.Contains(a.Text, "|") {
+func (k fileKeeper) sendTables(ctx context.Context, a Answer) Answer {
+	if !k.sends || len(a.Waits) > 0 || !strings.Contains(a.Text, "|") {
 		return a
 	}
 	lines := strings.Split(a.Text, "\n")
@@ -102,7 +101,7 @@ func (t toolCaller) sendTables(ctx context.Context, a Answer) Answer {
 		f, err := sendfile.Book(tableName(table.Title, i, a.For.Lang), []sendfile.Sheet{{Name: table.Title, Rows: table.Rows}})
 		if err == nil {
 			f.Source = fmt.Sprintf("table %d", i)
-			f, err = KeepFile(ctx, t.files, t.shared.CommitTimeout, a.For.Lease, a.For.Asked[0].ID, f)
+			f, err = KeepFile(ctx, k.store, k.timeout, a.For.Lease, a.For.Asked[0].ID, f)
 		}
 		if err != nil {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("Table stays in the reply: it could not be made a file")

@@ -72,6 +72,29 @@ type roundRunner struct {
 	most   int // rounds with calls
 }
 
+// makeApproved makes the calls that the turn's command approved, before the first round: the model reads them as its own, with their
+// results.
+func (r roundRunner) makeApproved(ctx context.Context, q *question, f *refusals, l *toolLoop) error {
+	if l.round > 0 || len(q.made.Decided) == 0 {
+		return nil
+	}
+	calls := make([]sessions.ToolCall, len(q.made.Decided))
+	for i, d := range q.made.Decided {
+		calls[i] = sessions.ToolCall{ID: d.CallID(), Name: d.Tool, Arguments: cmp.Or(d.Arguments, "{}")}
+	}
+	r.append(*q, l, sessions.Event{Role: sessions.RoleAssistant, ToolCalls: calls})
+	part, stop := withHalf(ctx)
+	defer stop()
+	for i, c := range calls {
+		result, err := r.tools.callApproved(ctx, part, q, &l.answer, f.suspected(*q), c, q.made.Decided[i].Arguments == "", l.called)
+		if err != nil {
+			return err
+		}
+		r.append(*q, l, sessions.Event{Role: sessions.RoleTool, Content: result, ToolCallID: c.ID, ToolName: c.Name})
+	}
+	return nil
+}
+
 // next makes the request of the next round.
 func (r roundRunner) next(q question, f *refusals, l *toolLoop) llm.Request {
 	l.round++
@@ -136,7 +159,7 @@ func (r roundRunner) take(ctx context.Context, q *question, f *refusals, l *tool
 	r.append(*q, l, sessions.Event{Role: sessions.RoleAssistant, Content: resp.Text, ToolCalls: resp.ToolCalls})
 	l.messages[len(l.messages)-1].Reasoning = resp.Reasoning
 	if err = r.runCalls(ctx, q, f, l, resp.ToolCalls); err == nil && len(a.Waits) > 0 && !slot.IsStopped(ctx) {
-		l.say(llm.Response{Text: r.tools.notice(*q, a.Waits, resp.Text)}, q.made.Lang, false)
+		l.say(llm.Response{Text: r.tools.approvals.notice(*q, a.Waits, resp.Text)}, q.made.Lang, false)
 		return false, nil
 	}
 	return err == nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -17,25 +18,6 @@ import (
 
 // pictureMark stands for a picture in the words of a message.
 const pictureMark = "[图片]"
-
-// attached is the part of a question about the attachments of its messages and of the view.
-type attached struct {
-	of       map[int64][]sessions.Media // by event
-	words    string                     // the asked messages' own, without the marks of attachments
-	passages string                     // parts of large documents, for this question alone
-	blind    bool                       // the model that answers takes no pictures
-	again    bool                       // tools brought pictures back
-	late     bool                       // the time was over before all asked attachments were fetched
-}
-
-// attach puts what was read into another reading of the events.
-func (a attached) attach(events []sessions.Event) {
-	for i := range events {
-		if list := a.of[events[i].ID]; list != nil {
-			events[i].Media = list
-		}
-	}
-}
 
 // mediaReader reads the attachments that a question's requests show.
 type mediaReader struct {
@@ -82,6 +64,14 @@ func (r mediaReader) open(ctx context.Context, q question) (question, error) {
 	return q, nil
 }
 
+func withHalf(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, bounded := ctx.Deadline()
+	if !bounded {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, time.Until(end)/2)
+}
+
 func (r mediaReader) wordsOf(asked []sessions.Event) string {
 	var all []string
 	for _, e := range asked {
@@ -112,9 +102,6 @@ func (r mediaReader) search(ctx context.Context, q question) question {
 	}
 	return q
 }
-
-// joinData joins recalled memory and parts of documents. Later requests have neither.
-func joinData(recalled, passages string) string { return strings.TrimSpace(recalled + "\n" + passages) }
 
 // bareAnswer answers files that came without a word, and need no model. Those that were read are named, and those that were not say why.
 func bareAnswer(q question) (a Answer, isBare bool) {
@@ -180,25 +167,6 @@ func withNotes(q question, a Answer) Answer {
 		a.Events[last].Content, a.Events[last].Tokens = a.Text, 0
 	}
 	return a
-}
-
-// maxShownAgain bounds the pictures that tools bring back in a turn.
-const maxShownAgain = 8
-
-// showPicture shows a picture of the log in the next requests of the turn, if there is room.
-func (t toolCaller) showPicture(q question, a *Answer, m sessions.Media) bool {
-	set, cal := t.views.Settings(q.made.View.Session), q.made.View.Session.CalibrationFactor
-	n := m.Tokens + tokens.MessageOverhead
-	if slices.ContainsFunc(a.shown, func(s sessions.Media) bool { return s.ID == m.ID }) {
-		return true
-	}
-	if len(a.shown) == maxShownAgain || view.Calibrated(a.Report.estimate+n, cal) >= set.Window.Usable() {
-		return false
-	}
-	a.shown = append(a.shown, m)
-	a.Report.estimate += n
-	a.Report.partial = true // the view of a later turn has no such message
-	return true
 }
 
 // shownAgain is the message with the pictures that tools brought back. It stands behind all results: providers take pictures of users alone.

@@ -72,6 +72,24 @@ func (NoMedia) List(context.Context, sessions.Key, sessions.Event) ([]sessions.M
 	return nil, nil
 }
 
+// Files keeps the files that the reply of a turn sends. See package media of sql.
+type Files interface {
+	// Keep stores a file of the turn that begins with a message, in place of the one of the same source, and returns its id.
+	Keep(ctx context.Context, l sessions.Lease, event int64, f sessions.File) (int64, error)
+	// Kept lists the files of turns that have not committed, without their bytes.
+	Kept(ctx context.Context, key sessions.Key, events []int64) ([]sessions.File, error)
+}
+
+// Refused is the place of what a provider refuses.
+type Refused string
+
+// The places of refusals.
+const (
+	RefusedQuestion Refused = "question"
+	RefusedHistory  Refused = "history"
+	RefusedAll      Refused = "model" // the provider refuses a greeting too
+)
+
 // Stats counts the calls of tools, and the permanent refusals by what the provider refused.
 type Stats interface {
 	ToolCalled(tool string, outcome ToolOutcome)

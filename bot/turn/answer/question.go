@@ -32,6 +32,25 @@ type found struct {
 	room     int  // maximum tokens of the hits in a request
 }
 
+// attached is the part of a question about the attachments of its messages and of the view.
+type attached struct {
+	of       map[int64][]sessions.Media // by event
+	words    string                     // the asked messages' own, without the marks of attachments
+	passages string                     // parts of large documents, for this question alone
+	blind    bool                       // the model that answers takes no pictures
+	again    bool                       // tools brought pictures back
+	late     bool                       // the time was over before all asked attachments were fetched
+}
+
+// attach puts what was read into another reading of the events.
+func (a attached) attach(events []sessions.Event) {
+	for i := range events {
+		if list := a.of[events[i].ID]; list != nil {
+			events[i].Media = list
+		}
+	}
+}
+
 func (f found) facts() (ids []int64) {
 	for _, h := range f.hits {
 		if h.MemoryID != 0 {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/rs/zerolog"
 
@@ -96,6 +97,9 @@ func (r recaller) show(q question, v sessions.View) recalled {
 	}
 	return part
 }
+
+// joinData joins recalled memory and parts of documents. Later requests have neither.
+func joinData(recalled, passages string) string { return strings.TrimSpace(recalled + "\n" + passages) }
 
 // dropShown removes the results that a request on sent shows. sent is whole, or the end of its tail if room was short.
 // Events of that time that are in neither are commands and their answers, and are removed too.

@@ -8,16 +8,6 @@ import (
 	"ebb/sessions/llm"
 )
 
-// Refused is the place of what a provider refuses.
-type Refused string
-
-// The places of refusals.
-const (
-	RefusedQuestion Refused = "question"
-	RefusedHistory  Refused = "history"
-	RefusedAll      Refused = "model" // the provider refuses a greeting too
-)
-
 // refusals is the part of a question about a provider that permanently refuses its requests.
 type refusals struct {
 	made      int                 // requests of the question, one for each model asked
@@ -78,13 +68,6 @@ func refusedBy(resp llm.Response, err error) *llm.CallError {
 		return e
 	}
 	return nil
-}
-
-// Marks are what a commit keeps of a provider's refusals.
-type Marks struct {
-	Taken     []sessions.Withheld // marks of the turn's messages
-	Suspicion *sessions.Suspicion // rows of a refused request; nil: none
-	guilty    *sessions.Refusal   // the question is at fault; nil: it is not known to be
 }
 
 // suspected are the rows that results of tools leave out.

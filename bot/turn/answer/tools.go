@@ -9,7 +9,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"ebb/bot/approval"
 	"ebb/bot/chat"
 	"ebb/bot/parts"
 	"ebb/bot/turn/persist"
@@ -20,20 +19,15 @@ import (
 	"ebb/sessions"
 )
 
-// NotRun is the result of a tool call that a stopped turn did not make.
-const NotRun = "Not run: the turn was stopped."
-
 // toolCaller makes the calls of tools that a model wants.
 type toolCaller struct {
-	shared *parts.Shared
-	views  *view.Builder
-	store  Store
-	may    func(e sessions.Event, command string) bool
-	stats  Stats
-	// approvals keeps calls that need an approval.
-	approvals  *approval.Desk
-	files      Files
-	sendsFiles bool // replies can have files
+	shared    *parts.Shared
+	views     *view.Builder
+	store     Store
+	may       func(e sessions.Event, command string) bool
+	stats     Stats
+	approvals approvals
+	files     fileKeeper
 }
 
 // call runs within part, which ends before ctx. A tool's failure becomes a result for the model. The error is a
@@ -63,7 +57,7 @@ func (t toolCaller) call(ctx, part context.Context, q *question, a *Answer, susp
 		return t.run(part, *q, a, suspicion, tool, c, nil), nil
 	}
 	if asks, ok := tool.(chat.NeedsApproval); ok && asks.NeedsApproval() {
-		return t.ask(ctx, q, a, c)
+		return t.approvals.ask(ctx, q, a, c)
 	}
 	if result, ran := recordedRun(q.made.View.Runs, c); ran {
 		return result, nil
@@ -118,7 +112,7 @@ func (t toolCaller) runRecorded(
 	}
 	sent := sentFiles{call: run.Call.ID, before: len(q.files)}
 	run.Result, run.Finished = t.run(part, *q, a, suspicion, tool, c, &sent), true
-	if err := t.keepFiles(ctx, q, sent); err != nil {
+	if err := t.files.keep(ctx, q, sent); err != nil {
 		return "", err
 	}
 	if err := t.record(ctx, q.made.Lease, a, run); err != nil {
@@ -131,6 +125,35 @@ func (t toolCaller) runRecorded(
 
 // idOf is the same for calls that do the same.
 func idOf(c sessions.ToolCall) string { return c.Name + "\x00" + c.Arguments }
+
+// callApproved makes a call once. An earlier attempt at the decision has recorded it under the same id, whose arguments an erasure may have
+// taken since.
+func (t toolCaller) callApproved(
+	ctx, part context.Context, q *question, a *Answer, suspicion *sessions.Suspicion, c sessions.ToolCall, erased bool, seen map[string]bool,
+) (string, error) {
+	defer func() { seen[idOf(c)] = true }()
+	for _, before := range q.made.View.Runs {
+		if before.Call.ID == c.ID && before.EventID == q.made.Asked[0].ID {
+			return resultOf(before), nil
+		}
+	}
+	switch {
+	case erased:
+		return callErased, nil
+	case slot.IsStopped(ctx):
+		return NotRun, nil
+	}
+	tool, away := t.await(part, q.made.View.Session, c.Name, approvedTime)
+	switch {
+	case slot.IsStopped(ctx):
+		return NotRun, nil
+	case away:
+		return fmt.Sprintf(serverAway, chat.ServerOf(c.Name)), nil
+	case tool == nil:
+		return toolGone, nil
+	}
+	return t.runRecorded(ctx, part, q, a, suspicion, tool, c, seen)
+}
 
 const (
 	earlierArguments = 500
@@ -197,7 +220,7 @@ func (t toolCaller) run(
 		Read:      func(id int64) { a.Read = append(a.Read, id) },
 		Show:      func(m sessions.Media) bool { return t.showPicture(q, a, m) },
 	}
-	if sent != nil && t.sendsFiles {
+	if sent != nil && t.files.sends {
 		in.Send = sent.take
 	}
 	result, err := tool.Call(ctx, in)
@@ -213,12 +236,23 @@ func (t toolCaller) run(
 	return result
 }
 
-func withHalf(ctx context.Context) (context.Context, context.CancelFunc) {
-	end, bounded := ctx.Deadline()
-	if !bounded {
-		return ctx, func() {}
+// maxShownAgain bounds the pictures that tools bring back in a turn.
+const maxShownAgain = 8
+
+// showPicture shows a picture of the log in the next requests of the turn, if there is room.
+func (t toolCaller) showPicture(q question, a *Answer, m sessions.Media) bool {
+	set, cal := t.views.Settings(q.made.View.Session), q.made.View.Session.CalibrationFactor
+	n := m.Tokens + tokens.MessageOverhead
+	if slices.ContainsFunc(a.shown, func(s sessions.Media) bool { return s.ID == m.ID }) {
+		return true
 	}
-	return context.WithTimeout(ctx, time.Until(end)/2)
+	if len(a.shown) == maxShownAgain || view.Calibrated(a.Report.estimate+n, cal) >= set.Window.Usable() {
+		return false
+	}
+	a.shown = append(a.shown, m)
+	a.Report.estimate += n
+	a.Report.partial = true // the view of a later turn has no such message
+	return true
 }
 
 func toolNames(f *view.Frame) string {

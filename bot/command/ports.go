@@ -9,15 +9,12 @@ import (
 	"ebb/bot/approval"
 	"ebb/bot/knowledge"
 	"ebb/bot/manage"
-	"ebb/bot/parts"
 	"ebb/bot/schedule"
-	"ebb/bot/upkeep"
 	"ebb/bot/view"
 	"ebb/memory"
 	"ebb/memory/pages"
 	"ebb/sessions"
 	"ebb/sessions/lease"
-	"ebb/sessions/serial"
 )
 
 // Stores are those that commands use, each with the methods that they call.
@@ -86,33 +83,6 @@ type CallBudget struct {
 
 // Stats counts compactions that commands caused.
 type Stats interface{ Compacted(e sessions.LogEntry) }
-
-// env is all that commands are made of. Each takes the few parts that it needs.
-type env struct {
-	shared *parts.Shared
-	views  *view.Builder
-	stores Stores
-	worker *upkeep.Worker
-	scope  func(sessions.ConversationID) sessions.Scope // configured scope of a group
-	opts   Options
-	table  Table
-	manage *manage.Manager
-
-	upkeep *serial.Mailboxes
-	stats  Stats
-}
-
-func (e *env) roles() roles { return roles{e.shared.Current} }
-
-func (e *env) refresh() refresher { return refresher{e.stores.Turns, e.views, e.shared.Leases} }
-
-// run executes a use of a command and returns the answer.
-type run func(*env, context.Context, *view.CommandTurn, Call) string
-
-// on makes a command of its parts, and executes it.
-func on[C any](of func(*env) C, do func(C, context.Context, *view.CommandTurn, Call) string) run {
-	return func(e *env, ctx context.Context, t *view.CommandTurn, c Call) string { return do(of(e), ctx, t, c) }
-}
 
 // refresher reads the view of a turn again after its command changed the conversation.
 type refresher struct {
