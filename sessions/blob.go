@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -80,11 +81,23 @@ const (
 	MaxFileName  = 120 // characters
 )
 
-// Errors of a session that keeps as much as it may.
+// Errors of a file that is not kept.
 var (
-	ErrManyFiles = errors.New("the session keeps as many files as it may")
-	ErrManyPages = errors.New("the session keeps as many pages as it may")
+	ErrManyFiles  = errors.New("the session keeps as many files as it may")
+	ErrManyPages  = errors.New("the session keeps as many pages as it may")
+	ErrOthersFile = errors.New("another person's file has the name")
 )
+
+// FileRights are a person's rights to delete and replace the kept files of a session.
+type FileRights struct {
+	IDs []UserID // the person's; an empty one is of no file
+	All bool     // those of all people
+}
+
+// Allow reports whether the person may delete and replace a file: its sender and its keeper may.
+func (r FileRights) Allow(f KeptFile) bool {
+	return r.All || slices.ContainsFunc(r.IDs, func(id UserID) bool { return id != "" && (id == f.SentBy || id == f.KeptBy) })
+}
 
 // Keeping is the result of keeping a file.
 type Keeping struct {

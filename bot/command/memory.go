@@ -184,7 +184,20 @@ func (k keepCommand) rewrite(e *sessions.Event) {
 }
 
 func (k keepCommand) keep(ctx context.Context, t *view.CommandTurn, _ Call) string {
-	return k.desk.Answer(ctx, knowledge.Request{Lease: t.Lease, Session: t.View.Session, Tail: t.View.Tail, Asked: t.Asked, Lang: t.Lang})
+	return k.desk.Answer(ctx, knowledge.Request{
+		Lease: t.Lease, Session: t.View.Session, Tail: t.View.Tail, Asked: t.Asked, Lang: t.Lang,
+		Keep: func(ctx context.Context, f sessions.KeptFile) (sessions.Keeping, error) {
+			return k.manage.KeepFile(ctx, k.roles.actor(t), f, secondID(t.Asked))
+		},
+	})
+}
+
+// secondID is the other id of a message's sender; empty: not known.
+func secondID(e sessions.Event) sessions.UserID {
+	if e.Message == nil {
+		return ""
+	}
+	return e.Message.EncryptedID
 }
 
 func (k keepCommand) list(ctx context.Context, t *view.CommandTurn, _ Call) string {
@@ -202,12 +215,8 @@ func (k keepCommand) forget(ctx context.Context, t *view.CommandTurn, c Call) st
 	if errors.Is(err, sessions.ErrNotFound) {
 		return wording.Say(wording.KeptUnknown, t.Lang)
 	}
-	var other sessions.UserID
-	if m := t.Asked.Message; m != nil {
-		other = m.EncryptedID
-	}
 	if err == nil {
-		err = k.manage.ForgetFile(ctx, k.roles.actor(t), f, other)
+		err = k.manage.ForgetFile(ctx, k.roles.actor(t), f, secondID(t.Asked))
 	}
 	switch {
 	case errors.Is(err, manage.NotTheirs):

@@ -11,17 +11,17 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/text/unicode/norm"
 
 	"ebb/bot/wording"
+	"ebb/memory/text"
 	"ebb/sessions"
 )
 
-// Store keeps files. See package sql/files.
+// Store has the kept files. See package sql/files.
 type Store interface {
 	// Files lists the kept files of a session, the newest first.
 	Files(ctx context.Context, key sessions.Key) ([]sessions.KeptFile, error)
-	// KeepFile stores a file whose pages the session has. It refuses a further one with [sessions.ErrManyFiles] or [sessions.ErrManyPages].
-	KeepFile(ctx context.Context, l sessions.Lease, f sessions.KeptFile) (sessions.Keeping, error)
 }
 
 // Media reads attachments. See package media.
@@ -45,6 +45,8 @@ type Request struct {
 	Tail    []sessions.Event // before the message
 	Asked   sessions.Event
 	Lang    string
+	// Keep stores a file whose pages the session has, with the rights of the sender. Its errors are those of [manage.Files].
+	Keep func(context.Context, sessions.KeptFile) (sessions.Keeping, error)
 }
 
 // Answer keeps files, and returns the answer. A repeated attempt gives the same one.
@@ -127,12 +129,14 @@ func (d *Desk) keep(ctx context.Context, r Request, from sessions.Event, m sessi
 	case m.Kind == sessions.MediaPicture:
 		return wording.Say(wording.KeepPicture, r.Lang), false
 	}
-	kept, err := d.Store.KeepFile(ctx, r.Lease, r.keep(from, m))
+	kept, err := r.Keep(ctx, r.keep(from, m))
 	switch {
 	case errors.Is(err, sessions.ErrManyFiles):
 		return wording.Say(wording.KeepManyFiles, r.Lang, sessions.MaxFiles), false
 	case errors.Is(err, sessions.ErrManyPages):
 		return wording.Say(wording.KeepManyPages, r.Lang, name, m.Pages, sessions.MaxFilePages), false
+	case errors.Is(err, sessions.ErrOthersFile):
+		return wording.Say(wording.KeepNotYours, r.Lang, wording.Literal(kept.Name), kept.ID), false
 	case err != nil:
 		return d.failed(ctx, err, r.Lang), false
 	case kept.Known && kept.KeptFrom != r.Asked.ID:
@@ -161,21 +165,25 @@ func (r Request) readers() wording.Phrase {
 	return r.inPlace(wording.KeepForPerson, wording.KeepForGroup)
 }
 
-// NameOf is a file's name in one line of at most [sessions.MaxFileName] characters. It keeps its extension.
+// brackets would end a name in a citation.
+var brackets = strings.NewReplacer("[", "［", "]", "］", "《", "〈", "》", "〉")
+
+// NameOf is a file's name in one line of at most [sessions.MaxFileName] visible characters. It keeps its extension.
 func NameOf(name string) string {
-	name = strings.TrimSpace(sessions.QuoteText(name))
-	if name == "" {
+	name = norm.NFC.String(brackets.Replace(text.Clean(name)))
+	name = strings.Join(strings.Fields(name), " ")
+	if strings.Trim(name, " \u200d") == "" {
 		return "文件 file"
 	}
 	rs := []rune(name)
 	if len(rs) <= sessions.MaxFileName {
 		return name
 	}
-	ext := path.Ext(name)
+	ext := []rune(path.Ext(name))
 	if len(ext) > 8 {
-		ext = ""
+		ext = nil
 	}
-	return string(rs[:sessions.MaxFileName-len(ext)-1]) + "…" + ext
+	return string(rs[:sessions.MaxFileName-len(ext)-1]) + "…" + string(ext)
 }
 
 // Describe is the answer to a request for the kept files of a session.
@@ -223,9 +231,9 @@ func (d *Desk) Find(ctx context.Context, key sessions.Key, what string) (session
 			return list[at], nil
 		}
 	}
-	name := NameOf(what)
+	name := text.Fold(NameOf(what))
 	for _, f := range list {
-		if strings.EqualFold(f.Name, name) || strings.EqualFold(wording.Literal(f.Name), name) {
+		if text.Fold(f.Name) == name || text.Fold(NameOf(wording.Literal(f.Name))) == name {
 			return f, nil
 		}
 	}

@@ -16,6 +16,7 @@ const (
 	Undone         = "undo"
 	Forgot         = "forget"
 	ForgotFile     = "forget_file"
+	ReplacedFile   = "replace_file"
 	ForgotPerson   = "forget_person"
 	ForgotSession  = "forget_session"
 	Exported       = "export_person"

@@ -31,8 +31,8 @@ type Kept struct{}
 // Files implements knowledge.Store.
 func (Kept) Files(context.Context, sessions.Key) ([]sessions.KeptFile, error) { return nil, nil }
 
-// KeepFile implements knowledge.Store.
-func (Kept) KeepFile(context.Context, sessions.Lease, sessions.KeptFile) (sessions.Keeping, error) {
+// KeepFile implements manage.Files.
+func (Kept) KeepFile(context.Context, sessions.Lease, sessions.KeptFile, sessions.FileRights) (sessions.Keeping, error) {
 	return sessions.Keeping{}, ErrOff
 }
 

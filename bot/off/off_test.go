@@ -87,7 +87,7 @@ func TestFilesAreRefused(t *testing.T) {
 	if _, err := p.Files.Keep(ctx, sessions.Lease{}, 1, sessions.File{}); !errors.Is(err, sessions.ErrRefused) { // it is not tried again
 		t.Errorf("the file of a reply: %v", err)
 	}
-	if _, err := p.Kept.KeepFile(ctx, sessions.Lease{}, sessions.KeptFile{}); !errors.Is(err, off.ErrOff) {
+	if _, err := p.Kept.KeepFile(ctx, sessions.Lease{}, sessions.KeptFile{}, sessions.FileRights{}); !errors.Is(err, off.ErrOff) {
 		t.Errorf("a kept file: %v", err)
 	}
 	if _, err := p.Files.Body(ctx, "k", 1); !errors.Is(err, sessions.ErrNotFound) || p.Files.Delete(ctx, "k", 1) != nil {

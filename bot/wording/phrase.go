@@ -57,6 +57,7 @@ const (
 	KeepPicture
 	KeepManyFiles
 	KeepManyPages
+	KeepNotYours
 	KeepFailed
 	FilesNone
 	FilesHead

@@ -56,6 +56,7 @@ var phrases = map[Phrase]Text{
 	KeepPicture:      {"图片没有文字，不能当作文件记住。能记住的有：文本、Markdown、CSV、JSON、PDF、DOCX、XLSX、PPTX。", "A picture has no text to keep. I keep text, Markdown, CSV, JSON, PDF, DOCX, XLSX and PPTX."},
 	KeepManyFiles:    {"这里已经记住了 %d 个文件，不能再多了。请先用 `/忘记 文件 编号` 删掉不用的。", "I keep %d file{|s} here, and no more. Please delete one with `/forget file N` first."},
 	KeepManyPages:    {"《%s》有 %d 页，记住的文件加起来最多 %d 页。请先用 `/忘记 文件 编号` 删掉不用的，或只发有关的部分。", "\"%s\" has %d page{|s}, and all kept files together at most %d. Please delete one with `/forget file N`, or send the part that matters."},
+	KeepNotYours:     {"《%s》（文件 %d）是别人发送或记住的，没有替换：只有发送或记住它的人和管理员可以换成新版。请改个文件名再发，或请他们来记住。", "\"%s\" (file %d) is another person's and was not replaced: only the person who sent or kept it, and administrators, can replace it. Please send yours under another name, or ask them to keep it."},
 	KeepFailed:       {"现在没能做到，请稍后再试。", "That did not work just now. Please try again later."},
 	FilesNone:        {"这里还没有记住的文件。引用一条文件消息，@我 并写 `/记住文件` 就可以。", "No files are kept here yet. Quote a message with a file, mention me, and write `/keep`."},
 	FilesHead:        {"这里记住的文件，共 %d 个：\n\n", "The files kept here, %d in all:\n\n"},

@@ -143,7 +143,7 @@ func (w *world) cmdVariable(args []string) error {
 	return nil
 }
 
-// cmdHoldTable locks a table against writers until it is released: writers wait, readers do not.
+// cmdHoldTable locks a table, or rows of it by a condition on its first column, until it is released: writers wait, readers do not.
 func (w *world) cmdHoldTable(args []string) error {
 	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Second)
 	defer cancel()
@@ -152,7 +152,13 @@ func (w *world) cmdHoldTable(args []string) error {
 		return err
 	}
 	w.holder = conn
-	_, err = conn.Exec(ctx, "BEGIN; LOCK TABLE "+pgx.Identifier{args[0]}.Sanitize()+" IN EXCLUSIVE MODE")
+	table := pgx.Identifier{args[0]}.Sanitize()
+	order := "LOCK TABLE " + table + " IN EXCLUSIVE MODE"
+	if len(args) > 1 { // a cluster updates rows of several nodes, and locks them in no other way
+		column, _, _ := strings.Cut(args[1], " ")
+		order = "UPDATE " + table + " SET " + column + " = " + column + " WHERE " + args[1]
+	}
+	_, err = conn.Exec(ctx, "BEGIN; "+order)
 	return err
 }
 
@@ -169,12 +175,12 @@ func (w *world) letTableGo() error {
 
 func (w *world) cmdTable(args []string) error {
 	switch {
-	case args[0] == "hold" && len(args) == 2:
+	case args[0] == "hold" && len(args) >= 2:
 		return w.cmdHoldTable(args[1:])
 	case args[0] == "release" && len(args) == 1:
 		return w.letTableGo()
 	}
-	return fmt.Errorf("table hold NAME, or table release")
+	return fmt.Errorf("table hold NAME [WHERE], or table release")
 }
 
 // cmdReached compares the stored results of tools with the requests of a kind: each line of a large one stands in the

@@ -183,7 +183,7 @@ func (w *world) cmdSend(args []string) error {
 	return nil
 }
 
-// cmdAbout is: CONV NICK ID TEXT KIND MSGID NAME [NICK]: a question that quotes a picture or a file of a message.
+// cmdAbout is: CONV NICK ID TEXT KIND MSGID NAME [NICK [BOT]]: a question to a bot that quotes a picture or a file of a message.
 func (w *world) cmdAbout(args []string) error {
 	f := w.files[args[6]]
 	m := dingtalktest.Message{Sender: w.person(args[1]), MsgID: args[2], Text: args[3]}
@@ -197,6 +197,9 @@ func (w *world) cmdAbout(args []string) error {
 	m.Quote = dingtalktest.QuoteMedia(args[4], args[5], f.code, name)
 	if len(args) > 7 {
 		m.Quote.SenderID = "$:LWCP_v1:$" + w.person(args[7])
+	}
+	if len(args) > 8 {
+		m.Robots = []string{scriptRobot(args[8])}
 	}
 	w.ding.Say(m)
 	return nil

@@ -83,7 +83,7 @@ import (
 //	visit NICK REPLICA PATH WORDS…  wait for a page in the person's browser that has all words;  ! visit  it has none of them
 //	secretive REPLICA           its log has no code and no state of a login
 //	again                       push each message again that was not acknowledged
-//	table hold NAME             who writes to this table waits, until  table release
+//	table hold NAME [WHERE]     who writes to this table, or to these rows of it, waits, until  table release
 //	network via NAME            replicas that start from now on reach PostgreSQL by a network of this name;  network direct
 //	network cut|mend|reset NAME  it swallows everything;  it goes on where it stood, or has forgotten what ran through it
 //	skew MINUTES                PostgreSQL's clock is MINUTES ahead of all others; before any replica starts
@@ -127,7 +127,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"sql": {(*world).cmdSQL, 2, 2, nil}, "postgres": {(*world).cmdPostgres, 1, 2, nil}, "settled": {(*world).cmdSettled, 0, 0, nil}, "granted": {(*world).cmdGranted, 1, 1, nil},
 		"network": {(*world).cmdNetwork, 1, 2, nil}, "skew": {(*world).cmdSkew, 1, 1, nil},
 		"read": {(*world).cmdRead, 2, 99, (*world).cmdNotRead}, "reached": {(*world).cmdReached, 2, 2, nil}, "raw": {(*world).cmdRaw, 2, 2, nil}, "tool": {(*world).cmdTool, 3, 4, nil},
-		"spare": {(*world).cmdSpare, 1, 1, nil}, "variable": {(*world).cmdVariable, 2, 2, nil}, "table": {(*world).cmdTable, 1, 2, nil},
+		"spare": {(*world).cmdSpare, 1, 1, nil}, "variable": {(*world).cmdVariable, 2, 2, nil}, "table": {(*world).cmdTable, 1, 3, nil},
 		"again": {(*world).cmdAgain, 0, 0, nil}, "peer": {(*world).cmdPeer, 3, 3, nil},
 		"cards": {(*world).cmdCards, 0, 0, nil}, "card": {(*world).cmdCard, 2, 9, nil}, "opened": {(*world).cmdCardOpened, 3, 3, nil}, "ended": {(*world).cmdCardsEnded, 2, 2, nil}, "shown": {(*world).cmdShown, 1, 1, (*world).cmdNotShown}, "from": {(*world).cmdFrom, 1, 1, nil}, "whole": {(*world).cmdWhole, 1, 1, nil},
 		"cardfault": {(*world).cmdCardFault, 2, 3, nil}, "struck": {(*world).cmdStruck, 0, 0, nil}, "click": {(*world).cmdClick, 3, 4, nil}, "calls": {(*world).cmdCalls, 2, 2, nil},
@@ -136,7 +136,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"mark": {(*world).cmdMark, 1, 2, (*world).cmdNotMark}, "marks": {(*world).cmdMarks, 1, 1, nil}, "emotion": {(*world).cmdEmotion, 2, 3, nil},
 		"back": {(*world).cmdBack, 2, 2, nil}, "bridged": {(*world).cmdBridged, 1, 1, nil}, "metric": {(*world).cmdMetric, 3, 3, nil}, "calm": {(*world).cmdCalm, 2, 2, nil}, "stored": {(*world).cmdStored, 1, 1, nil},
 		"poison": {(*world).cmdPoison, 3, 3, nil}, "recovered": {(*world).cmdRecovered, 3, 3, nil},
-		"picture": {(*world).cmdPicture, 4, 5, nil}, "file": {(*world).cmdFile, 4, 99, nil}, "send": {(*world).cmdSend, 5, 99, nil}, "about": {(*world).cmdAbout, 7, 8, nil},
+		"picture": {(*world).cmdPicture, 4, 5, nil}, "file": {(*world).cmdFile, 4, 99, nil}, "send": {(*world).cmdSend, 5, 99, nil}, "about": {(*world).cmdAbout, 7, 9, nil},
 		"download": {(*world).cmdDownload, 2, 3, nil}, "fetched": {(*world).cmdFetched, 2, 2, nil}, "fetching": {(*world).cmdFetching, 2, 2, nil}, "pictured": {(*world).cmdPictured, 2, 3, nil},
 		"attached": {(*world).cmdAttached, 2, 3, nil}, "upload": {(*world).cmdUpload, 1, 3, nil}, "messages": {(*world).cmdMessages, 1, 1, nil}, "sheet": {(*world).cmdSheet, 3, 99, nil},
 		"fenced": {(*world).cmdFenced, 1, 9, nil}, "batch": {(*world).cmdGroupOfPictures, 5, 5, nil}, "picturedmost": {(*world).cmdPicturedMost, 1, 1, nil},

@@ -205,6 +205,30 @@ func (q *Queries) FilePagesWithTerms(ctx context.Context, db DBTX, arg *FilePage
 	return items, nil
 }
 
+const fileReady = `-- name: FileReady :one
+SELECT
+    EXISTS (SELECT FROM attachments a WHERE a.session_key = $1 AND a.media_id = $2)::boolean AS attached,
+    EXISTS (SELECT FROM document_pages g WHERE g.session_key = $1 AND g.media_id = $2 AND g.terms IS NULL)::boolean AS unindexed
+`
+
+type FileReadyParams struct {
+	SessionKey sessions.Key
+	MediaID    string
+}
+
+type FileReadyRow struct {
+	Attached  bool
+	Unindexed bool
+}
+
+// FileReady reports whether a message has a document, and whether pages of it have no terms.
+func (q *Queries) FileReady(ctx context.Context, db DBTX, arg *FileReadyParams) (FileReadyRow, error) {
+	row := db.QueryRow(ctx, fileReady, arg.SessionKey, arg.MediaID)
+	var i FileReadyRow
+	err := row.Scan(&i.Attached, &i.Unindexed)
+	return i, err
+}
+
 const fileReplace = `-- name: FileReplace :one
 UPDATE files f SET version = f.version + 1, name = $1, kind = $2, media_id = $3, bytes = $4, pages = $5, sent_by = $6,
     kept_by = $7, event_id = $8, kept_event = $9, created_at = now()
@@ -258,6 +282,18 @@ func (q *Queries) FileReplace(ctx context.Context, db DBTX, arg *FileReplacePara
 		&i.CreatedAt,
 	)
 	return i, err
+}
+
+const fileTermsSweep = `-- name: FileTermsSweep :exec
+UPDATE document_pages g SET terms = NULL
+WHERE g.session_key = $1 AND g.terms IS NOT NULL
+  AND NOT EXISTS (SELECT FROM files f WHERE f.session_key = $1 AND f.media_id = g.media_id)
+`
+
+// FileTermsSweep deletes the terms of pages of no kept file.
+func (q *Queries) FileTermsSweep(ctx context.Context, db DBTX, sessionKey sessions.Key) error {
+	_, err := db.Exec(ctx, fileTermsSweep, sessionKey)
+	return err
 }
 
 const files = `-- name: Files :many

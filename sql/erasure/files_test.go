@@ -19,7 +19,7 @@ func keepFile(t *testing.T, c *storetest.Chat, f sessions.KeptFile, text string)
 	if err := c.Store.Media.Keep(t.Context(), c.Lease, m, []sessions.MediaPage{{Number: 1, Text: text}}); err != nil {
 		t.Fatal(err)
 	}
-	storetest.Must[sessions.Keeping](t)(c.Store.Files.KeepFile(t.Context(), c.Lease, f))
+	storetest.Must[sessions.Keeping](t)(c.Store.Files.KeepFile(t.Context(), c.Lease, f, sessions.FileRights{}))
 }
 
 // A kept file goes with its sender, with the sender's message, and with its keeper where the sender is not known. It stays without the name of

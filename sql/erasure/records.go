@@ -44,6 +44,9 @@ func (g *personErasure) deleteFiles(ctx context.Context, db dbsqlc.DBTX) error {
 		if err := g.store.db.Q.DocumentPagesSweep(ctx, db, key); err != nil {
 			return err
 		}
+		if err := g.store.db.Q.FileTermsSweep(ctx, db, key); err != nil {
+			return err
+		}
 		if err := g.store.db.Q.FilesCount(ctx, db, key); err != nil {
 			return err
 		}

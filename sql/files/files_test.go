@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"ebb/memory"
 	"ebb/sessions"
@@ -37,17 +39,22 @@ func (s *shelf) keep(f sessions.KeptFile, pages ...string) sessions.Keeping {
 
 func (s *shelf) tryKeep(f sessions.KeptFile, pages ...string) (sessions.Keeping, error) {
 	s.Helper()
+	f.Kind, f.Pages = "docx", max(f.Pages, len(pages))
+	s.attach(f, pages...)
+	return s.store.Files.KeepFile(s.Context(), s.Lease, f, sessions.FileRights{IDs: []sessions.UserID{f.KeptBy}})
+}
+
+// attach stores a document as the attachment of a message.
+func (s *shelf) attach(f sessions.KeptFile, pages ...string) {
+	s.Helper()
 	list := make([]sessions.MediaPage, len(pages))
 	for i, text := range pages {
 		list[i] = sessions.MediaPage{Number: i + 1, Text: text}
 	}
-	f.Pages = max(f.Pages, len(pages))
 	m := sessions.Media{Event: f.Event, Kind: "docx", Name: f.Name, ID: f.Media, Bytes: 9, Pages: f.Pages, Tokens: 9}
 	if err := s.store.Media.Keep(s.Context(), s.Lease, m, list); err != nil {
 		s.Fatal(err)
 	}
-	f.Kind = "docx"
-	return s.store.Files.KeepFile(s.Context(), s.Lease, f)
 }
 
 func (s *shelf) found(query string) (paths []string) {
@@ -77,7 +84,7 @@ func TestNewestVersionIsFound(t *testing.T) {
 	if first.Version != 1 || first.Known || !again.Known || again.ID != first.ID || again.Name != "手册.docx" || again.KeptFrom != 7 {
 		t.Errorf("kept %+v, again %+v", first, again)
 	}
-	second := s.keep(sessions.KeptFile{Name: "手册.DOCX", Media: "b", KeptBy: "wang"}, "阈值是六巴")
+	second := s.keep(sessions.KeptFile{Name: "手册.DOCX", Media: "b", KeptBy: "li"}, "阈值是六巴")
 	other := s.keep(sessions.KeptFile{Name: "名单.docx", Media: "c", KeptBy: "wang"}, "工号是八八四二")
 	if second.ID != first.ID || second.Version != 2 || !second.Replaced || other.ID == first.ID {
 		t.Errorf("second %+v, other %+v", second, other)
@@ -91,6 +98,113 @@ func TestNewestVersionIsFound(t *testing.T) {
 	list := storetest.Must[[]sessions.KeptFile](t)(s.store.Files.Files(t.Context(), s.Lease.Key))
 	if len(list) != 2 || list[0].ID != other.ID || list[1].Version != 2 {
 		t.Errorf("listed %+v", list)
+	}
+}
+
+// A file is replaced by its sender, its keeper, and a person with all rights. Another person's file of the same name leaves it as it is, however the
+// name is written.
+func TestOthersFileIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	first := s.keep(sessions.KeptFile{Name: "Café（新）.docx", Media: "a", SentBy: "zhang", KeptBy: "li"}, "阈值是七巴")
+	for i, name := range []string{"Café（新）.docx", "CAFÉ(新).DOCX", "Cafe\u0301（新）.docx"} {
+		kept, err := s.tryKeep(sessions.KeptFile{Name: name, Media: fmt.Sprint("b", i), SentBy: "zhang", KeptBy: "mallory"}, "阈值是一巴")
+		if !errors.Is(err, sessions.ErrOthersFile) || kept.ID != first.ID || kept.Version != 1 {
+			t.Errorf("%q: %+v, %v", name, kept, err)
+		}
+	}
+	if list := storetest.Must[[]sessions.KeptFile](t)(s.store.Files.Files(t.Context(), s.Lease.Key)); len(list) != 1 || list[0].Media != "a" || list[0].KeptBy != "li" {
+		t.Errorf("listed %+v", list)
+	}
+	if got := s.found("阈值是多少巴"); len(got) != 1 || got[0] != sessions.KeptPath(first.ID, 1) {
+		t.Errorf("found %v", got)
+	}
+	for i, may := range []sessions.FileRights{{IDs: []sessions.UserID{"", "zhang"}}, {All: true}} {
+		f := sessions.KeptFile{Name: "café（新）.docx", Media: fmt.Sprint("c", i), SentBy: "zhang", KeptBy: "zhang", Pages: 1}
+		s.attach(f, "阈值是八巴")
+		if kept, err := s.store.Files.KeepFile(t.Context(), s.Lease, f, may); err != nil || kept.ID != first.ID || kept.Version != i+2 {
+			t.Errorf("%+v: %+v, %v", may, kept, err)
+		}
+	}
+}
+
+// hook runs once before the first statement of a name.
+type hook struct {
+	name string
+	do   func()
+	once sync.Once
+}
+
+func (h *hook) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	if strings.Contains(q.SQL, "-- name: "+h.name+" ") {
+		h.once.Do(h.do)
+	}
+	return ctx
+}
+
+func (h *hook) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// Pages are indexed before their file is visible. A sweep meanwhile does not leave the file with a part of its terms, and an erasure of its
+// message keeps no file. Terms of a file that was not kept go with the next sweep.
+func TestFileIsVisibleWithAllTerms(t *testing.T) {
+	t.Parallel()
+	store, pool, c := storetest.OpenChat(t)
+	s := &shelf{t, c, store}
+	said := c.Speak("m1", storetest.ZhangID, storetest.ZhangNick, "看这个", nil)
+	f := sessions.KeptFile{Name: "a.docx", Media: "a", Event: said.EventID, Pages: 1, Kind: "docx"}
+	s.attach(f, "阈值是七巴")
+	indexed := func() int {
+		return storetest.Number(t, pool, "SELECT count(*) FROM document_pages WHERE terms IS NOT NULL")
+	}
+	try := func(do string) (sessions.Keeping, error) {
+		traced := storetest.OpenTraced(t, pool.Config().ConnString(), 4, &hook{name: "FileReady", do: func() {
+			if n := storetest.Number(t, pool, "SELECT count(*) FROM files"); n != 0 || indexed() == 0 {
+				t.Errorf("%d files and %d indexed pages before the end", n, indexed())
+			}
+			storetest.Must[pgconn.CommandTag](t)(pool.Exec(t.Context(), do))
+		}})
+		return traced.Files.KeepFile(t.Context(), c.Lease, f, sessions.FileRights{})
+	}
+	if _, err := try("DELETE FROM attachments"); !errors.Is(err, sessions.ErrNotFound) || indexed() != 1 {
+		t.Errorf("after an erasure: %v, %d indexed pages", err, indexed())
+	}
+	s.attach(f)
+	s.keep(sessions.KeptFile{Name: "b", Media: "b", KeptBy: "li"}, "其他")
+	s.attach(f)
+	s.keep(sessions.KeptFile{Name: "b", Media: "c", KeptBy: "li"}, "其他") // the replacement sweeps
+	if n := indexed(); n != 1 || len(s.found("阈值是多少巴")) != 0 {
+		t.Errorf("%d indexed pages after a sweep", n)
+	}
+	s.attach(f, "阈值是七巴")
+	storetest.Must[pgconn.CommandTag](t)(pool.Exec(t.Context(), "DELETE FROM files"))
+	if kept, err := try("UPDATE document_pages SET terms = NULL"); err != nil || kept.Version != 1 || len(s.found("阈值是多少巴")) != 1 {
+		t.Errorf("after a sweep: %+v, %v, %d indexed pages", kept, err, indexed())
+	}
+}
+
+// The largest document has 2,000 pages and 8 MB of text. It takes the lock of its session for 100 pages at a time, so that messages are stored
+// meanwhile.
+func TestLargestFileLeavesTheSessionFree(t *testing.T) {
+	t.Parallel()
+	locks := counter{name: "LeaseLock"}
+	store := storetest.OpenTraced(t, sqltest.URL(t), 4, &locks)
+	s := &shelf{t, storetest.NewChat(t, store, "cid", "zhang", false), store}
+	const pages, size = 2000, 4 << 10
+	list := make([]string, pages)
+	for i := range list {
+		var b strings.Builder
+		for n := 0; b.Len() < size; n++ {
+			fmt.Fprintf(&b, "第 %d 章第 %d 节说明设备 %d 的日常维护步骤和注意事项，交班时签字确认。", i, n, i*n)
+		}
+		list[i] = b.String()
+	}
+	f := sessions.KeptFile{Name: "a.docx", Media: "a", Kind: "docx", Pages: pages}
+	s.attach(f, list...)
+	before, began := locks.Load(), time.Now()
+	storetest.Must[sessions.Keeping](t)(store.Files.KeepFile(t.Context(), s.Lease, f, sessions.FileRights{}))
+	t.Logf("kept %d pages in %v", pages, time.Since(began))
+	if n := locks.Load() - before; n != pages/100+1 {
+		t.Errorf("%d transactions", n)
 	}
 }
 
@@ -126,11 +240,16 @@ func TestPageOfLongFileIsFound(t *testing.T) {
 	}
 }
 
-// counter counts statements.
-type counter struct{ atomic.Int64 }
+// counter counts statements: those of a name, or all.
+type counter struct {
+	atomic.Int64
+	name string
+}
 
-func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	c.Add(1)
+func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	if c.name == "" || strings.Contains(q.SQL, "-- name: "+c.name+" ") {
+		c.Add(1)
+	}
 	return ctx
 }
 
@@ -170,21 +289,21 @@ func TestSearchWithoutFilesCostsNothing(t *testing.T) {
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	s.keep(sessions.KeptFile{Name: "large", Media: "large", Pages: sessions.MaxFilePages - sessions.MaxFiles})
+	s.keep(sessions.KeptFile{Name: "large", Media: "large", KeptBy: "li", Pages: sessions.MaxFilePages - sessions.MaxFiles})
 	if _, err := s.tryKeep(sessions.KeptFile{Name: "more", Media: "more", Pages: sessions.MaxFiles + 1}); !errors.Is(err, sessions.ErrManyPages) {
 		t.Errorf("too many pages: %v", err)
 	}
-	s.keep(sessions.KeptFile{Name: "large", Media: "newer", Pages: sessions.MaxFilePages - sessions.MaxFiles})
+	s.keep(sessions.KeptFile{Name: "large", Media: "newer", KeptBy: "li", Pages: sessions.MaxFilePages - sessions.MaxFiles})
 	for i := range sessions.MaxFiles - 1 {
-		s.keep(sessions.KeptFile{Name: fmt.Sprint("f", i), Media: fmt.Sprint("m", i), Pages: 1})
+		s.keep(sessions.KeptFile{Name: fmt.Sprint("f", i), Media: fmt.Sprint("m", i), KeptBy: "li", Pages: 1})
 	}
 	if _, err := s.tryKeep(sessions.KeptFile{Name: "one more", Media: "one more", Pages: 1}); !errors.Is(err, sessions.ErrManyFiles) {
 		t.Errorf("too many files: %v", err)
 	}
-	s.keep(sessions.KeptFile{Name: "f3", Media: "f3 again", Pages: 1})
+	s.keep(sessions.KeptFile{Name: "f3", Media: "f3 again", KeptBy: "li", Pages: 1})
 	stale := s.Lease
 	stale.Term--
-	if _, err := s.store.Files.KeepFile(t.Context(), stale, sessions.KeptFile{Name: "late", Media: "m1"}); !errors.Is(err, sessions.ErrLeaseLost) {
+	if _, err := s.store.Files.KeepFile(t.Context(), stale, sessions.KeptFile{Name: "f3", Media: "late"}, sessions.FileRights{All: true}); !errors.Is(err, sessions.ErrLeaseLost) {
 		t.Errorf("a stale lease keeps a file: %v", err)
 	}
 }

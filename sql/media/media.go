@@ -95,7 +95,7 @@ func (s *Store) Keep(ctx context.Context, l sessions.Lease, m sessions.Media, pa
 
 // Sweep deletes what no message and no reply of a locked session has any more, and counts its kept files again.
 func Sweep(ctx context.Context, tx pgx.Tx, q *dbsqlc.Queries, key sessions.Key) error {
-	for _, sweep := range []func(context.Context, dbsqlc.DBTX, sessions.Key) error{q.AttachmentsSweep, q.PicturesSweep, q.DocumentPagesSweep, q.FilesCount} {
+	for _, sweep := range []func(context.Context, dbsqlc.DBTX, sessions.Key) error{q.AttachmentsSweep, q.PicturesSweep, q.DocumentPagesSweep, q.FileTermsSweep, q.FilesCount} {
 		if err := sweep(ctx, tx, key); err != nil {
 			return fmt.Errorf("deleting attachments without a message: %w", err)
 		}

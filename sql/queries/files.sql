@@ -23,6 +23,18 @@ DELETE FROM files f WHERE f.session_key = @session_key AND f.id = @id;
 UPDATE document_pages g SET terms = @terms::bigint[]
 WHERE g.session_key = @session_key AND g.media_id = @media_id AND g.page = @page;
 
+-- name: FileReady :one
+-- FileReady reports whether a message has a document, and whether pages of it have no terms.
+SELECT
+    EXISTS (SELECT FROM attachments a WHERE a.session_key = @session_key AND a.media_id = @media_id)::boolean AS attached,
+    EXISTS (SELECT FROM document_pages g WHERE g.session_key = @session_key AND g.media_id = @media_id AND g.terms IS NULL)::boolean AS unindexed;
+
+-- name: FileTermsSweep :exec
+-- FileTermsSweep deletes the terms of pages of no kept file.
+UPDATE document_pages g SET terms = NULL
+WHERE g.session_key = @session_key AND g.terms IS NOT NULL
+  AND NOT EXISTS (SELECT FROM files f WHERE f.session_key = @session_key AND f.media_id = g.media_id);
+
 -- name: FilePagesWithTerms :many
 -- FilePagesWithTerms names pages of kept files with a term of a list; its place comes back with each page.
 SELECT k.place::int AS place, p.id, p.page
