@@ -12,7 +12,7 @@ import (
 // cabinet has one kept file of a group, with the number 1. Zhang sent it, and Li kept it.
 type cabinet struct {
 	key    sessions.Key
-	kept   []sessions.FileRights // of versions that were stored
+	kept   []sessions.FileRights // rights with which versions were stored
 	lease  sessions.Lease
 	forgot []int64
 }
