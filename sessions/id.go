@@ -3,6 +3,7 @@ package sessions
 import (
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/rs/zerolog"
 )
@@ -13,6 +14,16 @@ type Key string
 
 // RobotCode is a robot's id at DingTalk: the client id of an enterprise app.
 type RobotCode string
+
+// Robot is one that the installation has or had.
+type Robot struct {
+	Code      RobotCode
+	Name      string
+	StartedAt time.Time // of the last process with it
+}
+
+// RobotWork counts the sessions of a robot, and what is open in them.
+type RobotWork struct{ Sessions, Messages, Replies, Cards, Schedules, Approvals int64 }
 
 // ConversationID is DingTalk's id of a group or private chat.
 type ConversationID string

@@ -12,6 +12,7 @@
 //	search        events and facts by words, meaning and place
 //	erasure       erasing events, forgetting facts and people, deleting sessions
 //	calls         counted calls of DingTalk
+//	robots        robots of the installation, and the work that former ones leave
 //	limits        counts of turns and tokens by person and group
 //	schedules     messages at set times
 //	approvals     calls of tools that wait for a person

@@ -26,6 +26,8 @@ var overAllSessions = map[string]string{
 	"DeadLetterRetry":   "administrators: one message by its id, by the same index",
 	"SessionsMissing":   "the sweep: what waits anywhere without a session, by the same index",
 	"FramesOpen":        "an erasure, before its receipt: frames in flight of terms that have ended, by a partial index that holds what is open",
+	"RobotResume":       "the start of a process: the replies of a robot that wait, by the partial index of open ones",
+	"RobotLeft":         "doctor, and the start of a process: the open work of a robot that is not configured any more",
 	"CardsAbandoned":    "the sweep: cards without a turn or a reply, by a partial index that holds what is open",
 	"LeasesFree":        "a stop: the leases of one replica, once",
 	"RepliesResume":     "an operator's word about the calls of all conversations: the replies that wait, by the partial index of open ones",

@@ -812,6 +812,14 @@ CREATE TABLE api_months (
 );
 
 
+-- The applications that this installation has or had, by the code of their robot. A process with another one alone serves each code but these.
+CREATE TABLE robots (
+    robot_code text NOT NULL PRIMARY KEY,
+    name       text NOT NULL,
+    started_at timestamptz NOT NULL DEFAULT now() -- the last start of a process that has it
+);
+
+
 -- Logins of the console, known to all replicas. The token of the cookie is stored as its hash alone. actor of a person is the staff
 -- id, by which each request decides the rights.
 CREATE TABLE console_logins (

@@ -24,6 +24,7 @@ import (
 	"ebb/sql/media"
 	"ebb/sql/pg"
 	"ebb/sql/retention"
+	"ebb/sql/robots"
 	"ebb/sql/schedules"
 	"ebb/sql/search"
 	"ebb/sql/spend"
@@ -87,6 +88,7 @@ type Store struct {
 	Requests    *compactions.Requests
 	Ledger      *spend.Store
 	Calls       *calls.Store
+	Robots      *robots.Store
 	Limits      *limits.Store
 	Retention   *retention.Store
 	Schedules   *schedules.Store
@@ -133,7 +135,7 @@ func compose(db *pg.DB, logs *index.Logs, o Options) *Store {
 		Leases: conversation.NewLeases(db), Replicas: conversation.NewReplicas(db), Restarts: conversation.NewRestarts(db),
 		Withheld: conversation.NewWithheld(db), Cards: conversation.NewCards(db), Scopes: conversation.NewScopes(db),
 		Compactions: compactions.New(db), Jobs: compactions.NewJobs(db), Requests: compactions.NewRequests(db),
-		Ledger: spend.New(db), Calls: calls.New(db), Limits: limits.New(db), Retention: retention.New(db, people, logs),
+		Ledger: spend.New(db), Calls: calls.New(db), Robots: robots.New(db), Limits: limits.New(db), Retention: retention.New(db, people, logs),
 		Schedules: schedules.New(db, inbox), Approvals: approvals.New(db, inbox), Media: media.New(db), Sent: media.NewSent(db), Files: files.New(db, people),
 		Facts: kept, Flushes: facts.NewFlushes(db), Digests: facts.NewDigests(db), FactUpkeep: facts.NewUpkeep(db),
 		Rights:  facts.NewRights(db, people, kept),

@@ -274,19 +274,25 @@ func (d *DingTalkConfig) warn(c *Config, src *source, at string) {
 	}
 }
 
-// RobotValues returns the settings of each bot by its code: of an only one if they differ from those of all. common has what they share.
-func (c *Config) RobotValues(common reload.Values) map[sessions.RobotCode]*reload.Values {
-	all := map[sessions.RobotCode]*reload.Values{}
-	for _, d := range c.DingTalk {
-		if len(c.DingTalk) == 1 && d.Name == "" && d.Prompt == "" && d.Model == "" && len(d.Tools) == 0 && d.Access == nil {
-			continue
-		}
+// WithRobots adds the settings of the bots to those that they share. Those of an only bot are for each code: its frames may have another one
+// than its client id.
+func (c *Config) WithRobots(common reload.Values) reload.Values {
+	ofOne := func(d *DingTalkConfig) reload.Values {
 		own := common
 		own.Name, own.Common = d.Name, reload.Group{Prompt: d.Prompt, Model: d.Model, Tools: d.Tools}
 		if d.Access != nil {
 			own.CommandRights, own.Access = d.Access.Rights(), d.Access.Rules(common.Admins)
 		}
-		all[sessions.RobotCode(d.ClientID)] = &own
+		return own
+	}
+	if len(c.DingTalk) == 1 {
+		return ofOne(&c.DingTalk[0])
+	}
+	all := common
+	all.Robots = map[sessions.RobotCode]*reload.Values{}
+	for i := range c.DingTalk {
+		own := ofOne(&c.DingTalk[i])
+		all.Robots[sessions.RobotCode(c.DingTalk[i].ClientID)] = &own
 	}
 	return all
 }

@@ -30,7 +30,7 @@ func TestSeveralBots(t *testing.T) {
 	if a.ClientID != "a" || a.ClientSecret.Reveal() != "s1" || a.APICallsPerMonth != 5000 || b.APICallsPerMonth != 7 || b.KeepAlive != a.KeepAlive {
 		t.Errorf("%+v and %+v", a, b)
 	}
-	v := cfg.RobotValues(reload.Values{Admins: []sessions.UserID{"boss"}, Access: cfg.Access.Rules(nil)})
+	v := cfg.WithRobots(reload.Values{Admins: []sessions.UserID{"boss"}, Access: cfg.Access.Rules(nil)}).Robots
 	own := v["b"]
 	if v["a"].Name != "一" || v["a"].Access.People[0] != "*" || own.Common.Prompt != "p" || own.Common.Model != "main" || !slices.Equal(own.Common.Tools, []string{"memory_search"}) {
 		t.Errorf("values %+v", own)
@@ -53,9 +53,20 @@ func TestSeveralBots(t *testing.T) {
 	if !reflect.DeepEqual(read.DingTalk, cfg.DingTalk) {
 		t.Errorf("the printed form is read as %+v", read.DingTalk)
 	}
-	single, err := parseConfig("f.jsonc", []byte(`{"dingtalk": {"client_id": "a", "client_secret": "s"}}`), credentials(), NeedServe)
-	if err != nil || len(single.DingTalk) != 1 || len(single.RobotValues(reload.Values{})) != 0 {
-		t.Errorf("%v, %+v", err, single)
+}
+
+// The settings of an only bot are for each code: that of its frames may be another one than its client id.
+func TestOnlyBotHasItsSettingsForEachCode(t *testing.T) {
+	t.Parallel()
+	single, err := parseConfig("f.jsonc", []byte(`{"dingtalk": {"client_id": "a", "client_secret": "s", "prompt": "p", "access": {"people": ["u1"]}}}`), credentials(), NeedServe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := single.WithRobots(reload.Values{Access: single.Access.Rules(nil)})
+	for _, code := range []sessions.RobotCode{"a", "normal"} {
+		if own := v.ForRobot(code); own.Common.Prompt != "p" || !slices.Equal(own.Access.People, []string{"u1"}) {
+			t.Errorf("code %s: prompt %q, people %q", code, own.Common.Prompt, own.Access.People)
+		}
 	}
 }
 

@@ -141,7 +141,7 @@ func TestPrivacyPageNamesKeptPeriods(t *testing.T) {
 
 // tablesWithoutPeople have no data about people: counters, hashes, the state of processes, and the schema's own table.
 var tablesWithoutPeople = []string{
-	"api_calls", "api_days", "api_months", "deleted_messages", "embedding_cursors", "event_index", "flush_debts", "goose_db_version", "limit_keys", "person_erasures", "replicas", "restarts", "schedule_numbers", "yardstick",
+	"api_calls", "api_days", "api_months", "deleted_messages", "embedding_cursors", "event_index", "flush_debts", "goose_db_version", "limit_keys", "person_erasures", "replicas", "restarts", "robots", "schedule_numbers", "yardstick",
 }
 
 // Each table of the database is on the privacy page, or has no data about people.

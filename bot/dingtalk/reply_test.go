@@ -222,12 +222,12 @@ func TestExpiredWebhooksFallBackToTheOpenAPI(t *testing.T) {
 	}
 }
 
-// One of several applications sends the replies of a robot that is not configured any more by their webhooks alone: its calls would be made
-// with credentials of another robot. An only application serves each code.
+// An application sends the replies of a robot that it does not serve by their webhooks alone: its calls would be made with credentials of
+// another robot.
 func TestOtherRobotsHaveWebhooksAlone(t *testing.T) {
 	t.Parallel()
 	s := simulator(t)
-	g := run(t, s, newTransport(t, s.URL, func(c *Config) { c.Several = true }), nil)
+	g := run(t, s, newTransport(t, s.URL, func(c *Config) { c.Serves = func(r sessions.RobotCode) bool { return r == testClient } }), nil)
 	o := asked(t, s, g, inGroup, "answer")
 	o.Reply.Target.RobotCode = "gone"
 	if sent := mustSend(t, g, o); sent.Via != chat.ViaWebhook {

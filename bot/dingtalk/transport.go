@@ -38,9 +38,9 @@ var (
 type Config struct {
 	// ClientID and ClientSecret are the application's credentials. Both are required.
 	ClientID, ClientSecret string
-	// Several says that the process has other applications too. Robot codes are client ids then, and replies of another robot, which is not
-	// configured any more, go to their webhooks alone. An only application serves every code in its frames.
-	Several bool
+	// Serves reports whether the application may make calls for a robot. The replies of others, which are not configured any more, go to their
+	// webhooks alone. Nil: each robot is served.
+	Serves func(sessions.RobotCode) bool
 	// APIBase serves the stream gateway and the open API; empty for https://api.dingtalk.com.
 	APIBase string
 	// OAPIBase serves session webhooks; other hosts are refused. Empty for https://oapi.dingtalk.com.
@@ -282,7 +282,7 @@ func (c Config) robotCode() sessions.RobotCode { return sessions.RobotCode(c.Cli
 
 // serves reports whether the application may make calls for a robot.
 func (c Config) serves(robot sessions.RobotCode) bool {
-	return !c.Several || robot == "" || robot == c.robotCode()
+	return c.Serves == nil || c.Serves(robot)
 }
 
 var errOtherRobot = errors.New("the robot is not configured")

@@ -40,24 +40,29 @@ type Values struct {
 	Common Group  // for the conversations of the robot; an empty field keeps the value of the process
 	// Robots are the values of robots that differ from these; theirs have none. A robot that is absent has these.
 	Robots map[sessions.RobotCode]*Values
+	// Serving reports whether a robot is configured; nil: each is. Former has the values of those that are not; nil: the common ones.
+	Serving func(sessions.RobotCode) bool
+	Former  *Values
 }
 
-// Serves reports whether a robot is configured. Several robots have values of their own each. An only one serves every code.
-func (v *Values) Serves(robot sessions.RobotCode) bool {
-	return len(v.Robots) < 2 || v.Robots[robot] != nil
-}
+// Serves reports whether a robot is configured.
+func (v *Values) Serves(robot sessions.RobotCode) bool { return v.Serving == nil || v.Serving(robot) }
 
-// ForRobot returns the values of a robot.
+// ForRobot returns the values of a robot. One that is not configured has no tools beyond the built-in ones: its own list of tools is gone
+// with it.
 func (v *Values) ForRobot(robot sessions.RobotCode) *Values {
-	if own := v.Robots[robot]; own != nil {
+	switch own := v.Robots[robot]; {
+	case own != nil:
 		return own
+	case v.Former != nil && !v.Serves(robot):
+		return v.Former
 	}
 	return v
 }
 
 // ofSession costs nothing where all robots have the same values.
 func (v *Values) ofSession(key sessions.Key) *Values {
-	if len(v.Robots) == 0 {
+	if len(v.Robots) == 0 && v.Former == nil {
 		return v
 	}
 	robot, _ := key.Conversation()

@@ -35,7 +35,10 @@ type Transport interface {
 }
 
 // Robots is the transport and the display of all.
-type Robots struct{ all []Robot }
+type Robots struct {
+	all      []Robot
+	registry *Registry
+}
 
 var (
 	_ chat.Transport    = (*Robots)(nil)
@@ -48,15 +51,18 @@ var (
 )
 
 // New joins robots, at least one.
-func New(all []Robot) *Robots { return &Robots{all} }
+func New(all []Robot, registry *Registry) *Robots { return &Robots{all, registry} }
 
 // of returns the first robot for a code that is not configured any more: a webhook works without credentials.
 func (r *Robots) of(code sessions.RobotCode) Robot {
 	return r.all[max(0, r.find(code))]
 }
 
-// find is -1 for a code that is not configured any more.
+// find is -1 for a code that is not configured any more. An only robot may have other codes in its frames.
 func (r *Robots) find(code sessions.RobotCode) int {
+	if len(r.all) == 1 && r.registry.Serves(code) {
+		return 0
+	}
 	return slices.IndexFunc(r.all, func(one Robot) bool { return one.Code == code })
 }
 

@@ -60,7 +60,7 @@ func outgoing(robot sessions.RobotCode) sessions.Outgoing {
 func TestCallsGoToTheirRobot(t *testing.T) {
 	t.Parallel()
 	a, b := &wire{}, &wire{}
-	r := New([]Robot{{Code: "a", Transport: a}, {Code: "b", Transport: b}})
+	r := New([]Robot{{Code: "a", Transport: a}, {Code: "b", Transport: b}}, nil)
 	for _, code := range []sessions.RobotCode{"b", "a", "gone", "b"} {
 		if _, err := r.Send(t.Context(), outgoing(code)); err != nil {
 			t.Fatal(err)
@@ -93,12 +93,12 @@ func TestReadyWithoutARefusedRobot(t *testing.T) {
 		{"both up", up, up, true}, {"one connects", up, down, false}, {"the second is refused", up, refused, true},
 		{"both are refused", refused, refused, false}, {"the first is refused", refused, up, true}, {"both connect", down, down, false},
 	} {
-		r := New([]Robot{{Code: "a", Transport: c.a}, {Code: "b", Transport: c.b}})
+		r := New([]Robot{{Code: "a", Transport: c.a}, {Code: "b", Transport: c.b}}, nil)
 		if got := r.Ready(); got != c.want {
 			t.Errorf("%s: ready %t", c.name, got)
 		}
 	}
-	r := New([]Robot{{Code: "a", Transport: &wire{failing: true}}, {Code: "b", Transport: &wire{ready: true}}})
+	r := New([]Robot{{Code: "a", Transport: &wire{failing: true}}, {Code: "b", Transport: &wire{ready: true}}}, nil)
 	if got := r.First(); got != "b" {
 		t.Errorf("%s writes to administrators", got)
 	}
@@ -112,7 +112,7 @@ func TestMessagesBelongToTheirConnection(t *testing.T) {
 	got := make(chan sessions.Message, 2)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- New([]Robot{{Code: "a", Transport: &wire{frame: "b"}}, {Code: "b", Transport: &wire{frame: "normal"}}}).
+		ended <- New([]Robot{{Code: "a", Transport: &wire{frame: "b"}}, {Code: "b", Transport: &wire{frame: "normal"}}}, nil).
 			Run(ctx, func(_ context.Context, m sessions.Message) error { got <- m; return nil })
 	}()
 	codes := map[sessions.RobotCode]sessions.MessageID{}
@@ -135,7 +135,7 @@ func TestRunGoesOnWithoutOne(t *testing.T) {
 	accepted := make(chan struct{})
 	ended := make(chan error, 1)
 	go func() {
-		ended <- New([]Robot{{Code: "a", Transport: a}, {Code: "b", Transport: b}}).Run(ctx, func(context.Context, sessions.Message) error { close(accepted); return nil })
+		ended <- New([]Robot{{Code: "a", Transport: a}, {Code: "b", Transport: b}}, nil).Run(ctx, func(context.Context, sessions.Message) error { close(accepted); return nil })
 	}()
 	<-accepted
 	select {
@@ -147,7 +147,7 @@ func TestRunGoesOnWithoutOne(t *testing.T) {
 	if err := <-ended; err != nil || a.ran.Load() != 1 {
 		t.Errorf("the run ended with %v", err)
 	}
-	if err := New([]Robot{{Transport: &wire{err: broken}}, {Transport: &wire{err: broken}}}).Run(t.Context(), nil); !errors.Is(err, broken) {
+	if err := New([]Robot{{Transport: &wire{err: broken}}, {Transport: &wire{err: broken}}}, nil).Run(t.Context(), nil); !errors.Is(err, broken) {
 		t.Errorf("the run of two broken robots ended with %v", err)
 	}
 }
@@ -165,7 +165,7 @@ func (s *screen) Queue(context.Context, chat.Shown) func() {
 func TestDisplayOfTheRobot(t *testing.T) {
 	t.Parallel()
 	s := &screen{}
-	r := New([]Robot{{Code: "b", Transport: &wire{}, Display: s}, {Code: "a", Transport: &wire{}, Display: chat.NoDisplay{}}})
+	r := New([]Robot{{Code: "b", Transport: &wire{}, Display: s}, {Code: "a", Transport: &wire{}, Display: chat.NoDisplay{}}}, nil)
 	d := r.Display()
 	for _, robot := range []sessions.RobotCode{"a", "b", "b", "gone"} {
 		shown := chat.Shown{Lease: sessions.Lease{Key: sessions.NewKey(robot, "c", "")}}
@@ -178,7 +178,7 @@ func TestDisplayOfTheRobot(t *testing.T) {
 	if s.shown != 2 || s.queued != 2 {
 		t.Errorf("%d turns shown, %d queued", s.shown, s.queued)
 	}
-	if d := New([]Robot{{Code: "a", Transport: &wire{}, Display: chat.NoDisplay{}}}).Display(); d != (chat.NoDisplay{}) {
+	if d := New([]Robot{{Code: "a", Transport: &wire{}, Display: chat.NoDisplay{}}}, nil).Display(); d != (chat.NoDisplay{}) {
 		t.Errorf("a display without any: %v", d)
 	}
 }

@@ -31,11 +31,15 @@ const checkTimeout = 15 * time.Second
 // Run checks the requirements of serve, one line each, and fails if a check fails.
 func (c doctorCmd) Run(ctx context.Context, app *App) error {
 	cfg, bad := c.load(app)
+	var former []string
 	for _, check := range []struct {
 		name string
 		run  func(context.Context, *config.Config) (string, error)
 	}{
-		{"database", checkDatabase},
+		{"database", func(ctx context.Context, cfg *config.Config) (word string, err error) {
+			word, former, err = checkDatabase(ctx, cfg)
+			return word, err
+		}},
 		{"model", checkModels},
 		{"tools", checkTools},
 		{"streaming", checkStreaming},
@@ -56,6 +60,9 @@ func (c doctorCmd) Run(ctx context.Context, app *App) error {
 			continue
 		}
 		bad = diagnose(ctx, app.Stdout, cfg, check.name, check.run) || bad
+	}
+	for _, line := range former {
+		fmt.Fprintf(app.Stdout, "warn bots: %s\n", line)
 	}
 	if c.Card != "" && cfg == nil {
 		fmt.Fprintln(app.Stdout, "skip card: the config has to be right first")

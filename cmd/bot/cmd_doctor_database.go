@@ -4,29 +4,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"ebb/bot/config"
 	"ebb/bot/wording"
+	"ebb/cmd/bot/gateway"
 	"ebb/sql"
 	"ebb/sql/citus"
 )
 
 // checkDatabase asks from the outside in: the way to the server, migrations, a newer schema, the places of a cluster. The first fault
 // hides the others, as they follow from it.
-func checkDatabase(ctx context.Context, cfg *config.Config) (string, error) {
+func checkDatabase(ctx context.Context, cfg *config.Config) (word string, former []string, err error) {
 	url, stop, err := database(ctx, cfg.Database)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	defer stop()
 	where, err := checkLeads(ctx, cfg.Database, url)
 	if err != nil {
-		return "", databaseFault(err)
+		return "", nil, databaseFault(err)
 	}
 	pending := 0
 	all, err := sql.Status(ctx, url)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	for _, m := range all {
 		if !m.Applied {
@@ -34,22 +36,41 @@ func checkDatabase(ctx context.Context, cfg *config.Config) (string, error) {
 		}
 	}
 	if err := sql.CheckNewer(ctx, url); err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if pending > 0 && !cfg.Database.Migrate {
-		return "", errors.New(wording.Count("%d migration{|s} pending and database.migrate is false: run bot migrate", pending))
+		return "", nil, errors.New(wording.Count("%d migration{|s} pending and database.migrate is false: run bot migrate", pending))
 	}
 	how, err := sql.Distribution(ctx, url)
 	if err == nil {
 		err = findUndistributed(how)
 	}
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if how.Distributed() {
 		where += wording.Count(", %d table{|s} distributed", how.Count(citus.Distributed))
 	}
-	return where + wording.Count(", %d migration{|s} pending", pending), nil
+	if pending == 0 {
+		former, err = formerBots(ctx, cfg, url)
+	}
+	return where + wording.Count(", %d migration{|s} pending", pending), former, err
+}
+
+// formerBots has a line for each bot with data that the configuration does not have.
+func formerBots(ctx context.Context, cfg *config.Config, url string) (lines []string, err error) {
+	all, err := gateway.FormerRobots(ctx, cfg, url)
+	for _, one := range all {
+		name, left := one.Name, one.Left
+		if name != string(one.Code) {
+			name = fmt.Sprintf("%s (%s)", name, one.Code)
+		}
+		lines = append(lines, name+" is not configured, and was last started on "+one.StartedAt.Format(time.DateOnly)+": "+
+			wording.Count("%d session{|s}, %d unanswered message{|s}, %d unsent repl{y|ies}, ", left.Sessions, left.Messages, left.Replies)+
+			wording.Count("%d unfinished card{|s}, %d reminder{|s}, %d waiting approval{|s}", left.Cards, left.Schedules, left.Approvals)+
+			" (next: put it back into dingtalk to go on, or delete its conversations by bot sessions delete)")
+	}
+	return lines, err
 }
 
 // direct is the server's own address.

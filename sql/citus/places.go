@@ -36,7 +36,7 @@ var references = []string{"memories", "deleted_messages", "sender_ids", "group_s
 // locals are tables that no statement of a message joins with distributed ones, and replicas: its heartbeats would stop with any node.
 var locals = []string{
 	"api_calls", "api_days", "api_months", "console_login_states", "console_logins", "goose_db_version", "limit_keys", "limit_windows", "person_erasures",
-	"replicas", "restarts",
+	"replicas", "restarts", "robots",
 }
 
 // PlaceOf fails for a table that it does not know.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/url"
 	"time"
 
 	"ebb/sessions"
@@ -14,7 +15,8 @@ import (
 // Cards keeps the cards of replies.
 type Cards struct {
 	db     *pg.DB
-	prefix string // begins the keys of sessions whose abandoned cards are listed
+	prefix string                      // begins the keys of sessions whose abandoned cards are listed
+	others func() []sessions.RobotCode // whose abandoned cards are not; nil: none
 }
 
 // NewCards returns the cards of a database.
@@ -22,7 +24,12 @@ func NewCards(db *pg.DB) *Cards { return &Cards{db: db} }
 
 // ForRobot returns the cards with the abandoned ones of one robot: another robot's application can't end them.
 func (s *Cards) ForRobot(robot sessions.RobotCode) *Cards {
-	return &Cards{s.db, string(sessions.NewKey(robot, "", ""))}
+	return &Cards{db: s.db, prefix: pg.SessionPrefix(robot)}
+}
+
+// Without returns the cards with the abandoned ones of all robots but others, which are read at each look.
+func (s *Cards) Without(others func() []sessions.RobotCode) *Cards {
+	return &Cards{db: s.db, others: others}
 }
 
 // OpenCard implements sessions.Cards.
@@ -151,7 +158,15 @@ func (s *Cards) LeaveCard(ctx context.Context, o sessions.Outgoing) error {
 
 // AbandonedCards implements sessions.Cards.
 func (s *Cards) AbandonedCards(ctx context.Context, kind sessions.CardKind, retry time.Duration, limit int) ([]sessions.Card, error) {
-	rows, err := s.db.Q.CardsAbandoned(ctx, s.db.Pool, &dbsqlc.CardsAbandonedParams{Kind: string(kind), Prefix: s.prefix, MaxCards: pg.Clamp(limit)})
+	others := []string{}
+	if s.others != nil {
+		for _, robot := range s.others() {
+			others = append(others, url.PathEscape(string(robot)))
+		}
+	}
+	rows, err := s.db.Q.CardsAbandoned(ctx, s.db.Pool, &dbsqlc.CardsAbandonedParams{
+		Kind: string(kind), Prefix: s.prefix, Others: others, MaxCards: pg.Clamp(limit),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("looking for abandoned cards: %w", err)
 	}

@@ -335,7 +335,7 @@ func (q *Queries) CardSettle(ctx context.Context, db DBTX, arg *CardSettleParams
 const cardsAbandoned = `-- name: CardsAbandoned :many
 SELECT o.session_key, o.out_track_id, o.turn_event_id, o.prepaid, o.tries, o.created_at, o.content_key FROM cards o
 WHERE o.state = 'open' AND o.kind = $1 AND o.next_at <= now() AND (o.frame_until IS NULL OR o.frame_until <= now())
-  AND starts_with(o.session_key, $2::text)
+  AND starts_with(o.session_key, $2::text) AND NOT split_part(o.session_key, '/', 1) = ANY($3::text[])
   AND NOT EXISTS (SELECT FROM dingtalk_session_events e
     WHERE e.session_key = o.session_key AND e.id = o.turn_event_id AND e.state = 'pending')
   AND NOT EXISTS (SELECT FROM outbox r
@@ -343,12 +343,13 @@ WHERE o.state = 'open' AND o.kind = $1 AND o.next_at <= now() AND (o.frame_until
   AND NOT EXISTS (SELECT FROM outbox r
     WHERE r.session_key = o.session_key AND r.state = 'failed' AND r.in_flight AND r.settled_at > now() - interval '4 seconds'
       AND r.target ->> 'card' = o.out_track_id)
-ORDER BY o.next_at LIMIT $3::int
+ORDER BY o.next_at LIMIT $4::int
 `
 
 type CardsAbandonedParams struct {
 	Kind     string
 	Prefix   string
+	Others   []string
 	MaxCards int
 }
 
@@ -365,9 +366,14 @@ type CardsAbandonedRow struct {
 // CardsAbandoned lists open cards that no turn and no reply will finish: their message does not wait, and no open reply
 // names them. A reply that was erased during its delivery may end its card all the same: its outcome is awaited for a few
 // seconds, or the card would be closed after its end. So is a call under way. It reads the partial index of open cards. prefix begins the
-// keys of one robot's sessions; empty: all.
+// keys of one robot's sessions; empty: all but those of others, which are the first parts of keys.
 func (q *Queries) CardsAbandoned(ctx context.Context, db DBTX, arg *CardsAbandonedParams) ([]CardsAbandonedRow, error) {
-	rows, err := db.Query(ctx, cardsAbandoned, arg.Kind, arg.Prefix, arg.MaxCards)
+	rows, err := db.Query(ctx, cardsAbandoned,
+		arg.Kind,
+		arg.Prefix,
+		arg.Others,
+		arg.MaxCards,
+	)
 	if err != nil {
 		return nil, err
 	}

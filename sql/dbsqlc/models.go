@@ -447,6 +447,12 @@ type Restart struct {
 	Lost        int64
 }
 
+type Robot struct {
+	RobotCode sessions.RobotCode
+	Name      string
+	StartedAt time.Time
+}
+
 type Schedule struct {
 	SessionKey sessions.Key
 	ID         int64

@@ -78,10 +78,10 @@ WHERE o.session_key = @session_key AND o.id = @id AND o.state IN ('sending', 'wa
 -- CardsAbandoned lists open cards that no turn and no reply will finish: their message does not wait, and no open reply
 -- names them. A reply that was erased during its delivery may end its card all the same: its outcome is awaited for a few
 -- seconds, or the card would be closed after its end. So is a call under way. It reads the partial index of open cards. prefix begins the
--- keys of one robot's sessions; empty: all.
+-- keys of one robot's sessions; empty: all but those of others, which are the first parts of keys.
 SELECT o.session_key, o.out_track_id, o.turn_event_id, o.prepaid, o.tries, o.created_at, o.content_key FROM cards o
 WHERE o.state = 'open' AND o.kind = @kind AND o.next_at <= now() AND (o.frame_until IS NULL OR o.frame_until <= now())
-  AND starts_with(o.session_key, @prefix::text)
+  AND starts_with(o.session_key, @prefix::text) AND NOT split_part(o.session_key, '/', 1) = ANY(@others::text[])
   AND NOT EXISTS (SELECT FROM dingtalk_session_events e
     WHERE e.session_key = o.session_key AND e.id = o.turn_event_id AND e.state = 'pending')
   AND NOT EXISTS (SELECT FROM outbox r

@@ -30,6 +30,7 @@ import (
 	"ebb/bot/media/document"
 	"ebb/bot/openai"
 	"ebb/bot/retention"
+	"ebb/bot/robots"
 	"ebb/bot/schedule"
 	"ebb/bot/tools"
 	"ebb/bot/tools/mcp"
@@ -57,6 +58,7 @@ type gateway struct {
 	transport chat.Transport
 	robot     func() sessions.RobotCode // the one that writes to administrators; nil without DingTalk
 	calls     governors                 // empty without DingTalk
+	robots    *robots.Registry
 	servers   *mcp.Pool
 	bot       *bot.Bot
 	login     pages.Identity // nil unless people log in to the console by DingTalk
@@ -200,6 +202,11 @@ func (g *gateway) connect(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
+	g.robots = robots.NewRegistry(store.Robots, robotsOf(g.cfg))
+	if err := g.robots.Read(ctx); err != nil {
+		store.Close()
+		return err
+	}
 	g.store = store
 	return nil
 }
@@ -240,7 +247,7 @@ func (g *gateway) migrate(ctx context.Context, url string) error {
 // openTransport connects nothing yet. cards are those of the robot.
 func (g *gateway) openTransport(d config.DingTalkConfig, governor *calls.Governor, cards sessions.Cards) (*dingtalk.Transport, error) {
 	c := dingtalk.Config{
-		ClientID: d.ClientID, ClientSecret: d.ClientSecret.Reveal(), Several: len(g.cfg.DingTalk) > 1, APIBase: d.APIBase, OAPIBase: d.OAPIBase,
+		ClientID: d.ClientID, ClientSecret: d.ClientSecret.Reveal(), Serves: g.robots.Serves, APIBase: d.APIBase, OAPIBase: d.OAPIBase,
 		RepliesPerMinute: d.RepliesPerMinute, KeepAlive: d.KeepAlive, Calls: governor, Pictures: markdown.PicturesOf(d.PictureHosts),
 	}
 	language := func(id sessions.ConversationID) string { return cmp.Or(g.bot.Language(id), g.cfg.Agent.Language) }
@@ -277,7 +284,7 @@ func (g *gateway) openBot(o Options) error {
 		return err
 	}
 	a, c := g.cfg.Agent, g.cfg.Agent.Compaction
-	values := reloadable(g.cfg, g.model)
+	values := g.values(g.cfg, g.model)
 	if o.Transport != nil {
 		values.Access, values.Limits = nil, sessions.Limits{} // the operator's own terminal
 	}

@@ -94,7 +94,7 @@ func (r *reloader) apply(next *config.Config) error {
 		}
 	}
 	robots := newestOf(r.robots, next.DingTalk)
-	if err := r.gateway.bot.Reload(reloadable(withRobots(next, robots), model)); err != nil {
+	if err := r.gateway.bot.Reload(r.gateway.values(withRobots(next, robots), model)); err != nil {
 		return err
 	}
 	r.robots = robots
@@ -164,6 +164,20 @@ func reloadable(cfg *config.Config, model *openai.Client) reload.Values {
 	}
 	v.Access = cfg.Access.Rules(v.Admins)
 	v.Compaction, v.Compactions = cfg.Policies()
-	v.Robots = cfg.RobotValues(v)
+	return cfg.WithRobots(v)
+}
+
+// values are those of a file for the robots that run. Without DingTalk each session is served.
+func (g *gateway) values(cfg *config.Config, model *openai.Client) reload.Values {
+	v := reloadable(cfg, model)
+	if len(g.calls) == 0 {
+		return v
+	}
+	former := v
+	former.Robots, former.Common.Tools = nil, nil
+	for _, tool := range tools.All(tools.Parts{}, nil) {
+		former.Common.Tools = append(former.Common.Tools, tool.Spec().Name)
+	}
+	v.Serving, v.Former = g.robots.Serves, &former
 	return v
 }
