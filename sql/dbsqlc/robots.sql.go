@@ -58,7 +58,7 @@ func (q *Queries) RobotResume(ctx context.Context, db DBTX, code string) error {
 
 const robotSee = `-- name: RobotSee :exec
 INSERT INTO robots AS r (robot_code, name) VALUES ($1, $2)
-ON CONFLICT (robot_code) DO UPDATE SET name = EXCLUDED.name, started_at = now()
+ON CONFLICT (robot_code) DO UPDATE SET name = EXCLUDED.name, started_at = EXCLUDED.started_at
 `
 
 type RobotSeeParams struct {

@@ -1,7 +1,7 @@
 -- name: RobotSee :exec
 -- RobotSee records the start of a process with a robot.
 INSERT INTO robots AS r (robot_code, name) VALUES (@robot_code, @name)
-ON CONFLICT (robot_code) DO UPDATE SET name = EXCLUDED.name, started_at = now();
+ON CONFLICT (robot_code) DO UPDATE SET name = EXCLUDED.name, started_at = EXCLUDED.started_at;
 
 -- name: RobotsKnown :many
 -- RobotsKnown lists all robots that the installation has or had.
