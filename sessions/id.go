@@ -19,10 +19,10 @@ type RobotCode string
 type Robot struct {
 	Code      RobotCode
 	Name      string
-	StartedAt time.Time // of the last process with it
+	StartedAt time.Time // the last start of a process with it
 }
 
-// RobotWork counts the sessions of a robot, and what is open in them.
+// RobotWork counts the sessions of a robot, and the open work in them.
 type RobotWork struct{ Sessions, Messages, Replies, Cards, Schedules, Approvals int64 }
 
 // ConversationID is DingTalk's id of a group or private chat.

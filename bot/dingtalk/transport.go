@@ -38,7 +38,7 @@ var (
 type Config struct {
 	// ClientID and ClientSecret are the application's credentials. Both are required.
 	ClientID, ClientSecret string
-	// Serves reports whether the application may make calls for a robot. The replies of others, which are not configured any more, go to their
+	// Serves reports whether the application may make calls for a robot. Replies of a robot that is not configured any more go to their
 	// webhooks alone. Nil: each robot is served.
 	Serves func(sessions.RobotCode) bool
 	// APIBase serves the stream gateway and the open API; empty for https://api.dingtalk.com.

@@ -25,7 +25,7 @@ func (i *installation) LeftBy(context.Context, sessions.RobotCode) (sessions.Rob
 }
 
 // A process speaks for its own robots. An only one also has the codes that no other robot of the installation has, such as that of its
-// frames; before it knows the others it has none of these.
+// frames. Before it knows the others it has none of these.
 func TestRegistryServes(t *testing.T) {
 	t.Parallel()
 	a, b := sessions.Robot{Code: "a", Name: "甲"}, sessions.Robot{Code: "b", Name: "乙"}

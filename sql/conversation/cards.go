@@ -16,15 +16,17 @@ import (
 type Cards struct {
 	db     *pg.DB
 	prefix string                      // begins the keys of sessions whose abandoned cards are listed
-	others func() []sessions.RobotCode // whose abandoned cards are not; nil: none
+	others func() []sessions.RobotCode // robots without a list of their abandoned cards
 }
 
+func noRobots() []sessions.RobotCode { return nil }
+
 // NewCards returns the cards of a database.
-func NewCards(db *pg.DB) *Cards { return &Cards{db: db} }
+func NewCards(db *pg.DB) *Cards { return &Cards{db: db, others: noRobots} }
 
 // ForRobot returns the cards with the abandoned ones of one robot: another robot's application can't end them.
 func (s *Cards) ForRobot(robot sessions.RobotCode) *Cards {
-	return &Cards{db: s.db, prefix: pg.SessionPrefix(robot)}
+	return &Cards{db: s.db, prefix: pg.SessionPrefix(robot), others: noRobots}
 }
 
 // Without returns the cards with the abandoned ones of all robots but others, which are read at each look.
@@ -159,10 +161,8 @@ func (s *Cards) LeaveCard(ctx context.Context, o sessions.Outgoing) error {
 // AbandonedCards implements sessions.Cards.
 func (s *Cards) AbandonedCards(ctx context.Context, kind sessions.CardKind, retry time.Duration, limit int) ([]sessions.Card, error) {
 	others := []string{}
-	if s.others != nil {
-		for _, robot := range s.others() {
-			others = append(others, url.PathEscape(string(robot)))
-		}
+	for _, robot := range s.others() {
+		others = append(others, url.PathEscape(string(robot)))
 	}
 	rows, err := s.db.Q.CardsAbandoned(ctx, s.db.Pool, &dbsqlc.CardsAbandonedParams{
 		Kind: string(kind), Prefix: s.prefix, Others: others, MaxCards: pg.Clamp(limit),
