@@ -121,8 +121,7 @@
 //
 //	openai.answer            the stream so far                            bot/openai/answer.go
 //	llm.Response             a whole answer, or calls of tools            sessions/llm/model.go
-//	answer.Answer            a turn's, with all that its commit stores    bot/turn/answer/answer.go
-//	sessions.Turn            a commit, with the Reply in it               sessions/store.go
+//	answer.Answer            a turn's, with the sessions.Turn of its commit  bot/turn/answer/answer.go
 //	dbsqlc.TurnReplyParams   the row                                      sql/conversation/commit.go
 //	sessions.Outgoing        a stored reply, on its way                   sessions/store.go
 //	outbox.pending           its place in a queue, without its text       bot/outbox/queue.go
@@ -133,8 +132,7 @@
 // And back, to the row of the reply:
 //
 //	chat.Sent                or chat.SendError                            bot/chat/transport.go
-//	outbox.attempt           the outcome, and what its queue does         bot/outbox/attempt.go
-//	sessions.SendOutcome     the outcome                                  sessions/store.go
+//	outbox.attempt           the sessions.SendOutcome, and what its queue does  bot/outbox/attempt.go
 //	dbsqlc.OutboxSettleParams   or OutboxPauseParams                      sql/conversation/outbox.go
 //
 // # Goroutines

@@ -284,9 +284,7 @@ type Turn struct {
 	ViewVersion    int
 	ObservedTokens int // the provider's count of the last prompt; 0: not reported
 	Calibration    float64
-	Usage          Usage // all model calls of the turn
-	Cost           float64
-	Model          string
+	Spent          Spending // on all model calls of the turn; its model answered, or used the tokens
 }
 
 // Pinned is the memory that a view shows at its head.

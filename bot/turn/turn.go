@@ -109,7 +109,7 @@ func (r *Runner) turn(ctx context.Context, key sessions.Key, rest slot.Rest) (mo
 	}
 	if err != nil {
 		end = err
-		r.cfg.Upkeep.Charge(ctx, key, a.Spent)
+		r.cfg.Upkeep.Charge(ctx, key, a.Turn.Spent)
 		return false, nil, err
 	}
 	if len(cut.by) > 0 {
@@ -197,13 +197,13 @@ func (r *Runner) judge(ctx context.Context, made choice.Choice, a answer.Answer,
 	case err != nil:
 		a = answer.Apologize(ctx, a, err)
 	}
-	if len(a.Events) > 0 {
+	if len(a.Turn.Events) > 0 {
 		a.Text += a.Notes
 	}
 	if len(made.Decided) > 0 && a.Text != "" {
 		a.Text = choice.GrantedLines(made) + "\n\n" + a.Text // as the share: the log has the decision
 	}
-	if a.Share > 0 && len(a.Events) > 0 {
+	if a.Share > 0 && len(a.Turn.Events) > 0 {
 		a.Text += wording.Say(wording.Shortened, made.Lang, a.Share) // for people only: the log has the model's text
 	}
 	return a, cut, nil
@@ -231,7 +231,8 @@ func (r *Runner) command(ctx context.Context, made choice.Choice) answer.Answer 
 	metered, used := gate.WithMeter(ctx)
 	defer func() { r.chooser.Limits.Spend(ctx, after(), used()) }()
 	text := r.cfg.Commands.Command(metered, &t)
-	a := answer.Answer{For: after(), Text: text, Outcome: t.Outcome, Kept: t.Kept}
+	a := answer.Answer{For: after(), Text: text, Kept: t.Kept}
+	a.Turn.Outcome = t.Outcome
 	for _, f := range t.Files {
 		kept, err := answer.KeepFile(ctx, r.cfg.Files, r.shared.CommitTimeout, t.Lease, t.Asked.ID, f)
 		if err != nil { // the commit fails likewise, or the storage refuses the file
@@ -243,7 +244,7 @@ func (r *Runner) command(ctx context.Context, made choice.Choice) answer.Answer 
 	r.slots.Running.Hold(a.For.Lease)
 	a.Mute = t.Asked.IsPress() && text == ""
 	if !a.Mute {
-		a.Events = []sessions.Event{{Role: sessions.RoleAssistant, Content: cmp.Or(a.Kept, a.Text)}}
+		a.Turn.Events = []sessions.Event{{Role: sessions.RoleAssistant, Content: cmp.Or(a.Kept, a.Text)}}
 	}
 	return a
 }
@@ -256,20 +257,19 @@ func (r *Runner) fixed(ctx context.Context, made choice.Choice) (answer.Answer, 
 	a := answer.Answer{For: made, Text: text, Mute: text == ""}
 	switch {
 	case made.Kind == choice.Limited:
-		a.Outcome = sessions.Limited
+		a.Turn.Outcome = sessions.Limited
 	case made.Kind == choice.Rejected:
-		a.Outcome = sessions.Decided
-		a.Events = []sessions.Event{{Role: sessions.RoleAssistant, Content: text}}
+		a.Turn.Outcome = sessions.Decided
+		a.Turn.Events = []sessions.Event{{Role: sessions.RoleAssistant, Content: text}}
 	case !a.Mute:
-		a.Events = []sessions.Event{{Role: sessions.RoleAssistant, Content: text}}
+		a.Turn.Events = []sessions.Event{{Role: sessions.RoleAssistant, Content: text}}
 	}
 	return a, err
 }
 
 // commit stores a turn and sends its reply. more reports whether messages still wait.
 func (r *Runner) commit(ctx context.Context, a answer.Answer, cut stopped, began time.Time) (more bool, err error) {
-	key, sum := a.For.Lease.Key, r.accountant.Account(ctx, a)
-	t := r.turnOf(a, cut, sum)
+	key, t := a.For.Lease.Key, r.turnOf(ctx, a, cut)
 	done, err := r.write(ctx, a.For.Lease, t)
 	if err != nil {
 		r.outbox.Invalidate(key) // a commit with a lost answer may have stored a reply
@@ -281,27 +281,25 @@ func (r *Runner) commit(ctx context.Context, a answer.Answer, cut stopped, began
 	if len(a.For.Decided) > 0 {
 		r.stats.CallsDecided(string(a.For.Decided[0].State), len(a.For.Decided))
 	}
-	r.chooser.Limits.Spend(ctx, a.For, a.Spent.Usage)
+	r.chooser.Limits.Spend(ctx, a.For, a.Turn.Spent.Usage)
 	r.chooser.NoteAnswered(a.For)
 	r.stats.TurnCommitted(key, a.For.Kind, slices.Concat(a.For.Asked, cut.by), time.Since(began), r.shared.Now(), r.shared.Stopping())
-	zerolog.Ctx(ctx).Info().Str("kind", string(a.For.Kind)).Int("messages", len(a.For.Asked)).Int("tokens", sum.Total).
+	zerolog.Ctx(ctx).Info().Str("kind", string(a.For.Kind)).Int("messages", len(a.For.Asked)).Int("tokens", t.TotalTokens).
 		Dur("took_ms", time.Since(began)).EmbedObject(a).Msg("Turn committed")
 	r.outbox.Send(ctx, a.For.Lease, done.Replies, func() {
-		if v := viewAfter(a, t); r.cfg.Upkeep.Due(v, sum.Total) || r.cfg.Upkeep.FactsDue(v.Session) {
+		if v := viewAfter(a, t); r.cfg.Upkeep.Due(v, t.TotalTokens) || r.cfg.Upkeep.FactsDue(v.Session) {
 			r.maintenance.Wake(key)
 		}
 	})
 	return len(cut.by) > 0 || len(a.For.Asked) < len(a.For.View.Pending) || a.For.View.More, nil
 }
 
-func (r *Runner) turnOf(a answer.Answer, cut stopped, sum answer.Account) sessions.Turn {
-	v, asked, typed := a.For.View, a.For.Asked, cut.typed()
-	t := sessions.Turn{
-		Events: a.Events, TotalTokens: sum.Total, ObservedTokens: sum.Observed, Calibration: sum.Calibration, Appended: sum.Appended,
-		ViewVersion: v.Session.ViewVersion, Usage: a.Spent.Usage, Cost: a.Spent.Cost, Model: a.Spent.Model, Marked: r.candidates(a.For), Pinned: a.Pinned, Read: a.Read,
-		Command: a.For.Apart(), Outcome: a.Outcome, Ran: len(v.Runs) > 0, Stops: cut.by,
-		TakenWithheld: a.Marks.Taken, Suspicion: a.Marks.Suspicion, Waits: newWaits(a.Waits),
-	}
+// turnOf adds to the turn of an answer what it takes, and its reply.
+func (r *Runner) turnOf(ctx context.Context, a answer.Answer, cut stopped) sessions.Turn {
+	v, asked, typed, t := a.For.View, a.For.Asked, cut.typed(), r.accountant.Account(ctx, a)
+	t.ViewVersion, t.Marked, t.Command, t.Ran = v.Session.ViewVersion, r.candidates(a.For), a.For.Apart(), len(v.Runs) > 0
+	t.Spent.Kind, t.Stops, t.Waits = sessions.SpentTurn, cut.by, newWaits(a.Waits)
+
 	if len(cut.others) > 0 {
 		t.CardTo = cut.others[0].ID
 	}
@@ -360,7 +358,7 @@ func (r *Runner) write(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 		return err
 	})
 	if tries == 1 && sessions.IsFinal(err) { // a retry may have met its own commit, which counted the spending
-		r.cfg.Upkeep.Charge(ctx, l.Key, sessions.Spending{Kind: sessions.SpentTurn, Usage: t.Usage, Cost: t.Cost, Model: t.Model})
+		r.cfg.Upkeep.Charge(ctx, l.Key, t.Spent)
 	}
 	return done, err
 }
@@ -371,8 +369,8 @@ func viewAfter(a answer.Answer, t sessions.Turn) sessions.View {
 	if a.For.Kind == choice.Dead || a.For.Apart() {
 		return v
 	}
-	v.Tail = slices.Concat(v.Tail, a.For.Asked, a.Events)
-	v.Session.LastSeq += int64(len(a.For.Asked) + len(a.Events) + len(t.Stops))
+	v.Tail = slices.Concat(v.Tail, a.For.Asked, a.Turn.Events)
+	v.Session.LastSeq += int64(len(a.For.Asked) + len(a.Turn.Events) + len(t.Stops))
 	v.Session.Candidates += len(t.Marked)
 	if t.Suspicion != nil {
 		v.Session.Suspicion = t.Suspicion

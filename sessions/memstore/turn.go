@@ -350,7 +350,7 @@ func (s *sessionRows) addUsage(t sessions.Turn, first int64) {
 	st := &s.state
 	st.LastActiveAt = time.Now()
 	st.Candidates += len(t.Marked) // candidates of all flushes
-	s.addSpending(sessions.Spending{Kind: sessions.SpentTurn, Usage: t.Usage, Cost: t.Cost})
+	s.addSpending(sessions.Spending{Kind: sessions.SpentTurn, Usage: t.Spent.Usage, Cost: t.Spent.Cost})
 	if t.Calibration > 0 && !math.IsInf(t.Calibration, 0) {
 		st.CalibrationFactor = t.Calibration
 	}

@@ -255,7 +255,7 @@ func testTokensShare(b *suite) {
 	spend := func(tokens int, person sessions.UserID) {
 		b.Helper()
 		t := b.beginTurn(l, 1)
-		turn := sessions.Turn{Usage: sessions.Usage{Prompt: tokens}, TakenTokens: []int{1}, Askers: []sessions.UserID{person}}
+		turn := sessions.Turn{Spent: sessions.Spending{Usage: sessions.Usage{Prompt: tokens}}, TakenTokens: []int{1}, Askers: []sessions.UserID{person}}
 		turn.Taken = []int64{t.Pending[0].ID}
 		b.commitTurn(l, turn)
 		b.checkError(b.Store.Limits.SpendTokens(b.ctx, "robot", map[sessions.UserID]int{person: tokens}))

@@ -277,7 +277,7 @@ func testSpent(b *suite) {
 	}
 	want(0, sessions.Usage{})
 	t := newAnswer(b.beginTurn(l, 1))
-	t.Usage, t.Cost = u, 0.5
+	t.Spent.Usage, t.Spent.Cost = u, 0.5
 	b.commitTurn(l, t)
 	if _, err := b.Store.Turns.Commit(b.ctx, l, t); !errors.Is(err, sessions.ErrConflict) {
 		b.Errorf("to commit a turn twice gives %v", err)
@@ -290,7 +290,7 @@ func testSpent(b *suite) {
 	turn := sessions.Spending{Kind: sessions.SpentTurn, Usage: u, Cost: 0.5}
 	want(0, u, turn)
 	t = withBlob(b.beginTurn(l, 1), t)
-	t.Usage, t.Cost = sessions.Usage{}, 0 // no model was asked
+	t.Spent.Usage, t.Spent.Cost = sessions.Usage{}, 0 // no model was asked
 	b.commitTurn(l, t)
 	want(0, u, turn)
 	b.checkError(b.Store.Ledger.Charge(b.ctx, l.Key, turn))
@@ -320,7 +320,7 @@ func testAbsurdFigures(b *suite) {
 	t := newAnswer(b.beginTurn(l, 1))
 	t.TotalTokens, t.ObservedTokens, t.Calibration, t.Appended = absurd, absurd, math.Inf(1), absurd
 	t.TakenTokens[0], t.Events[0].Tokens = absurd, absurd
-	t.Usage = sessions.Usage{Prompt: math.MaxInt, Cached: math.MaxInt, Completion: math.MaxInt}
+	t.Spent.Usage = sessions.Usage{Prompt: math.MaxInt, Cached: math.MaxInt, Completion: math.MaxInt}
 	b.commitTurn(l, t)
 	b.commitTurn(l, withBlob(b.beginTurn(l, 1), t))
 	s := b.beginTurn(l, 0).Session
@@ -331,13 +331,13 @@ func testAbsurdFigures(b *suite) {
 	b.compactSession(l, sessions.Compaction{
 		Through: 2, Summaries: []sessions.NewSummary{{StartSeq: 1, EndSeq: 2, Text: "s", Tokens: absurd}}, Freed: -absurd, RearmTokens: absurd,
 		Shown: []sessions.Shown{{Seq: 3, Text: "short", Tokens: -absurd}},
-		Log:   sessions.LogEntry{TokensBefore: absurd, TokensAfter: -absurd, Usage: t.Usage, Cost: math.NaN()},
+		Log:   sessions.LogEntry{TokensBefore: absurd, TokensAfter: -absurd, Usage: t.Spent.Usage, Cost: math.NaN()},
 	})
 	b.commitTurn(l, t) // adds to what the compaction left
-	b.checkError(b.Store.Compactions.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", TokensBefore: absurd, Failures: absurd, Rearm: absurd, Usage: t.Usage}))
+	b.checkError(b.Store.Compactions.Log(b.ctx, l, sessions.LogEntry{Outcome: "failed", TokensBefore: absurd, Failures: absurd, Rearm: absurd, Usage: t.Spent.Usage}))
 	t = withBlob(b.beginTurn(l, 1), t)
 	t.TotalTokens, t.ObservedTokens, t.Calibration, t.ViewVersion = -5, -5, math.NaN(), 1
-	t.TakenTokens[0], t.Events[0].Tokens, t.Usage = -5, -5, sessions.Usage{Prompt: -5}
+	t.TakenTokens[0], t.Events[0].Tokens, t.Spent.Usage = -5, -5, sessions.Usage{Prompt: -5}
 	b.commitTurn(l, t)
 	if s = b.beginTurn(l, 0).Session; s.TotalTokens != 0 || s.CalibrationFactor != 1 || s.LastSeq != 8 {
 		b.Errorf("after figures below nothing the session is %+v, want a total of 0 and the factor as it was", s)

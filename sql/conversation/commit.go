@@ -210,11 +210,11 @@ func (w *writes) count(l sessions.Lease, t sessions.Turn) {
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Events: len(t.Taken) + len(t.Events) + len(t.Stops), ViewVersion: t.ViewVersion,
 		TotalTokens: pg.Clamp(t.TotalTokens), Appended: pg.Clamp(t.Appended), ObservedTokens: pg.Clamp(t.ObservedTokens),
 		ObservedEvents: len(t.Taken) + observedEvents(t.Events), Calibration: pg.Finite(t.Calibration),
-		PromptTokens: int64(pg.Clamp(t.Usage.Prompt)), CachedTokens: int64(pg.Clamp(t.Usage.Cached)),
-		CompletionTokens: int64(pg.Clamp(t.Usage.Completion)), Model: pg.Clean(t.Model), Marked: len(t.Marked),
+		PromptTokens: int64(pg.Clamp(t.Spent.Usage.Prompt)), CachedTokens: int64(pg.Clamp(t.Spent.Usage.Cached)),
+		CompletionTokens: int64(pg.Clamp(t.Spent.Usage.Completion)), Model: pg.Clean(t.Spent.Model), Marked: len(t.Marked),
 	}
 	w.session = p
-	cost := pg.Finite(t.Cost)
+	cost := pg.Finite(t.Spent.Cost)
 	if max(p.PromptTokens, p.CachedTokens, p.CompletionTokens) == 0 && cost <= 0 {
 		return
 	}

@@ -147,7 +147,7 @@ func (w turnStores) run(t *testing.T, n int) {
 	c := storetest.Must[sessions.Committed](t)(w.turns.Commit(ctx, a.Lease, sessions.Turn{
 		Taken: []int64{a.EventID}, TakenTokens: []int{3}, ViewVersion: v.Session.ViewVersion,
 		Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "an answer", Tokens: 3}},
-		Reply:  &sessions.Reply{Text: "an answer"}, Usage: sessions.Usage{Prompt: 100, Completion: 3}, Model: "main",
+		Reply:  &sessions.Reply{Text: "an answer"}, Spent: sessions.Spending{Usage: sessions.Usage{Prompt: 100, Completion: 3}, Model: "main"},
 	}))
 	if err := w.outbox.Settle(ctx, sessions.SendOutcome{Key: key, ID: c.Replies[0].ID, Sent: true, Attempt: 1}); err != nil {
 		t.Fatal(err)

@@ -15,14 +15,6 @@ import (
 	"ebb/sessions/llm"
 )
 
-// Account is the size of the context behind an answer, in tokens.
-type Account struct {
-	Total       int // for the next request
-	Observed    int // reported prompt of the last call; 0: none
-	Appended    int // growth of the view
-	Calibration float64
-}
-
 // Accountant counts contexts. Its fields are required.
 type Accountant struct {
 	Views         *view.Builder
@@ -31,17 +23,19 @@ type Accountant struct {
 	warned sync.Map // models whose reports are no measurements
 }
 
-// Account uses the provider's report if it can be one, or else our own count, calibrated by earlier reports. It counts the answer's events.
-func (k *Accountant) Account(ctx context.Context, a Answer) Account {
-	for i := range a.Events {
-		if a.Events[i].Tokens == 0 { // others were counted when appended
-			a.Events[i].Tokens = k.Views.CountEvent(a.Events[i])
+// Account returns the answer's turn with the size of the context behind it, in tokens. It uses the provider's report if it can be one, or else
+// our own count, calibrated by earlier reports. It counts the answer's events.
+func (k *Accountant) Account(ctx context.Context, a Answer) sessions.Turn {
+	for i := range a.Turn.Events {
+		if a.Turn.Events[i].Tokens == 0 { // others were counted when appended
+			a.Turn.Events[i].Tokens = k.Views.CountEvent(a.Turn.Events[i])
 		}
 	}
 	s, last := a.For.View.Session, a.Report.usage
-	sum := Account{Calibration: s.CalibrationFactor}
+	sum := a.Turn
+	sum.Calibration = s.CalibrationFactor
 	if a.For.Apart() || a.For.Kind == choice.Dead {
-		sum.Total = s.TotalTokens // nothing enters the view
+		sum.TotalTokens = s.TotalTokens // nothing enters the view
 		if a.For.Kind == choice.Dead {
 			sum.Appended = k.appended(a, sum.Calibration)
 		}
@@ -51,38 +45,38 @@ func (k *Accountant) Account(ctx context.Context, a Answer) Account {
 		last = sessions.Usage{}
 	}
 	if last.Prompt > 0 && (a.Report.guessed || !tokens.IsMeasured(last.Prompt, a.Report.estimate)) {
-		k.ReportDoubted(a.Spent.Model)
+		k.ReportDoubted(a.Turn.Spent.Model)
 		k.warn(ctx, a)
 		sum.Calibration, last = max(sum.Calibration, 1), sessions.Usage{} // a server that cuts requests reported less than it should before, too
 	}
 	if last.Prompt > 0 {
 		sum.Calibration = tokens.Calibrate(sum.Calibration, last.Prompt, a.Report.estimate)
 	}
-	sum.Observed, sum.Appended = llm.Clamp(last.Prompt), k.appended(a, sum.Calibration)
+	sum.ObservedTokens, sum.Appended = llm.Clamp(last.Prompt), k.appended(a, sum.Calibration)
 	if last.Prompt > 0 && !a.Report.partial {
 		// The next request has no recalled memory.
-		sum.Total = max(0, sum.Observed-view.Calibrated(a.Report.recalled, sum.Calibration)) + llm.Clamp(last.Completion) + tokens.MessageOverhead
+		sum.TotalTokens = max(0, sum.ObservedTokens-view.Calibrated(a.Report.recalled, sum.Calibration)) + llm.Clamp(last.Completion) + tokens.MessageOverhead
 		return sum
 	}
 	// Without a report the known total grows by the appended tokens, and is at least our own count.
-	sum.Total = max(k.Views.Size(a.For.View, sum.Calibration), s.TotalTokens) + sum.Appended
+	sum.TotalTokens = max(k.Views.Size(a.For.View, sum.Calibration), s.TotalTokens) + sum.Appended
 	return sum
 }
 
 // appended is the growth of the view, which shows large bodies shortened.
 func (k *Accountant) appended(a Answer, cal float64) int {
-	shown := slices.Concat(a.For.Asked, a.Events)
+	shown := slices.Concat(a.For.Asked, a.Turn.Events)
 	k.Views.Shrink(a.For.View.Session, shown, 1)
 	return view.Calibrated(compaction.TokensOf(shown), cal)
 }
 
 // warn names a model once. Our own count replaces its report.
 func (k *Accountant) warn(ctx context.Context, a Answer) {
-	if _, known := k.warned.LoadOrStore(a.Spent.Model, true); known {
+	if _, known := k.warned.LoadOrStore(a.Turn.Spent.Model, true); known {
 		return
 	}
 	r := a.Report
-	log := zerolog.Ctx(ctx).Warn().Str("model", a.Spent.Model).Int("counted", r.estimate)
+	log := zerolog.Ctx(ctx).Warn().Str("model", a.Turn.Spent.Model).Int("counted", r.estimate)
 	switch {
 	case r.guessed:
 		log.Msg("Model reports no tokens, or impossible ones: Ebb counts by itself")

@@ -20,27 +20,26 @@ import (
 
 // Answer is the answer of a turn, with all that its commit stores.
 type Answer struct {
-	For    choice.Choice     // as it was answered: a compaction may have replaced its view, a refusal may have left its first message alone
-	Text   string            // the reply
-	Events []sessions.Event  // by the model and its tools
-	Files  []sessions.File   // behind the reply
-	Mute   bool              // without a reply: the senders have a notice, or see the end of their card
-	Card   string            // the reply goes on it; empty for none
-	Spent  sessions.Spending // on all calls; its model answered, or used the tokens
+	For    choice.Choice   // as it was answered: a compaction may have replaced its view, a refusal may have left its first message alone
+	Text   string          // the reply
+	Files  []sessions.File // behind the reply
+	Mute   bool            // without a reply: the senders have a notice, or see the end of their card
+	Card   string          // the reply goes on it; empty for none
 	Work   Work
 	Report Report
 	Notes  string // for people only: attachments that could not be read
 	Share  int    // shown percentage of the long messages among the asked; 0: all were whole
 
-	Read    []int64             // memory that was recalled, or read by tools
-	Pinned  *sessions.Pinned    // pinned memory from this turn on; nil: unchanged
-	Outcome sessions.Outcome    // for later commands that refer to it
-	Waits   []sessions.Approval // calls that wait for a decision: the reply asks for it
+	// Turn is what the commit stores. The answer has its Events, Spent, Read, Pinned, Outcome, TakenWithheld and Suspicion; the commit adds
+	// the rest.
+	Turn sessions.Turn
+
+	Waits   []sessions.Approval // calls that wait for a decision, new and earlier ones: the reply asks for it
 	Kept    string              // logged in place of an answer that must not be stored; empty: the answer itself
-	Marks   Marks
-	stalled bool             // the storage did not record a tool call at once
-	shown   []sessions.Media // pictures of the log that a tool brought back, for the next requests of the turn
-	last    llm.Response     // the last call's
+	guilty  *sessions.Refusal   // the question is at fault for a refusal; nil: it is not known to be
+	stalled bool                // the storage did not record a tool call at once
+	shown   []sessions.Media    // pictures of the log that a tool brought back, for the next requests of the turn
+	last    llm.Response        // the last call's
 }
 
 // Stalled reports whether the storage held the answer up. A deadline that expired meanwhile is no fault of the model.
@@ -48,17 +47,10 @@ func (a Answer) Stalled() bool { return a.stalled }
 
 // after adds the work of the requests before.
 func (a Answer) after(before Answer) Answer {
-	a.Spent.Usage, a.Spent.Cost = a.Spent.Usage.Add(before.Spent.Usage), a.Spent.Cost+before.Spent.Cost
-	a.Spent.Model = cmp.Or(a.Spent.Model, before.Spent.Model)
-	a.Work, a.Read, a.stalled = a.Work.after(before.Work), slices.Concat(before.Read, a.Read), a.stalled || before.stalled
+	a.Turn.Spent.Usage, a.Turn.Spent.Cost = a.Turn.Spent.Usage.Add(before.Turn.Spent.Usage), a.Turn.Spent.Cost+before.Turn.Spent.Cost
+	a.Turn.Spent.Model = cmp.Or(a.Turn.Spent.Model, before.Turn.Spent.Model)
+	a.Work, a.Turn.Read, a.stalled = a.Work.after(before.Work), slices.Concat(before.Turn.Read, a.Turn.Read), a.stalled || before.stalled
 	return a
-}
-
-// Marks are what a commit keeps of a provider's refusals.
-type Marks struct {
-	Taken     []sessions.Withheld // marks of the turn's messages
-	Suspicion *sessions.Suspicion // rows of a refused request; nil: none
-	guilty    *sessions.Refusal   // the question is at fault; nil: it is not known to be
 }
 
 // Report is the last call's account of the context's size, beside ours.
@@ -76,8 +68,8 @@ func (a Answer) MarshalZerologObject(e *zerolog.Event) {
 	if a.Work.requests == 0 {
 		return
 	}
-	e.Str("model", a.Spent.Model).Int("requests", a.Work.requests).Int("tokens_in", a.Spent.Usage.Prompt).Int("tokens_cached", a.Spent.Usage.Cached).
-		Int("tokens_out", a.Spent.Usage.Completion).Float64("cost", a.Spent.Cost)
+	e.Str("model", a.Turn.Spent.Model).Int("requests", a.Work.requests).Int("tokens_in", a.Turn.Spent.Usage.Prompt).Int("tokens_cached", a.Turn.Spent.Usage.Cached).
+		Int("tokens_out", a.Turn.Spent.Usage.Completion).Float64("cost", a.Turn.Spent.Cost)
 	if len(a.Work.tools) > 0 {
 		e.Strs("tools", a.Work.tools)
 	}
@@ -90,13 +82,13 @@ func (a Answer) MarshalZerologObject(e *zerolog.Event) {
 func Apologize(ctx context.Context, a Answer, err error) Answer {
 	zerolog.Ctx(ctx).Error().Err(err).Str("class", string(llm.ClassOf(err))).Msg("Model gave no answer")
 	a.Text = apology(err, a.For.Lang)
-	a.Events = dropOpenCalls(a.Events)
-	if a.Marks.guilty != nil { // some of the events may be at fault: they are kept from later requests
-		for i := range a.Events {
-			a.Events[i].Withheld = a.Events[i].Withheld.With(a.For.View.Reads, *a.Marks.guilty)
+	a.Turn.Events = dropOpenCalls(a.Turn.Events)
+	if a.guilty != nil { // some of the events may be at fault: they are kept from later requests
+		for i := range a.Turn.Events {
+			a.Turn.Events[i].Withheld = a.Turn.Events[i].Withheld.With(a.For.View.Reads, *a.guilty)
 		}
 	}
-	a.Events = append(a.Events, sessions.Event{Role: sessions.RoleAssistant, Content: a.Text})
+	a.Turn.Events = append(a.Turn.Events, sessions.Event{Role: sessions.RoleAssistant, Content: a.Text})
 	return a
 }
 
@@ -115,7 +107,7 @@ const NotRun = "Not run: the turn was stopped."
 // CutShort ends an answer whose turn was stopped: said is the model's words so far. Calls without a result get one. Files are not sent.
 func (a Answer) CutShort(text string) Answer {
 	a.Text, a.Report.usage = text, sessions.Usage{}
-	a.Events = append(closeCalls(withoutWaits(a.Events, a.Waits)), sessions.Event{Role: sessions.RoleAssistant, Content: text})
+	a.Turn.Events = append(closeCalls(withoutWaits(a.Turn.Events, a.Waits)), sessions.Event{Role: sessions.RoleAssistant, Content: text})
 	a.Waits, a.Files = nil, nil
 	return a
 }

@@ -76,10 +76,10 @@ func (f *refusals) suspected(q question) *sessions.Suspicion {
 	return cmp.Or(f.suspicion.Join(old), old)
 }
 
-func (f *refusals) marks(v sessions.View) Marks {
-	m := Marks{Suspicion: f.suspicion.Join(v.Session.Suspicion), guilty: f.guilty}
+// marks are what a commit keeps of the refusals.
+func (f *refusals) marks(v sessions.View) (taken []sessions.Withheld, suspicion *sessions.Suspicion) {
 	if f.guilty != nil {
-		m.Taken = []sessions.Withheld{{v.Reads: *f.guilty}}
+		taken = []sessions.Withheld{{v.Reads: *f.guilty}}
 	}
-	return m
+	return taken, f.suspicion.Join(v.Session.Suspicion)
 }
