@@ -34,7 +34,7 @@ func defaultAccess() AccessConfig {
 
 // check refuses names where ids belong, since a rule for a name matches no one. Two names of one command are refused: a reader could
 // not see which rule is in force.
-func (a *AccessConfig) check(k checker, at string) {
+func (a *AccessConfig) check(k *source, at string) {
 	for _, list := range []struct {
 		key   string
 		ids   []string

@@ -42,7 +42,7 @@ func defaultLogin() LoginConfig {
 	return LoginConfig{AuthorizeURL: "https://login.dingtalk.com/oauth2/auth"}
 }
 
-func (a *AdminConfig) check(k checker) {
+func (a *AdminConfig) check(k *source) {
 	host, port, err := net.SplitHostPort(a.Listen)
 	n, portErr := strconv.Atoi(port)
 	k.want(a.Listen == "" || err == nil && portErr == nil && n >= 0 && n <= 65535 && listenForm.MatchString(host), "admin.listen", strconv.Quote(a.Listen),

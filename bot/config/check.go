@@ -26,8 +26,7 @@ const (
 	NeedServe        = NeedDingTalk | NeedLLM
 )
 
-func (c *Config) check(src *source, need Need) {
-	k := checker{src}
+func (c *Config) check(k *source, need Need) {
 	c.checkRobots(k, need)
 	c.LLM.check(k, need)
 	c.Agent.check(k)
@@ -38,31 +37,29 @@ func (c *Config) check(src *source, need Need) {
 	c.checkGroups(k)
 	c.checkProcess(k)
 	c.checkTimes(k)
-	if len(src.errs) == 0 {
-		c.fit(src)
-		for _, w := range src.advice {
+	if len(k.errs) == 0 {
+		c.fit(k)
+		for _, w := range k.advice {
 			c.warn(w)
 		}
 	}
 }
 
-type checker struct{ *source }
-
-func (k checker) want(ok bool, path string, got any, format string, args ...any) {
+func (k *source) want(ok bool, path string, got any, format string, args ...any) {
 	if !ok && !k.failed(path) {
 		k.fail(path, "got %v, want %s", got, fmt.Sprintf(format, args...))
 	}
 }
 
 // advise warns of a value that can work, and is probably a mistake.
-func (k checker) advise(ok bool, path, format string, args ...any) {
+func (k *source) advise(ok bool, path, format string, args ...any) {
 	if !ok && !k.failed(path) {
 		k.advice = append(k.advice, k.warning(path, format, args...))
 	}
 }
 
-// name warns of a text that no one types or sees as it is.
-func (k checker) name(path, value, what string) {
+// wantName warns of a text that no one types or sees as it is.
+func (k *source) wantName(path, value, what string) {
 	k.required(path, value, what)
 	stray := strings.TrimSpace(value) != value || strings.ContainsFunc(value, unicode.IsControl) || utf8.RuneCountInString(value) > maxName
 	k.advise(!stray, path, "has blanks at its ends, line breaks, or more than %d characters", maxName)
@@ -70,7 +67,7 @@ func (k checker) name(path, value, what string) {
 
 const maxName = 200
 
-func (k checker) required(path, value, what string) {
+func (k *source) required(path, value, what string) {
 	switch vars := k.unset[path]; {
 	case value != "" || k.failed(path):
 	case len(vars) > 0:
@@ -83,7 +80,7 @@ func (k checker) required(path, value, what string) {
 func isNoKey(r rune) bool { return r <= ' ' || r > '~' }
 
 // credential refuses a key that no HTTP header can carry, or that was copied with the words around it. The error has no part of it.
-func (k checker) credential(path, value, what string) {
+func (k *source) credential(path, value, what string) {
 	k.secret(path, value, what)
 	k.want(!strings.ContainsFunc(value, isNoKey), path, "a text with blanks or other letters than ASCII", "%s alone, without \"Bearer\" and blanks", what)
 }
@@ -92,14 +89,14 @@ func (k checker) credential(path, value, what string) {
 var placeholder = regexp.MustCompile(`(?i)^(?:<.*>|\[.*\]|your[-_ ].*(?:key|secret|token|id|password)|(?:sk-)?x{4,}|.*\*{3,}.*|sk-\.+|\.{3,}|change[-_ ]?me|undefined)$`)
 
 // secret refuses a printed secret, and warns of the text of an example, which servers on this machine may accept.
-func (k checker) secret(path, value, what string) {
+func (k *source) secret(path, value, what string) {
 	k.want(value != mask, path, mask+", which stands for a secret where a configuration is printed", "%s itself", what)
 	k.advise(!placeholder.MatchString(value), path, "is the text of an example, want %s", what)
 }
 
 // id refuses a name in the place of an id: it would match no one, and lock out or let in other people than it says. Ids of DingTalk are
 // printable ASCII without blanks.
-func (k checker) id(path, value, what string) {
+func (k *source) id(path, value, what string) {
 	k.required(path, value, what)
 	named := strings.ContainsFunc(value, isNoKey) || strings.HasPrefix(value, "@")
 	k.want(value == "" || !named, path, strconv.Quote(value), "%s, not a name", what)
@@ -107,13 +104,13 @@ func (k checker) id(path, value, what string) {
 }
 
 // person warns of what looks like the id of a conversation.
-func (k checker) person(path, value string) {
+func (k *source) person(path, value string) {
 	k.id(path, value, staffID)
 	k.advise(!conversationForm.MatchString(value), path, "%q looks like the id of a conversation, want %s", value, staffID)
 }
 
 // conversation warns of what looks like the id of a sender.
-func (k checker) conversation(path, value string) {
+func (k *source) conversation(path, value string) {
 	k.id(path, value, conversationID)
 	k.advise(!strings.HasPrefix(value, "$:"), path, "%q looks like the id of a sender, want %s", value, conversationID)
 }
@@ -139,7 +136,7 @@ func (c *Config) warnOfUnset(src *source) {
 	}
 }
 
-func (k checker) oneOf(path, got string, choices []string) {
+func (k *source) oneOf(path, got string, choices []string) {
 	k.expects(path, quoted(choices))
 	k.want(slices.Contains(choices, got), path, strconv.Quote(got), "%s", quoted(choices))
 }
@@ -152,16 +149,16 @@ func quoted(choices []string) string {
 	return strings.Join(all, " or ")
 }
 
-func (k checker) between(path string, got, low, high int) {
+func (k *source) between(path string, got, low, high int) {
 	k.want(got >= low && got <= high, path, got, "%d to %d", low, high)
 }
 
-func (k checker) positive(path string, got time.Duration) {
+func (k *source) positive(path string, got time.Duration) {
 	k.want(got > 0, path, durationText(got), "more than 0s")
 }
 
 // Paths are added to an address, behind whatever it has. Errors show no user, query and fragment: keys and passwords stand there.
-func (k checker) httpURL(path, got string) {
+func (k *source) httpURL(path, got string) {
 	const want = "the URL of a server, as in https://host/path"
 	u, err := url.Parse(got)
 	switch {
@@ -190,7 +187,7 @@ func isServer(u *url.URL) bool {
 		(u.Port() == "" || err == nil && port > 0 && port <= 65535)
 }
 
-func (l *LLMConfig) check(k checker, need Need) {
+func (l *LLMConfig) check(k *source, need Need) {
 	k.want(len(l.Models) > 0, "llm.models", "none", "at least one model")
 	first := map[string]int{}
 	for i := range l.Models {
@@ -212,9 +209,9 @@ func (l *LLMConfig) check(k checker, need Need) {
 
 var currencyForm = regexp.MustCompile(`^[\p{L}\p{Sc}]{0,8}$`)
 
-func (m *ModelConfig) check(k checker, path string, need Need) {
-	k.name(path+".name", m.Name, "a name")
-	k.name(path+".model", m.Model, "the provider's name of the model")
+func (m *ModelConfig) check(k *source, path string, need Need) {
+	k.wantName(path+".name", m.Name, "a name")
+	k.wantName(path+".model", m.Model, "the provider's name of the model")
 	k.checkModelURL(path+".base_url", m.BaseURL.Reveal())
 	if len(k.unset[path+".api_key"]) > 0 && need&NeedLLM != 0 {
 		// An explicitly empty key is for endpoints without one; a named variable without a value is an oversight.
@@ -248,8 +245,8 @@ func (l *LLMConfig) names() string {
 
 var sessionScopes = []string{"group", "member"}
 
-func (a *AgentConfig) check(k checker) {
-	k.name("agent.name", a.Name, "a name")
+func (a *AgentConfig) check(k *source) {
+	k.wantName("agent.name", a.Name, "a name")
 	k.advise(!strings.HasPrefix(a.Name, "@"), "agent.name", "%q begins with @, which stands before the name where it is shown", a.Name)
 	k.oneOf("agent.language", a.Language, []string{"zh", "en"})
 	k.oneOf("agent.session_scope", a.SessionScope, sessionScopes)
@@ -274,7 +271,7 @@ const databaseForm = "postgres://user:password@host:5432/name, with / @ # ? of a
 
 // check refuses a pooler in transaction mode without a direct address. Migrations take a lock of a connection, and notifications need
 // one that stays.
-func (d *DatabaseConfig) check(k checker) {
+func (d *DatabaseConfig) check(k *source) {
 	address := func(path string, dsn DSN, otherwise string) {
 		if url := dsn.Reveal(); url != "" {
 			fault := sql.AddressFault(url)
@@ -313,7 +310,7 @@ var replicaIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{0,63}$`)
 
 // checkProcess judges what one process does by itself. The parts of a stop have to fit into shutdown.grace: the supervisor kills a
 // longer one. The error is at the first of the three keys that the file has.
-func (c *Config) checkProcess(k checker) {
+func (c *Config) checkProcess(k *source) {
 	k.want(c.Cluster.LeaseTTL >= time.Second, "cluster.lease_ttl", durationText(c.Cluster.LeaseTTL), "at least 1s")
 	k.want(replicaIDForm.MatchString(c.Cluster.ReplicaID), "cluster.replica_id", strconv.Quote(c.Cluster.ReplicaID),
 		"at most 63 letters, digits, dots, dashes and underscores")

@@ -14,7 +14,7 @@ import (
 	"ebb/sessions"
 )
 
-func (c *CompactionConfig) check(k checker, llm LLMConfig, own map[string]compaction.Policy) {
+func (c *CompactionConfig) check(k *source, llm LLMConfig, own map[string]compaction.Policy) {
 	c.CompactionSettings.check(k, commonPath, own)
 	k.positive(commonPath+"inline_deadline", c.InlineDeadline)
 	k.positive(commonPath+"deadline", c.Deadline)
@@ -30,7 +30,7 @@ var modes = []string{
 }
 
 // The path has a dot behind it.
-func (s *CompactionSettings) check(k checker, at string, own map[string]compaction.Policy) {
+func (s *CompactionSettings) check(k *source, at string, own map[string]compaction.Policy) {
 	c := settingsChecker{k, at, s.Policy}
 	_, known := own[s.Policy]
 	names := slices.Sorted(maps.Keys(own))
@@ -72,7 +72,7 @@ func (r *PolicyRules) check(c settingsChecker) {
 
 // The path at has a dot behind it.
 type settingsChecker struct {
-	checker
+	src    *source
 	at     string
 	policy string
 }
@@ -81,30 +81,30 @@ type settingsChecker struct {
 // value is refused once, at its own position.
 func (c settingsChecker) want(ok bool, key string, got any, want string, with ...string) {
 	path := c.at + key
-	_, given := c.source.at[path]
-	if ok || c.failed(path) || !given && c.failed(commonPath+key) {
+	_, given := c.src.at[path]
+	if ok || c.src.failed(path) || !given && c.src.failed(commonPath+key) {
 		return
 	}
-	offset, origin := c.offset(path), ""
-	if !given && c.data != nil {
+	offset, origin := c.src.offset(path), ""
+	if !given && c.src.data != nil {
 		origin = c.origin(key)
-		offset = c.offset(c.at + "policy")
+		offset = c.src.offset(c.at + "policy")
 		for _, other := range slices.Backward(with) {
-			if at, given := c.source.at[c.at+other]; given {
+			if at, given := c.src.at[c.at+other]; given {
 				offset = at
 			}
 		}
 	}
-	c.failAt(offset, path, "got %v%s, want %s", got, origin, want)
+	c.src.failAt(offset, path, "got %v%s, want %s", got, origin, want)
 }
 
 func (c settingsChecker) oneOf(ok bool, key, got string, choices []string) {
-	c.expects(c.at+key, quoted(choices))
+	c.src.expects(c.at+key, quoted(choices))
 	c.want(ok, key, strconv.Quote(got), quoted(choices))
 }
 
 func (c settingsChecker) origin(key string) string {
-	if _, given := c.source.at[commonPath+key]; given {
+	if _, given := c.src.at[commonPath+key]; given {
 		return " (taken over from agent.compaction)"
 	}
 	if _, isRule := rulesKeys.index[key]; isRule {

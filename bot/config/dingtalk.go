@@ -170,7 +170,7 @@ var indexForm = regexp.MustCompile(`^dingtalk\[\d+\]`)
 func withoutIndex(path string) string { return indexForm.ReplaceAllString(path, "dingtalk") }
 
 // checkRobots also compares the bots. Two with the same credentials would share each message at random.
-func (c *Config) checkRobots(k checker, need Need) {
+func (c *Config) checkRobots(k *source, need Need) {
 	k.want(len(c.DingTalk) > 0, "dingtalk", "an empty list", "an object, or a list with at least one")
 	names, ids := map[string]string{}, map[string]string{}
 	for i := range c.DingTalk {
@@ -194,9 +194,9 @@ func (c *Config) checkRobots(k checker, need Need) {
 	}
 }
 
-func (c *Config) checkRobotSettings(k checker, at string, d *DingTalkConfig) {
+func (c *Config) checkRobotSettings(k *source, at string, d *DingTalkConfig) {
 	if d.Name != "" {
-		k.name(at+".name", d.Name, "a name")
+		k.wantName(at+".name", d.Name, "a name")
 		k.advise(!strings.HasPrefix(d.Name, "@"), at+".name", "%q begins with @, which stands before the name where it is shown", d.Name)
 	}
 	k.want(d.Model == "" || c.LLM.has(d.Model), at+".model", strconv.Quote(d.Model), "the name of a model in llm.models: %s", c.LLM.names())
@@ -207,7 +207,7 @@ func (c *Config) checkRobotSettings(k checker, at string, d *DingTalkConfig) {
 }
 
 // checkToolNames judges a list of tools at the path of its owner.
-func (c *Config) checkToolNames(k checker, at string, names []string) {
+func (c *Config) checkToolNames(k *source, at string, names []string) {
 	toolNames, servers := tools.Names(), c.Tools.names()
 	for i, name := range names {
 		known := slices.Contains(toolNames, name) || slices.Contains(servers, name) || slices.Contains(servers, chat.ServerOf(name))
@@ -216,7 +216,7 @@ func (c *Config) checkToolNames(k checker, at string, names []string) {
 }
 
 // check wants credentials only where a command connects to DingTalk, and judges given ones always: doctor and check run without them.
-func (d *DingTalkConfig) check(k checker, at string, need Need) {
+func (d *DingTalkConfig) check(k *source, at string, need Need) {
 	if need&NeedDingTalk != 0 {
 		k.required(at+".client_id", d.ClientID, "the Client ID (AppKey) of the DingTalk app")
 		k.required(at+".client_secret", d.ClientSecret.Reveal(), "the Client Secret (AppSecret) of the DingTalk app")
@@ -251,7 +251,7 @@ var (
 )
 
 // dingtalkURL refuses the other server of DingTalk, and a path of DingTalk's own, which is added to it. Other servers have any path.
-func (k checker) dingtalkURL(path, got, usual, other string) {
+func (k *source) dingtalkURL(path, got, usual, other string) {
 	k.httpURL(path, got)
 	u, err := url.Parse(got)
 	if err != nil || k.failed(path) {

@@ -37,7 +37,7 @@ type GroupConfig struct {
 func groupPath(id string) string { return join("groups", keyText(id)) }
 
 // checkGroups judges the keys of each group, then the compactions that result from them and the common settings.
-func (c *Config) checkGroups(k checker) {
+func (c *Config) checkGroups(k *source) {
 	for _, id := range slices.Sorted(maps.Keys(c.Groups)) {
 		g, at := c.Groups[id], groupPath(id)
 		if id == "" {
@@ -69,7 +69,7 @@ func (c *Config) checkGroups(k checker) {
 	}
 }
 
-func (c *Config) checkGroupPolicy(k checker, id, policy string) {
+func (c *Config) checkGroupPolicy(k *source, id, policy string) {
 	path := groupPath(id) + ".policy"
 	if policy == "" {
 		return
@@ -142,7 +142,7 @@ func (c *Config) Own(id sessions.ConversationID, settings string) (compaction.Se
 		decode(src, "", root, reflect.ValueOf(&set).Elem())
 	}
 	if src.err() == nil {
-		set.check(checker{src}, "", c.policies)
+		set.check(src, "", c.policies)
 	}
 	if bad, ok := errors.AsType[*Error](src.err()); ok {
 		var problems []string

@@ -35,7 +35,7 @@ type LimitsConfig struct {
 	Tokens int `json:"tokens_per_day"`
 }
 
-func (l LimitsConfig) check(k checker) {
+func (l LimitsConfig) check(k *source) {
 	for key, n := range map[string]int{
 		"person_turns_per_minute": l.PersonTurns, "person_tokens_per_day": l.PersonTokens,
 		"group_turns_per_minute": l.GroupTurns, "tokens_per_day": l.Tokens, "unidentified_turns_per_hour": l.UnidentifiedTurns,
@@ -49,7 +49,7 @@ func (l LimitsConfig) check(k checker) {
 const longest = 4 * time.Hour
 
 // checkTimes refuses timeouts of the file that another one of the file ends. Defaults are left alone: a printed configuration names them.
-func (c *Config) checkTimes(k checker) {
+func (c *Config) checkTimes(k *source) {
 	whole, usual := c.Agent.TurnTimeout, defaultModel()
 	for i, m := range c.LLM.Models {
 		at := fmt.Sprintf("llm.models[%d].", i)
@@ -241,7 +241,7 @@ type ScheduleConfig struct {
 	QuietHours string `json:"quiet_hours"`
 }
 
-func (s ScheduleConfig) check(k checker) {
+func (s ScheduleConfig) check(k *source) {
 	const want = `hours such as "22:00-08:00", or "" for none`
 	_, err := when.ParseQuiet(s.QuietHours)
 	k.expects("schedule.quiet_hours", want)

@@ -74,7 +74,7 @@ var clockForm = regexp.MustCompile(`^(?:[01]\d|2[0-3]):[0-5]\d$`)
 
 const wantDigest = `"HH:MM" or ""`
 
-func (m *MemoryConfig) check(k checker) {
+func (m *MemoryConfig) check(k *source) {
 	const at = "agent.memory."
 	k.oneOf(at+"recall", m.Recall, []string{recallQuestions, recallAlways, RecallOff})
 	k.between(at+"recall_tokens", m.RecallTokens, 100, 8000)
@@ -89,14 +89,14 @@ func (m *MemoryConfig) check(k checker) {
 	m.Embeddings.check(k, at+"embeddings.")
 }
 
-func (e *EmbeddingsConfig) check(k checker, at string) {
+func (e *EmbeddingsConfig) check(k *source, at string) {
 	if e.BaseURL != "" || k.failed(at+"base_url") {
 		k.httpURL(at+"base_url", e.BaseURL.Reveal())
 		if cut, whole := strings.CutSuffix(strings.TrimRight(e.BaseURL.Reveal(), "/"), "/embeddings"); whole && !k.failed(at+"base_url") {
 			k.fail(at+"base_url", "got %q, want it without /embeddings, which is added to it: %q", e.BaseURL.String(), Endpoint(cut).String())
 		}
 		k.checkModelURL(at+"base_url", e.BaseURL.Reveal())
-		k.name(at+"model", e.Model, "the provider's name of the model")
+		k.wantName(at+"model", e.Model, "the provider's name of the model")
 	}
 	k.secret(at+"api_key", e.APIKey.Reveal(), "the key of the endpoint")
 	k.advise(!strings.ContainsFunc(e.APIKey.Reveal(), isNoKey), at+"api_key", "has blanks or other letters than ASCII, want the key of the endpoint alone, without \"Bearer\"")

@@ -15,7 +15,7 @@ import (
 )
 
 // checkModelURL refuses a base_url with the path that clients append, and warns of those of other functions.
-func (k checker) checkModelURL(path, got string) {
+func (k *source) checkModelURL(path, got string) {
 	k.httpURL(path, got)
 	u, err := url.Parse(got)
 	if err != nil || k.failed(path) {
@@ -163,7 +163,7 @@ var ownFields = map[string]string{
 }
 
 // params refuses fields that Ebb sets itself: requests would contradict each other.
-func (k checker) params(path string, p Params) {
+func (k *source) params(path string, p Params) {
 	for _, name := range slices.Sorted(maps.Keys(p)) {
 		instead, own := ownFields[strings.ToLower(name)]
 		switch {

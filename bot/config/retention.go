@@ -33,7 +33,7 @@ func (r RetentionConfig) byKey() map[string]time.Duration {
 	}
 }
 
-func (r RetentionConfig) check(k checker) {
+func (r RetentionConfig) check(k *source) {
 	for key, period := range r.byKey() {
 		k.want(period >= 0, "retention."+key, durationText(period), `0 (kept), or a period such as "30d"`)
 	}
@@ -75,7 +75,7 @@ func (m MediaConfig) MaxBytes() int64 {
 	return n * map[string]int64{"KB": 1 << 10, "MB": 1 << 20, "B": 1, "": 1}[form[2]]
 }
 
-func (m MediaConfig) check(k checker) {
+func (m MediaConfig) check(k *source) {
 	n := m.MaxBytes()
 	k.want(n >= 1024 && n <= mostFile, "agent.media.max_file", m.MaxFile, `a size from "1KB" to "200MB"`)
 	k.want(m.KeepPictures >= 0, "agent.media.keep_pictures", durationText(m.KeepPictures), `0 (as long as the message), or a period such as "30d"`)

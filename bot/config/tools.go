@@ -79,7 +79,7 @@ const (
 	minResultLimit     = 200
 )
 
-func (t *ToolsConfig) check(k checker) {
+func (t *ToolsConfig) check(k *source) {
 	k.want(t.ApprovalTimeout >= time.Second && t.ApprovalTimeout <= maxApprovalTimeout, "tools.approval_timeout", durationText(t.ApprovalTimeout), "1s to %s", durationText(maxApprovalTimeout))
 	k.want(t.SchemaTokens >= 0, "tools.schema_tokens", t.SchemaTokens, "0 or more")
 	k.want(len(t.MCP) <= maxServers, "tools.mcp", len(t.MCP), "at most %d servers", maxServers)
@@ -94,7 +94,7 @@ func (t *ToolsConfig) check(k checker) {
 	}
 }
 
-func (m *MCPConfig) check(k checker, at string) {
+func (m *MCPConfig) check(k *source, at string) {
 	k.required(at+".name", m.Name, "a name for its tools, such as files")
 	k.want(m.Name == "" || serverName.MatchString(m.Name) && len(m.Name) <= maxServerName, at+".name", strconv.Quote(m.Name),
 		"letters, digits, - and single _, at most %d", maxServerName)
