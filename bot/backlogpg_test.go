@@ -35,7 +35,7 @@ func imported(t *testing.T, settings compaction.Settings, messages, size int) *p
 	if err != nil {
 		t.Fatal(err)
 	}
-	turn := sessions.Turn{
+	turn := sessions.TurnResult{
 		Taken: []int64{a.EventID}, TakenTokens: []int{size}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "so be it", Tokens: size}},
 	}
 	if _, err := s.Turns.Commit(t.Context(), a.Lease, turn); err != nil {

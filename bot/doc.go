@@ -121,7 +121,7 @@
 //
 //	openai.answer            the stream so far                            bot/openai/answer.go
 //	llm.Response             a whole answer, or calls of tools            sessions/llm/model.go
-//	answer.Answer            a turn's, with the sessions.Turn of its commit  bot/turn/answer/answer.go
+//	answer.Answer            a turn's, with the sessions.TurnResult of its commit  bot/turn/answer/answer.go
 //	dbsqlc.TurnReplyParams   the row                                      sql/conversation/commit.go
 //	sessions.Outgoing        a stored reply, on its way                   sessions/store.go
 //	outbox.pending           its place in a queue, without its text       bot/outbox/queue.go

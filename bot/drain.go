@@ -23,7 +23,7 @@ type drain struct {
 	upkeep   *serial.Mailboxes
 	outbox   *outbox.Outbox
 	replies  sessions.Outbox
-	leases   sessions.Leaser
+	leases   sessions.Leases
 	notices  []func(context.Context) error // each waits for refusals, or for notices to administrators
 	last     *lastFlush
 	leaving  *handover

@@ -45,7 +45,7 @@ func (s *flushSum) log(log *zerolog.Logger, took time.Duration) {
 type lastFlush struct {
 	shared  *parts.Shared
 	flushes memory.Flushes
-	leases  sessions.Leaser
+	leases  sessions.Leases
 	worker  *upkeep.Worker
 
 	sum   flushSum
@@ -65,7 +65,7 @@ func (o *oneFlush) end() {
 	close(o.done)
 }
 
-func newLastFlush(s *parts.Shared, flushes memory.Flushes, leases sessions.Leaser, w *upkeep.Worker) *lastFlush {
+func newLastFlush(s *parts.Shared, flushes memory.Flushes, leases sessions.Leases, w *upkeep.Worker) *lastFlush {
 	f := &lastFlush{shared: s, flushes: flushes, leases: leases, worker: w, begun: map[sessions.Key]*oneFlush{}}
 	f.work.SetLimit(maxShutdownFlushes)
 	return f

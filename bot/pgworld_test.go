@@ -102,11 +102,11 @@ type (
 		s *pgStore
 	}
 	pgTurns struct {
-		sessions.Turner
+		sessions.Turns
 		s *pgStore
 	}
 	pgLeases struct {
-		sessions.Leaser
+		sessions.Leases
 		s *pgStore
 	}
 	pgJobs struct {
@@ -163,7 +163,7 @@ func (p pgTurns) Begin(ctx context.Context, l sessions.Lease, limit int) (sessio
 			return sessions.View{}, err
 		}
 	}
-	v, err := p.Turner.Begin(ctx, l, limit)
+	v, err := p.Turns.Begin(ctx, l, limit)
 	if err != nil || limit > 0 {
 		return v, err
 	}
@@ -185,7 +185,7 @@ func (p pgLeases) Beat(ctx context.Context, o sessions.ReplicaID) (time.Time, er
 	if p.s.silent {
 		return time.Time{}, bottest.ErrAway
 	}
-	return p.Leaser.Beat(ctx, o)
+	return p.Leases.Beat(ctx, o)
 }
 
 // silence stops the heart; no beat is on its way any more when it returns.

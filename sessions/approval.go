@@ -83,7 +83,7 @@ type Decision struct {
 	Event int64 // message with the decision
 }
 
-// Approvals keeps calls of tools that wait for a decision. [Turner].Commit stores them.
+// Approvals keeps calls of tools that wait for a decision. [Turns].Commit stores them.
 type Approvals interface {
 	// WaitingApprovals lists the calls of a session that wait, the oldest first, and the session's last number.
 	WaitingApprovals(ctx context.Context, key Key) (waiting []Approval, last int64, err error)

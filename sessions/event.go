@@ -52,7 +52,7 @@ type Event struct {
 	// Blob is the address of an offloaded tool result, which the log keeps; Content is then its reference.
 	Blob      string
 	State     State
-	Attempts  int  // known failed attempts, see [Turner.Begin]
+	Attempts  int  // known failed attempts, see [Turns.Begin]
 	Admitted  bool // the limits counted an attempt at the pending message, see [Limiter.Admit]
 	Archived  bool
 	CreatedAt time.Time

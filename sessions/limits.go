@@ -95,17 +95,17 @@ type Reached struct {
 	Until  time.Time
 }
 
-// Use is the use of one window.
-type Use struct {
+// LimitUse is the use of one window.
+type LimitUse struct {
 	Count int
 	Until time.Time // zero: no window is running
 }
 
 // Used is current use. It is counted only while its limit is configured, except Tokens.
 type Used struct {
-	PersonTurns, GroupTurns, PersonTokens, Tokens, UnidentifiedTurns, ScheduledTurns, Compactions Use
+	PersonTurns, GroupTurns, PersonTokens, Tokens, UnidentifiedTurns, ScheduledTurns, Compactions LimitUse
 	// GroupPart is the part of GroupTurns that the person used, and GroupOthers the others' recent use, see [Allowance].
-	GroupPart   Use
+	GroupPart   LimitUse
 	GroupOthers int
 }
 

@@ -68,9 +68,9 @@ type Lease struct {
 	Term  int64
 }
 
-// Leaser grants the right to run a session's turns. A lease is valid while its owner's heartbeat is younger than the
+// Leases grants the right to run a session's turns. A lease is valid while its owner's heartbeat is younger than the
 // store's time to live.
-type Leaser interface {
+type Leases interface {
 	// Beat stores owner's heartbeat and returns the storage's clock.
 	Beat(ctx context.Context, owner ReplicaID) (time.Time, error)
 	// Acquire takes the session's lease, or returns the one that owner holds. ErrLeaseHeld if another living replica
@@ -144,7 +144,7 @@ type View struct {
 	Runs      []ToolRun // calls of an earlier attempt at the pending messages
 	// Gap is the note for events left out between summaries and tail.
 	Gap string
-	// Suspect counts the failed attempts of the oldest pending message if it is a suspect, see [Turner.Begin]. Width is its
+	// Suspect counts the failed attempts of the oldest pending message if it is a suspect, see [Turns.Begin]. Width is its
 	// width; 0: it has none yet.
 	Suspect, Width int
 	More           bool // more messages wait besides Pending

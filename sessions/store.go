@@ -32,11 +32,11 @@ func IsFinal(err error) bool {
 // are safe for concurrent use. Each is one transaction, unless it says otherwise, and uses the storage's clock.
 type Stores struct {
 	Inbox       Inbox
-	Turns       Turner
+	Turns       Turns
 	Sessions    States
 	Outbox      Outbox
 	Cards       Cards
-	Leases      Leaser
+	Leases      Leases
 	Compactions Compactor
 	Jobs        Jobs
 	Ledger      Ledger
@@ -45,8 +45,8 @@ type Stores struct {
 	Withheld    Withholder
 }
 
-// Turner takes waiting messages and stores the result of a turn.
-type Turner interface {
+// Turns takes waiting messages and stores the result of a turn.
+type Turns interface {
 	// Begin opens a turn. It marks up to limit of the oldest pending messages, of [MaxTurnBytes] together except for
 	// the oldest one. It returns the view with them. The lease's term is the id of the attempt: a second call after a
 	// lost answer counts nothing and marks the same messages. With limit 0 it marks and returns no messages.
@@ -76,7 +76,7 @@ type Turner interface {
 	// Commit ends a turn in one transaction. A session whose row was deleted during the turn is created again as by
 	// [Inbox.Revive], if the turn's messages are still marked with its term. Taken messages and the turn's events get their places in the view, in the
 	// given order.
-	Commit(ctx context.Context, l Lease, t Turn) (Committed, error)
+	Commit(ctx context.Context, l Lease, t TurnResult) (Committed, error)
 
 	// Quoted finds a quoted message: a person's by the quote's ID, the bot's by the send time, between commit and
 	// settling. The event has only ID, Role, Content, SenderID, SenderNick, Message and Withheld. ErrNotFound without a match, or
@@ -248,8 +248,8 @@ type Accepted struct {
 	Elsewhere bool // not stored
 }
 
-// Turn is the result of a turn, for [Turner.Commit].
-type Turn struct {
+// TurnResult is the result of a turn, for [Turns.Commit].
+type TurnResult struct {
 	Taken []int64 // ids of the answered pending messages, in the order of the view
 	// TakenTokens are the counts of the taken messages, in their order.
 	TakenTokens   []int
@@ -295,10 +295,10 @@ type Pinned struct {
 	Rows []int64
 }
 
-// Committed is the outcome of [Turner.Commit].
+// Committed is the outcome of [Turns.Commit].
 type Committed struct {
 	LastSeq int64
-	Replies []Outgoing // the rows of Turn.Reply and Turn.Files
+	Replies []Outgoing // the rows of TurnResult.Reply and TurnResult.Files
 }
 
 // Compaction is a change of a session's view, for [Compactor.Compact].

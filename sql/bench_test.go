@@ -59,7 +59,7 @@ func benchSession(b *testing.B, url string, events int) (*sql.Store, sessions.Le
 	if err != nil {
 		b.Fatal(err)
 	}
-	t := sessions.Turn{Taken: []int64{a.EventID}, TakenTokens: []int{1}}
+	t := sessions.TurnResult{Taken: []int64{a.EventID}, TakenTokens: []int{1}}
 	for i := 1; i < events; i++ {
 		t.Events = append(t.Events, sessions.Event{Role: sessions.RoleAssistant, Content: "an answer of some length, as they are", Tokens: 9})
 	}
@@ -83,7 +83,7 @@ func benchTurn(b *testing.B, s *sql.Store, l sessions.Lease, n int) {
 	if err != nil || len(v.Pending) != 1 {
 		b.Fatalf("%d pending (%v)", len(v.Pending), err)
 	}
-	c, err := s.Turns.Commit(ctx, l, sessions.Turn{
+	c, err := s.Turns.Commit(ctx, l, sessions.TurnResult{
 		Taken: []int64{v.Pending[0].ID}, TakenTokens: []int{3}, ViewVersion: v.Session.ViewVersion,
 		Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "an answer", Tokens: 3}},
 		Reply:  &sessions.Reply{Text: "an answer"},
@@ -118,7 +118,7 @@ func BenchmarkIndex(b *testing.B) {
 			defer pool.Close()
 			r := rand.New(rand.NewPCG(1, 2))
 			often := rand.NewZipf(r, 1.1, 8, 4999)
-			var t sessions.Turn
+			var t sessions.TurnResult
 			for range 2 * turns {
 				var text strings.Builder
 				for range 25 {

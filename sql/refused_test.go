@@ -34,7 +34,7 @@ func TestPermanentRefusals(t *testing.T) {
 			return err
 		},
 		"a role that there is not": func() error {
-			_, err := s.Turns.Commit(t.Context(), c.Lease, sessions.Turn{Events: []sessions.Event{{Role: "nobody"}}})
+			_, err := s.Turns.Commit(t.Context(), c.Lease, sessions.TurnResult{Events: []sessions.Event{{Role: "nobody"}}})
 			return err
 		},
 		"a call id too long for its index": func() error {
@@ -67,7 +67,7 @@ func TestPermanentRefusals(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	turn := func(ctx context.Context) error {
-		_, err := s.Turns.Commit(ctx, c.Lease, sessions.Turn{Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "x"}}})
+		_, err := s.Turns.Commit(ctx, c.Lease, sessions.TurnResult{Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "x"}}})
 		return err
 	}
 	if err := turn(ended); err == nil || errors.Is(err, sessions.ErrRefused) {

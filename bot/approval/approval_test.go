@@ -35,7 +35,7 @@ func (w *world) ask(wait time.Duration, tools ...string) int64 {
 	w.t.Helper()
 	waiting := storetest.Must[approval.Waiting](w.t)(w.desk.Waiting(w.t.Context(), w.Lease.Key))
 	said := w.Speak(fmt.Sprint("ask", tools, wait), storetest.ZhangID, storetest.ZhangNick, "please", nil)
-	t := sessions.Turn{Taken: []int64{said.EventID}, TakenTokens: []int{1}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "waits"}}}
+	t := sessions.TurnResult{Taken: []int64{said.EventID}, TakenTokens: []int{1}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "waits"}}}
 	for _, tool := range tools {
 		one, ok := waiting.Add(sessions.Approval{Key: w.Lease.Key, EventID: said.EventID, Tool: tool, Arguments: "{}", AskedBy: storetest.ZhangID, Wait: wait})
 		if !ok {

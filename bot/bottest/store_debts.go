@@ -153,12 +153,12 @@ func (s *Store) Spent(ctx context.Context, key sessions.Key, since time.Time) ([
 	return do(s, "spent", func() ([]sessions.Spending, error) { return s.Mem.Ledger.Spent(ctx, key, since) })
 }
 
-// Quoted implements sessions.Turner.
+// Quoted implements sessions.Turns.
 func (s *Store) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) (sessions.Event, error) {
 	return do(s, "quoted", func() (sessions.Event, error) { return s.Mem.Turns.Quoted(ctx, key, q) })
 }
 
-// Requote implements sessions.Turner.
+// Requote implements sessions.Turns.
 func (s *Store) Requote(ctx context.Context, l sessions.Lease, event int64, content string, q sessions.Quote) error {
 	_, err := do(s, "requote", func() (none, error) { return none{}, s.Mem.Turns.Requote(ctx, l, event, content, q) })
 	return err

@@ -9,22 +9,22 @@ import (
 	"ebb/sessions"
 )
 
-// Begin implements sessions.Turner.
+// Begin implements sessions.Turns.
 func (s *Store) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
 	return s.begin(ctx, l, func() (sessions.View, error) { return s.Mem.Turns.Begin(ctx, l, limit) })
 }
 
-// BeginAlone implements sessions.Turner.
+// BeginAlone implements sessions.Turns.
 func (s *Store) BeginAlone(ctx context.Context, l sessions.Lease, limit int, a sessions.Alone) (sessions.View, error) {
 	return s.begin(ctx, l, func() (sessions.View, error) { return s.Mem.Turns.BeginAlone(ctx, l, limit, a) })
 }
 
-// Suspects implements sessions.Turner.
+// Suspects implements sessions.Turns.
 func (s *Store) Suspects(ctx context.Context) (int, error) {
 	return do(s, "suspects", func() (int, error) { return s.Mem.Turns.Suspects(ctx) })
 }
 
-// Abandon implements sessions.Turner.
+// Abandon implements sessions.Turns.
 func (s *Store) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) error {
 	_, err := do(s, "abandon", func() (none, error) { return none{}, s.Mem.Turns.Abandon(ctx, l, blamed) })
 	return err
@@ -62,8 +62,8 @@ func (s *Store) Session(ctx context.Context, key sessions.Key) (sessions.Session
 	})
 }
 
-// Commit implements sessions.Turner.
-func (s *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
+// Commit implements sessions.Turns.
+func (s *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.TurnResult) (sessions.Committed, error) {
 	return do(s, "commit", func() (sessions.Committed, error) {
 		if s.forgotten(t.Pinned) {
 			return sessions.Committed{}, sessions.ErrLeaseLost
@@ -82,7 +82,7 @@ func (s *Store) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 	})
 }
 
-// RecordRun implements sessions.Turner.
+// RecordRun implements sessions.Turns.
 func (s *Store) RecordRun(ctx context.Context, l sessions.Lease, r sessions.ToolRun) error {
 	_, err := do(s, "record", func() (none, error) { return none{}, s.Mem.Turns.RecordRun(ctx, l, r) })
 	return err

@@ -56,7 +56,7 @@ func (u usageCommand) show(ctx context.Context, t *view.CommandTurn, _ Call) str
 type bound struct {
 	name   wording.Phrase
 	most   int
-	use    sessions.Use
+	use    sessions.LimitUse
 	layout string // for the window's end
 }
 

@@ -118,7 +118,7 @@ func (w *cardWorld) commit(o sessions.Outgoing, track string) sessions.Outgoing 
 		w.Fatal(err)
 	}
 	o.Reply.Target.Card = track
-	done, err := w.store.Turns.Commit(w.Context(), w.lease, sessions.Turn{Taken: []int64{v.Pending[0].ID}, TakenTokens: []int{1}, Reply: &o.Reply})
+	done, err := w.store.Turns.Commit(w.Context(), w.lease, sessions.TurnResult{Taken: []int64{v.Pending[0].ID}, TakenTokens: []int{1}, Reply: &o.Reply})
 	if err != nil {
 		w.Fatal(err)
 	}

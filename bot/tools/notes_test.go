@@ -94,7 +94,7 @@ func (r *room) turn(i int, text, result string) {
 		{Role: sessions.RoleTool, ToolCallID: "c", ToolName: "disk_usage", Content: result, Tokens: len(result) / 2},
 		{Role: sessions.RoleAssistant, Content: fmt.Sprint("answer ", i), Tokens: 3},
 	}
-	if _, err := r.store.Turns.Commit(r.Context(), r.lease, sessions.Turn{
+	if _, err := r.store.Turns.Commit(r.Context(), r.lease, sessions.TurnResult{
 		Taken: []int64{a.EventID}, TakenTokens: []int{len(text) / 2}, Events: answer,
 	}); err != nil {
 		r.Fatal(err)

@@ -16,12 +16,12 @@ import (
 	"ebb/sessions/serial"
 )
 
-// Turns marks, answers and commits messages. See [sessions.Turner].
+// Turns marks, answers and commits messages. See [sessions.Turns].
 type Turns interface {
 	slot.Turns
 	answer.Store
 	Abandon(ctx context.Context, l sessions.Lease, blamed []int64) error
-	Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error)
+	Commit(ctx context.Context, l sessions.Lease, t sessions.TurnResult) (sessions.Committed, error)
 }
 
 // Facts passes facts on to another turn. See [memory.Facts].

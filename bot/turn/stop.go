@@ -51,7 +51,7 @@ func (r *Runner) cutShort(ctx context.Context, made choice.Choice, a answer.Answ
 	})
 	a.For.Asked, cut.others = a.For.Asked[:n], a.For.Asked[n:]
 	if len(cut.others) > 0 { // the words are about the others' messages too
-		cut.said, a.Turn.Events, a.Turn.TakenWithheld, a.Turn.Suspicion = "", nil, nil, nil
+		cut.said, a.Result.Events, a.Result.TakenWithheld, a.Result.Suspicion = "", nil, nil, nil
 		if err := r.passRuns(ctx, a.For, cut.others); err != nil {
 			return a, cut, err
 		}

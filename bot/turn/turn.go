@@ -109,7 +109,7 @@ func (r *Runner) turn(ctx context.Context, key sessions.Key, rest slot.Rest) (mo
 	}
 	if err != nil {
 		end = err
-		r.cfg.Upkeep.Charge(ctx, key, a.Turn.Spent)
+		r.cfg.Upkeep.Charge(ctx, key, a.Result.Spent)
 		return false, nil, err
 	}
 	if len(cut.by) > 0 {
@@ -172,7 +172,7 @@ func (r *Runner) abandon(ctx context.Context, l sessions.Lease, taken []sessions
 }
 
 // countsAsAttempt excludes lost leases, stops and storage failures. The storage counts crashes itself, see
-// [sessions.Turner.Begin].
+// [sessions.Turns.Begin].
 func countsAsAttempt(end error) bool {
 	return errors.Is(end, errPanic) || errors.Is(end, sessions.ErrRefused)
 }
@@ -197,13 +197,13 @@ func (r *Runner) judge(ctx context.Context, made choice.Choice, a answer.Answer,
 	case err != nil:
 		a = answer.Apologize(ctx, a, err)
 	}
-	if len(a.Turn.Events) > 0 {
+	if len(a.Result.Events) > 0 {
 		a.Text += a.Notes
 	}
 	if len(made.Decided) > 0 && a.Text != "" {
 		a.Text = choice.GrantedLines(made) + "\n\n" + a.Text // as the share: the log has the decision
 	}
-	if a.Share > 0 && len(a.Turn.Events) > 0 {
+	if a.Share > 0 && len(a.Result.Events) > 0 {
 		a.Text += wording.Say(wording.Shortened, made.Lang, a.Share) // for people only: the log has the model's text
 	}
 	return a, cut, nil
@@ -232,7 +232,7 @@ func (r *Runner) command(ctx context.Context, made choice.Choice) answer.Answer 
 	defer func() { r.chooser.Limits.Spend(ctx, after(), used()) }()
 	text := r.cfg.Commands.Command(metered, &t)
 	a := answer.Answer{For: after(), Text: text, Kept: t.Kept}
-	a.Turn.Outcome = t.Outcome
+	a.Result.Outcome = t.Outcome
 	for _, f := range t.Files {
 		kept, err := answer.KeepFile(ctx, r.cfg.Files, r.shared.CommitTimeout, t.Lease, t.Asked.ID, f)
 		if err != nil { // the commit fails likewise, or the storage refuses the file
@@ -244,7 +244,7 @@ func (r *Runner) command(ctx context.Context, made choice.Choice) answer.Answer 
 	r.slots.Running.Hold(a.For.Lease)
 	a.Mute = t.Asked.IsPress() && text == ""
 	if !a.Mute {
-		a.Turn.Events = []sessions.Event{{Role: sessions.RoleAssistant, Content: cmp.Or(a.Kept, a.Text)}}
+		a.Result.Events = []sessions.Event{{Role: sessions.RoleAssistant, Content: cmp.Or(a.Kept, a.Text)}}
 	}
 	return a
 }
@@ -257,12 +257,12 @@ func (r *Runner) fixed(ctx context.Context, made choice.Choice) (answer.Answer, 
 	a := answer.Answer{For: made, Text: text, Mute: text == ""}
 	switch {
 	case made.Kind == choice.Limited:
-		a.Turn.Outcome = sessions.Limited
+		a.Result.Outcome = sessions.Limited
 	case made.Kind == choice.Rejected:
-		a.Turn.Outcome = sessions.Decided
-		a.Turn.Events = []sessions.Event{{Role: sessions.RoleAssistant, Content: text}}
+		a.Result.Outcome = sessions.Decided
+		a.Result.Events = []sessions.Event{{Role: sessions.RoleAssistant, Content: text}}
 	case !a.Mute:
-		a.Turn.Events = []sessions.Event{{Role: sessions.RoleAssistant, Content: text}}
+		a.Result.Events = []sessions.Event{{Role: sessions.RoleAssistant, Content: text}}
 	}
 	return a, err
 }
@@ -281,7 +281,7 @@ func (r *Runner) commit(ctx context.Context, a answer.Answer, cut stopped, began
 	if len(a.For.Decided) > 0 {
 		r.stats.CallsDecided(string(a.For.Decided[0].State), len(a.For.Decided))
 	}
-	r.chooser.Limits.Spend(ctx, a.For, a.Turn.Spent.Usage)
+	r.chooser.Limits.Spend(ctx, a.For, a.Result.Spent.Usage)
 	r.chooser.NoteAnswered(a.For)
 	r.stats.TurnCommitted(key, a.For.Kind, slices.Concat(a.For.Asked, cut.by), time.Since(began), r.shared.Now(), r.shared.Stopping())
 	zerolog.Ctx(ctx).Info().Str("kind", string(a.For.Kind)).Int("messages", len(a.For.Asked)).Int("tokens", t.TotalTokens).
@@ -295,7 +295,7 @@ func (r *Runner) commit(ctx context.Context, a answer.Answer, cut stopped, began
 }
 
 // turnOf adds to the turn of an answer what it takes, and its reply.
-func (r *Runner) turnOf(ctx context.Context, a answer.Answer, cut stopped) sessions.Turn {
+func (r *Runner) turnOf(ctx context.Context, a answer.Answer, cut stopped) sessions.TurnResult {
 	v, asked, typed, t := a.For.View, a.For.Asked, cut.typed(), r.accountant.Account(ctx, a)
 	t.ViewVersion, t.Marked, t.Command, t.Ran = v.Session.ViewVersion, r.candidates(a.For), a.For.Apart(), len(v.Runs) > 0
 	t.Spent.Kind, t.Stops, t.Waits = sessions.SpentTurn, cut.by, newWaits(a.Waits)
@@ -350,7 +350,7 @@ func (r *Runner) candidates(made choice.Choice) []int64 {
 
 // write repeats a commit through an outage, so that the answer is not lost. A retry detects a commit whose answer
 // was lost: its messages are no longer pending. The lease's term guards against a late one.
-func (r *Runner) write(ctx context.Context, l sessions.Lease, t sessions.Turn) (done sessions.Committed, err error) {
+func (r *Runner) write(ctx context.Context, l sessions.Lease, t sessions.TurnResult) (done sessions.Committed, err error) {
 	tries := 0
 	err = persist.Write(ctx, r.shared.CommitTimeout, "Commit failed, trying again", func(one context.Context) (err error) {
 		tries++
@@ -364,13 +364,13 @@ func (r *Runner) write(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 }
 
 // viewAfter is the view behind a commit, without its sequence numbers.
-func viewAfter(a answer.Answer, t sessions.Turn) sessions.View {
+func viewAfter(a answer.Answer, t sessions.TurnResult) sessions.View {
 	v := a.For.View
 	if a.For.Kind == choice.Dead || a.For.Apart() {
 		return v
 	}
-	v.Tail = slices.Concat(v.Tail, a.For.Asked, a.Turn.Events)
-	v.Session.LastSeq += int64(len(a.For.Asked) + len(a.Turn.Events) + len(t.Stops))
+	v.Tail = slices.Concat(v.Tail, a.For.Asked, a.Result.Events)
+	v.Session.LastSeq += int64(len(a.For.Asked) + len(a.Result.Events) + len(t.Stops))
 	v.Session.Candidates += len(t.Marked)
 	if t.Suspicion != nil {
 		v.Session.Suspicion = t.Suspicion

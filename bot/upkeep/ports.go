@@ -9,7 +9,7 @@ import (
 	"ebb/sessions"
 )
 
-// Turns reads the views of sessions. See [sessions.Turner].
+// Turns reads the views of sessions. See [sessions.Turns].
 type Turns interface {
 	Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error)
 }

@@ -54,7 +54,7 @@ func TestLongRangeIsNotRolledUpInPart(t *testing.T) {
 		w.Post(bottest.Said("first", "alice", "hello"))
 		synctest.Wait()
 		s := w.State(bottest.Group)
-		long := sessions.Turn{Calibration: 1}
+		long := sessions.TurnResult{Calibration: 1}
 		for i := range bottest.MaxRollUp {
 			long.Events = append(long.Events, sessions.Event{Role: sessions.RoleAssistant, Content: fmt.Sprint("ok ", i), Tokens: 3})
 		}

@@ -30,7 +30,7 @@ type Commands interface {
 	IsYesOrNo(text string) bool
 }
 
-// Quotes finds quoted messages, and stores what was found. See [sessions.Turner].
+// Quotes finds quoted messages, and stores what was found. See [sessions.Turns].
 type Quotes interface {
 	Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) (sessions.Event, error)
 	Requote(ctx context.Context, l sessions.Lease, event int64, content string, q sessions.Quote) error

@@ -197,13 +197,13 @@ func (im *importer) log(ctx context.Context) error {
 
 // turn stores the user messages from to said and the answers said to end.
 func (im *importer) turn(ctx context.Context, from, said, end int) (err error) {
-	var t sessions.Turn
+	var t sessions.TurnResult
 	defer func() {
 		if err != nil && len(t.Taken) > 0 {
 			// A bot would answer pending messages later.
 			aside, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 			defer cancel()
-			_, asideErr := im.store.Turns.Commit(aside, im.lease, sessions.Turn{Dead: t.Taken})
+			_, asideErr := im.store.Turns.Commit(aside, im.lease, sessions.TurnResult{Dead: t.Taken})
 			if asideErr != nil && !errors.Is(asideErr, sessions.ErrConflict) { // a conflict means that the turn did commit
 				err = errors.Join(err, asideErr)
 			}

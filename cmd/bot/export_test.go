@@ -40,7 +40,7 @@ func fillLog(t *testing.T, url string) *sql.Store {
 		lease = a.Lease
 		return a.EventID
 	}
-	commit := func(turn sessions.Turn) {
+	commit := func(turn sessions.TurnResult) {
 		t.Helper()
 		if _, err := st.Turns.Commit(t.Context(), lease, turn); err != nil {
 			t.Fatal(err)
@@ -50,9 +50,9 @@ func fillLog(t *testing.T, url string) *sql.Store {
 	answer := func(text string) []sessions.Event {
 		return []sessions.Event{{Role: sessions.RoleAssistant, Content: text, Tokens: 1, State: sessions.Done}}
 	}
-	commit(sessions.Turn{Taken: []int64{third, fourth}, TakenTokens: []int{1, 1}, Events: answer("one")})
-	commit(sessions.Turn{Taken: []int64{first, second}, TakenTokens: []int{1, 1}, Events: answer("two")})
-	commit(sessions.Turn{Dead: []int64{accept("m5")}})
+	commit(sessions.TurnResult{Taken: []int64{third, fourth}, TakenTokens: []int{1, 1}, Events: answer("one")})
+	commit(sessions.TurnResult{Taken: []int64{first, second}, TakenTokens: []int{1, 1}, Events: answer("two")})
+	commit(sessions.TurnResult{Dead: []int64{accept("m5")}})
 	accept("m6")
 	return st
 }

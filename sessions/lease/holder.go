@@ -14,7 +14,7 @@ import (
 	"ebb/sessions/periodic"
 )
 
-// Store has the leases of all replicas. See [sessions.Leaser].
+// Store has the leases of all replicas. See [sessions.Leases].
 type Store interface {
 	Beat(ctx context.Context, owner sessions.ReplicaID) (time.Time, error)
 	Acquire(ctx context.Context, key sessions.Key, owner sessions.ReplicaID) (sessions.Lease, error)
@@ -200,7 +200,7 @@ func (l *Holder) Drop(key sessions.Key) {
 
 const restBatch = 500
 
-// ReleaseIdle releases leases that were unused for the given time and are not busy, see [sessions.Leaser]. It returns
+// ReleaseIdle releases leases that were unused for the given time and are not busy, see [sessions.Leases]. It returns
 // their number.
 func (l *Holder) ReleaseIdle(ctx context.Context, rest, unflushed time.Duration, busy func(sessions.Key) bool) (int, error) {
 	var idle []sessions.Key

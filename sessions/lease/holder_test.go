@@ -153,7 +153,7 @@ func TestNowIsTheStoragesClock(t *testing.T) {
 }
 
 // keepHolder returns a holder that sends heartbeats until stop.
-func keepHolder(t *testing.T, ctx context.Context, s sessions.Leaser) (l *lease.Holder, stop func()) {
+func keepHolder(t *testing.T, ctx context.Context, s sessions.Leases) (l *lease.Holder, stop func()) {
 	t.Helper()
 	l = lease.NewHolder(s, "a", ttl)
 	if err := l.Beat(ctx); err != nil {

@@ -219,13 +219,13 @@ func (m Limits) Notify(_ context.Context, n sessions.Notice) (bool, error) {
 func (m Limits) Used(_ context.Context, a sessions.Askers) (sessions.Used, error) {
 	m.t.mu.Lock()
 	defer m.t.mu.Unlock()
-	used := func(limit sessions.Limit, id string) sessions.Use {
+	used := func(limit sessions.Limit, id string) sessions.LimitUse {
 		w := m.window(string(limit), a.Robot, id)
-		return sessions.Use{Count: w.used, Until: w.ends}
+		return sessions.LimitUse{Count: w.used, Until: w.ends}
 	}
 	u := sessions.Used{
 		GroupTurns: used(sessions.GroupTurns, string(a.Group)), Compactions: used(sessions.Compactions, string(a.Key)),
-		Tokens: sessions.Use{Count: m.tokensToday(), Until: endOfDay()},
+		Tokens: sessions.LimitUse{Count: m.tokensToday(), Until: endOfDay()},
 	}
 	if len(a.People) > 0 {
 		u.GroupPart.Until = u.GroupTurns.Until

@@ -8,7 +8,7 @@ import (
 	"ebb/sessions"
 )
 
-// Quoted implements sessions.Turner.
+// Quoted implements sessions.Turns.
 func (m Turns) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) (sessions.Event, error) {
 	if err := ctx.Err(); err != nil {
 		return sessions.Event{}, err
@@ -63,7 +63,7 @@ func (s *sessionRows) sentAt(at time.Time) *sessions.Event {
 	return found[0].answer
 }
 
-// Requote implements sessions.Turner.
+// Requote implements sessions.Turns.
 func (m Turns) Requote(ctx context.Context, l sessions.Lease, event int64, content string, q sessions.Quote) error {
 	s, err := m.t.lockSession(ctx, l)
 	if err != nil {

@@ -263,7 +263,7 @@ func (m *tables) takeLease(s *sessionRows, owner sessions.ReplicaID) {
 	}
 }
 
-// Beat implements sessions.Leaser.
+// Beat implements sessions.Leases.
 func (m Leases) Beat(_ context.Context, owner sessions.ReplicaID) (time.Time, error) {
 	m.t.mu.Lock()
 	defer m.t.mu.Unlock()
@@ -273,7 +273,7 @@ func (m Leases) Beat(_ context.Context, owner sessions.ReplicaID) (time.Time, er
 	return now, nil
 }
 
-// Acquire implements sessions.Leaser.
+// Acquire implements sessions.Leases.
 func (m Leases) Acquire(
 	_ context.Context, key sessions.Key, owner sessions.ReplicaID,
 ) (sessions.Lease, error) {
@@ -290,7 +290,7 @@ func (m Leases) Acquire(
 	return s.state.Lease, nil
 }
 
-// Release implements sessions.Leaser.
+// Release implements sessions.Leases.
 func (m Leases) Release(_ context.Context, l sessions.Lease) error {
 	m.t.mu.Lock()
 	defer m.t.mu.Unlock()
@@ -303,7 +303,7 @@ func (m Leases) Release(_ context.Context, l sessions.Lease) error {
 	return nil
 }
 
-// Rest implements sessions.Leaser. Owed flushes are kept elsewhere.
+// Rest implements sessions.Leases. Owed flushes are kept elsewhere.
 func (m Leases) Rest(_ context.Context, owner sessions.ReplicaID, keys []sessions.Key, rest, unflushed time.Duration) ([]sessions.Key, error) {
 	m.t.mu.Lock()
 	defer m.t.mu.Unlock()
@@ -331,7 +331,7 @@ func (m Leases) Rest(_ context.Context, owner sessions.ReplicaID, keys []session
 	return freed, nil
 }
 
-// Resign implements sessions.Leaser.
+// Resign implements sessions.Leases.
 func (m Leases) Resign(_ context.Context, owner sessions.ReplicaID) (int, error) {
 	m.t.mu.Lock()
 	defer m.t.mu.Unlock()

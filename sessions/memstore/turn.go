@@ -11,17 +11,17 @@ import (
 	"ebb/sessions"
 )
 
-// Begin implements sessions.Turner.
+// Begin implements sessions.Turns.
 func (m Turns) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
 	return m.beginTurn(ctx, l, limit, nil)
 }
 
-// BeginAlone implements sessions.Turner.
+// BeginAlone implements sessions.Turns.
 func (m Turns) BeginAlone(ctx context.Context, l sessions.Lease, limit int, a sessions.Alone) (sessions.View, error) {
 	return m.beginTurn(ctx, l, limit, &a)
 }
 
-// Suspects implements sessions.Turner.
+// Suspects implements sessions.Turns.
 func (m Turns) Suspects(context.Context) (int, error) {
 	m.t.mu.Lock()
 	defer m.t.mu.Unlock()
@@ -186,7 +186,7 @@ func (m Inbox) Pending(_ context.Context, key sessions.Key, limit int) ([]sessio
 	return pending, nil
 }
 
-// Abandon implements sessions.Turner.
+// Abandon implements sessions.Turns.
 func (m Turns) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -215,8 +215,8 @@ func (m Turns) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) er
 	return nil
 }
 
-// Commit implements sessions.Turner.
-func (m Turns) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
+// Commit implements sessions.Turns.
+func (m Turns) Commit(ctx context.Context, l sessions.Lease, t sessions.TurnResult) (sessions.Committed, error) {
 	var c sessions.Committed
 	if len(t.Taken) != len(t.TakenTokens) {
 		return c, fmt.Errorf("%d messages taken, but %d token counts: %w", len(t.Taken), len(t.TakenTokens), sessions.ErrRefused)
@@ -291,7 +291,7 @@ func dropWebhook(e *sessions.Event) {
 	e.Message = &m
 }
 
-func (m Turns) appendEvent(s *sessionRows, t sessions.Turn) {
+func (m Turns) appendEvent(s *sessionRows, t sessions.TurnResult) {
 	number := s.state.LastSeq + 1
 	for i, id := range t.Taken {
 		e := s.findEvent(id)
@@ -346,7 +346,7 @@ func (s *sessionRows) takeStops(stops []sessions.Event, next int64) {
 }
 
 // first is the place before the turn's first event.
-func (s *sessionRows) addUsage(t sessions.Turn, first int64) {
+func (s *sessionRows) addUsage(t sessions.TurnResult, first int64) {
 	st := &s.state
 	st.LastActiveAt = time.Now()
 	st.Candidates += len(t.Marked) // candidates of all flushes
@@ -373,7 +373,7 @@ func (s *sessionRows) addUsage(t sessions.Turn, first int64) {
 	}
 }
 
-// RecordRun implements sessions.Turner.
+// RecordRun implements sessions.Turns.
 func (m Turns) RecordRun(ctx context.Context, l sessions.Lease, r sessions.ToolRun) error {
 	m.t.restoreTurn(l)
 	s, err := m.t.lockSession(ctx, l)

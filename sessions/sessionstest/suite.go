@@ -119,7 +119,7 @@ func (b *suite) beginTurn(l sessions.Lease, limit int) sessions.View {
 	return v
 }
 
-func (b *suite) commitTurn(l sessions.Lease, t sessions.Turn) sessions.Committed {
+func (b *suite) commitTurn(l sessions.Lease, t sessions.TurnResult) sessions.Committed {
 	b.Helper()
 	c, err := b.Store.Turns.Commit(b.ctx, l, t)
 	b.checkError(err)
@@ -145,8 +145,8 @@ func (b *suite) runTurn(l sessions.Lease, limit int) sessions.Committed {
 }
 
 // newAnswer takes all pending messages of a view, 10 tokens each, and answers with 5.
-func newAnswer(v sessions.View) sessions.Turn {
-	t := sessions.Turn{
+func newAnswer(v sessions.View) sessions.TurnResult {
+	t := sessions.TurnResult{
 		TotalTokens: v.Session.TotalTokens + 10*len(v.Pending) + 5, Appended: 10*len(v.Pending) + 5,
 		ViewVersion: v.Session.ViewVersion, Ran: len(v.Runs) > 0,
 		Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "答复", Tokens: 5}},
@@ -162,7 +162,7 @@ func newAnswer(v sessions.View) sessions.Turn {
 }
 
 // newPartialAnswer is newAnswer for the first message alone.
-func newPartialAnswer(v sessions.View) sessions.Turn {
+func newPartialAnswer(v sessions.View) sessions.TurnResult {
 	t := newAnswer(v)
 	t.Left, t.Taken, t.TakenTokens = t.Taken[1:], t.Taken[:1], t.TakenTokens[:1]
 	return t

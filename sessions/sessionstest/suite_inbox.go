@@ -368,7 +368,7 @@ func testRelease(b *suite) {
 	_, err := b.Other.Leases.Acquire(b.ctx, key, replicaB)
 	b.wantError(err, sessions.ErrLeaseHeld, "acquiring after an old term was released")
 	b.checkError(b.Store.Leases.Release(b.ctx, l))
-	_, err = b.Store.Turns.Commit(b.ctx, l, sessions.Turn{})
+	_, err = b.Store.Turns.Commit(b.ctx, l, sessions.TurnResult{})
 	b.wantError(err, sessions.ErrLeaseLost, "committing after releasing")
 	if free, err := b.Store.Cards.LeaseOf(b.ctx, key); err != nil || free != (sessions.Lease{Key: key, Term: l.Term}) {
 		b.Errorf("the lease of a released session is %+v, %v", free, err)
@@ -393,7 +393,7 @@ func testResign(b *suite) {
 	if n, err := b.Store.Leases.Resign(b.ctx, replicaA); n != 0 || err != nil {
 		b.Errorf("resigned %d leases (%v) the second time, want 0", n, err)
 	}
-	_, err := b.Store.Turns.Commit(b.ctx, l, sessions.Turn{})
+	_, err := b.Store.Turns.Commit(b.ctx, l, sessions.TurnResult{})
 	b.wantError(err, sessions.ErrLeaseLost, "committing after resigning")
 	got, err := b.Other.Inbox.Waiting(b.ctx, replicaB, 10)
 	b.checkError(err)

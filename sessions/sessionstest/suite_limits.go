@@ -43,7 +43,7 @@ func testAdmit(b *suite) {
 	}
 	used, err := b.Other.Limits.Used(b.ctx, askersOf("g1", "bob"))
 	b.checkError(err)
-	if used.PersonTurns.Count != 2 || used.GroupTurns != (sessions.Use{}) {
+	if used.PersonTurns.Count != 2 || used.GroupTurns != (sessions.LimitUse{}) {
 		b.Errorf("used are %+v, want 2 turns: the other person was admitted", used)
 	}
 	if left := time.Until(used.PersonTurns.Until); left <= 0 || left > time.Minute {
@@ -54,7 +54,7 @@ func testAdmit(b *suite) {
 	if !own.PersonTurns.Until.Equal(r[0].Until) {
 		b.Errorf("the window that is read ends at %v, want %v as with the refused turn", own.PersonTurns.Until, r[0].Until)
 	}
-	if own.PersonTokens != (sessions.Use{}) {
+	if own.PersonTokens != (sessions.LimitUse{}) {
 		b.Errorf("used tokens are %+v, want no window", own.PersonTokens)
 	}
 	if r := b.admit(sessions.Limits{}, askersOf("g1", "alice")); len(r) > 0 {
@@ -255,7 +255,7 @@ func testTokensShare(b *suite) {
 	spend := func(tokens int, person sessions.UserID) {
 		b.Helper()
 		t := b.beginTurn(l, 1)
-		turn := sessions.Turn{Spent: sessions.Spending{Usage: sessions.Usage{Prompt: tokens}}, TakenTokens: []int{1}, Askers: []sessions.UserID{person}}
+		turn := sessions.TurnResult{Spent: sessions.Spending{Usage: sessions.Usage{Prompt: tokens}}, TakenTokens: []int{1}, Askers: []sessions.UserID{person}}
 		turn.Taken = []int64{t.Pending[0].ID}
 		b.commitTurn(l, turn)
 		b.checkError(b.Store.Limits.SpendTokens(b.ctx, "robot", map[sessions.UserID]int{person: tokens}))

@@ -161,7 +161,7 @@ func testOutboxResumed(b *suite) {
 	third := b.runTurn(l, 1).Replies[0]
 	b.checkError(b.Store.Outbox.Settle(b.ctx, sessions.SendOutcome{Key: key, ID: third.ID, Attempt: 1, NextAt: time.Now().Add(time.Hour)}))
 	b.claimReply(l, "", third.ID)
-	behind := b.commitTurn(l, sessions.Turn{
+	behind := b.commitTurn(l, sessions.TurnResult{
 		Taken: []int64{b.beginTurn(l, 1).Pending[0].ID}, TakenTokens: []int{1}, ReplyWaits: true,
 		Reply: &sessions.Reply{Text: "more", Nonce: "nonce-2", Target: sessions.Target{ConversationID: "cidGroup=="}},
 	}).Replies[0]

@@ -264,7 +264,7 @@ func testWaitingPlace(b *suite) {
 	if got := b.placeOf(by("staff-1", ""), key).Waiting; got != key {
 		b.Errorf("a message in a turn waits in %q, want %q", got, key)
 	}
-	b.commitTurn(l, sessions.Turn{Taken: []int64{v.Pending[0].ID}, TakenTokens: []int{1}})
+	b.commitTurn(l, sessions.TurnResult{Taken: []int64{v.Pending[0].ID}, TakenTokens: []int{1}})
 	if got := b.placeOf(by("staff-1", ""), key).Waiting; got != "" {
 		b.Errorf("an answered message waits in %q", got)
 	}
@@ -313,7 +313,7 @@ func testAcceptHere(b *suite) {
 	wantElsewhere("c2", earlier, true, "a message that the member's session has")
 	wantElsewhere("c2", fresh(), true, "a message of a sender who waits in the member's session")
 	v := b.beginTurn(l, 1)
-	b.commitTurn(l, sessions.Turn{Taken: []int64{v.Pending[0].ID}, TakenTokens: []int{1}})
+	b.commitTurn(l, sessions.TurnResult{Taken: []int64{v.Pending[0].ID}, TakenTokens: []int{1}})
 	wantElsewhere("c2", earlier, true, "an answered message of the member's session")
 	wantElsewhere("c2", fresh(), false, "a message after the answered one")
 

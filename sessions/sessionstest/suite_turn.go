@@ -148,7 +148,7 @@ func testCommitStops(b *suite) {
 	t := newPartialAnswer(v)
 	t.CardTo, t.Stops = t.Left[0], []sessions.Event{{ID: waiting[1].ID, Tokens: 2}, {ID: waiting[0].ID, Tokens: 3}}
 	b.commitTurn(l, t)
-	_, err = b.Store.Turns.Commit(b.ctx, l, sessions.Turn{Stops: t.Stops[:1]})
+	_, err = b.Store.Turns.Commit(b.ctx, l, sessions.TurnResult{Stops: t.Stops[:1]})
 	b.wantError(err, sessions.ErrConflict, "a turn that was stopped by a command without a place")
 
 	again := b.beginTurn(l, 10)
@@ -194,7 +194,7 @@ func testCommitWhole(b *suite) {
 	mixed.Taken, mixed.TakenTokens = append(mixed.Taken, t.Taken[0]), append(mixed.TakenTokens, 1)
 	_, err = b.Store.Turns.Commit(b.ctx, l, mixed)
 	b.wantError(err, sessions.ErrConflict, "taking a message that is answered")
-	dead := sessions.Turn{Dead: t.Taken[:1], Reply: t.Reply}
+	dead := sessions.TurnResult{Dead: t.Taken[:1], Reply: t.Reply}
 	_, err = b.Store.Turns.Commit(b.ctx, l, dead)
 	b.wantError(err, sessions.ErrConflict, "setting an answered message aside")
 	if got := eventContents(b.Log(b.T, key)); got != before+"0:user:问题 3 " {
@@ -344,7 +344,7 @@ func testAbsurdFigures(b *suite) {
 	}
 }
 
-func withBlob(v sessions.View, t sessions.Turn) sessions.Turn {
+func withBlob(v sessions.View, t sessions.TurnResult) sessions.TurnResult {
 	t.Taken = []int64{v.Pending[0].ID}
 	return t
 }
@@ -389,9 +389,9 @@ func testFencing(b *suite) {
 		b.wantError(err, sessions.ErrLeaseLost, "beginning with "+name)
 		_, err = b.Store.Turns.BeginAlone(b.ctx, stale, 10, sessions.Alone{})
 		b.wantError(err, sessions.ErrLeaseLost, "beginning a suspect with "+name)
-		_, err = b.Store.Turns.Commit(b.ctx, stale, sessions.Turn{Taken: []int64{pending}, TakenTokens: []int{1}, Reply: t.Reply})
+		_, err = b.Store.Turns.Commit(b.ctx, stale, sessions.TurnResult{Taken: []int64{pending}, TakenTokens: []int{1}, Reply: t.Reply})
 		b.wantError(err, sessions.ErrLeaseLost, "committing with "+name)
-		_, err = b.Store.Turns.Commit(b.ctx, stale, sessions.Turn{})
+		_, err = b.Store.Turns.Commit(b.ctx, stale, sessions.TurnResult{})
 		b.wantError(err, sessions.ErrLeaseLost, "committing nothing with "+name)
 		b.wantError(b.Store.Turns.RecordRun(b.ctx, stale, sessions.ToolRun{EventID: pending, Call: sessions.ToolCall{ID: "x"}}),
 			sessions.ErrLeaseLost, "recording a run with "+name)

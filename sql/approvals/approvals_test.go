@@ -25,7 +25,7 @@ func open(t *testing.T) (*storetest.Chat, *pgxpool.Pool) {
 func ask(t *testing.T, c *storetest.Chat, id int64, wait time.Duration) sessions.Accepted {
 	t.Helper()
 	said := c.Speak(fmt.Sprint("ask", id), storetest.ZhangID, storetest.ZhangNick, "please", nil)
-	storetest.Must[sessions.Committed](t)(c.Store.Turns.Commit(t.Context(), c.Lease, sessions.Turn{
+	storetest.Must[sessions.Committed](t)(c.Store.Turns.Commit(t.Context(), c.Lease, sessions.TurnResult{
 		Taken: []int64{said.EventID}, TakenTokens: []int{1}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "waits"}},
 		Waits: []sessions.Approval{{
 			ID: id, EventID: said.EventID, Tool: "x__y", Arguments: `{"text":"` + storetest.Secret + `"}`, AskedBy: storetest.ZhangID, Wait: wait,

@@ -114,7 +114,7 @@ func TestUndoByAnAdministrator(t *testing.T) {
 			t.Errorf("the view is\n%s\nwant\n%s", got, step.want)
 		}
 	}
-	if _, err := s.Turns.Commit(t.Context(), c.Lease, sessions.Turn{Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "x"}}}); err != nil {
+	if _, err := s.Turns.Commit(t.Context(), c.Lease, sessions.TurnResult{Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "x"}}}); err != nil {
 		t.Errorf("the turn in progress: %v", err)
 	}
 }

@@ -114,7 +114,7 @@ func answerAll(t *testing.T, s *sql.Store, key sessions.Key) int {
 	t.Helper()
 	l := storetest.Must[sessions.Lease](t)(s.Leases.Acquire(t.Context(), key, "a"))
 	v := storetest.Must[sessions.View](t)(s.Turns.Begin(t.Context(), l, 10))
-	turn := sessions.Turn{ViewVersion: v.Session.ViewVersion, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "hello", Tokens: 1}}}
+	turn := sessions.TurnResult{ViewVersion: v.Session.ViewVersion, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "hello", Tokens: 1}}}
 	for _, e := range v.Pending {
 		turn.Taken, turn.TakenTokens = append(turn.Taken, e.ID), append(turn.TakenTokens, 1)
 	}

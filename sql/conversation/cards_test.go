@@ -18,7 +18,7 @@ func TestCardOfAnErasedReply(t *testing.T) {
 		a := storetest.Must[sessions.Accepted](t)(s.Inbox.Accept(t.Context(), "a", c.Reader.Key, sessions.Message{
 			RobotCode: storetest.Robot, ConversationID: c.Reader.Conversation, ID: sessions.MessageID(track), SenderID: "u", Text: "question",
 		}))
-		done := storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), a.Lease, sessions.Turn{
+		done := storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), a.Lease, sessions.TurnResult{
 			Taken: []int64{a.EventID}, TakenTokens: []int{5},
 			Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "answer " + track, Tokens: 2}},
 			Reply:  &sessions.Reply{Text: "answer " + track, Nonce: track, Target: sessions.Target{Card: track}},

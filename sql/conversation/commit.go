@@ -16,9 +16,9 @@ import (
 	"ebb/sql/pg"
 )
 
-// Commit implements sessions.Turner. After an error other than sessions.ErrLeaseLost and ErrConflict the turn may be
+// Commit implements sessions.Turns. After an error other than sessions.ErrLeaseLost and ErrConflict the turn may be
 // committed and only the answer lost. A repeated commit then returns ErrConflict.
-func (s *Turns) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
+func (s *Turns) Commit(ctx context.Context, l sessions.Lease, t sessions.TurnResult) (sessions.Committed, error) {
 	c, err := s.commit(ctx, l, t)
 	if err != nil {
 		return sessions.Committed{}, fmt.Errorf("committing a turn: %w", pg.AsRefused(err))
@@ -26,7 +26,7 @@ func (s *Turns) Commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (
 	return c, nil
 }
 
-func (s *Turns) commit(ctx context.Context, l sessions.Lease, t sessions.Turn) (sessions.Committed, error) {
+func (s *Turns) commit(ctx context.Context, l sessions.Lease, t sessions.TurnResult) (sessions.Committed, error) {
 	w, err := writesOf(l, t)
 	if err != nil {
 		return sessions.Committed{}, err
@@ -164,7 +164,7 @@ func (w *writes) send(ctx context.Context, s *pg.DB) (sessions.Committed, error)
 	return c, err
 }
 
-func writesOf(l sessions.Lease, t sessions.Turn) (*writes, error) {
+func writesOf(l sessions.Lease, t sessions.TurnResult) (*writes, error) {
 	if len(t.Taken) != len(t.TakenTokens) {
 		return nil, fmt.Errorf("%d messages taken, but %d token counts: %w", len(t.Taken), len(t.TakenTokens), sessions.ErrRefused)
 	}
@@ -205,7 +205,7 @@ func writesOf(l sessions.Lease, t sessions.Turn) (*writes, error) {
 }
 
 // count sets what the session and its people have used.
-func (w *writes) count(l sessions.Lease, t sessions.Turn) {
+func (w *writes) count(l sessions.Lease, t sessions.TurnResult) {
 	p := &dbsqlc.TurnSessionParams{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Events: len(t.Taken) + len(t.Events) + len(t.Stops), ViewVersion: t.ViewVersion,
 		TotalTokens: pg.Clamp(t.TotalTokens), Appended: pg.Clamp(t.Appended), ObservedTokens: pg.Clamp(t.ObservedTokens),
@@ -245,7 +245,7 @@ func (w *writes) count(l sessions.Lease, t sessions.Turn) {
 	}
 }
 
-func (w *writes) takeAll(l sessions.Lease, t sessions.Turn) error {
+func (w *writes) takeAll(l sessions.Lease, t sessions.TurnResult) error {
 	added := addedOutcome(t.Outcome)
 	for i, id := range t.Taken {
 		p := &dbsqlc.TurnTakeParams{
@@ -278,7 +278,7 @@ func addedOutcome(o sessions.Outcome) []byte {
 }
 
 // takeStops ends the commands that ended the turn.
-func (w *writes) takeStops(l sessions.Lease, t sessions.Turn) {
+func (w *writes) takeStops(l sessions.Lease, t sessions.TurnResult) {
 	if len(t.Stops) == 0 {
 		return
 	}
@@ -296,7 +296,7 @@ func (w *writes) takeStops(l sessions.Lease, t sessions.Turn) {
 	}
 }
 
-func (w *writes) addAll(l sessions.Lease, t sessions.Turn) error {
+func (w *writes) addAll(l sessions.Lease, t sessions.TurnResult) error {
 	for i, e := range t.Events {
 		if !e.Role.Known() {
 			return fmt.Errorf("event %d has the unknown role %q: %w", i, e.Role, sessions.ErrRefused)
@@ -323,7 +323,7 @@ func (w *writes) addAll(l sessions.Lease, t sessions.Turn) error {
 }
 
 // addWaits stores calls that wait for a decision, with their rows of the audit.
-func (w *writes) addWaits(l sessions.Lease, t sessions.Turn) {
+func (w *writes) addWaits(l sessions.Lease, t sessions.TurnResult) {
 	for _, a := range t.Waits {
 		w.waits = append(w.waits, &dbsqlc.TurnWaitsParams{
 			SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, ID: a.ID, TurnEventID: a.EventID, Tool: pg.Clean(a.Tool), Arguments: pg.Clean(a.Arguments),
@@ -335,7 +335,7 @@ func (w *writes) addWaits(l sessions.Lease, t sessions.Turn) {
 	}
 }
 
-func (w *writes) addReply(l sessions.Lease, t sessions.Turn) error {
+func (w *writes) addReply(l sessions.Lease, t sessions.TurnResult) error {
 	if t.Reply == nil {
 		return nil
 	}
@@ -378,7 +378,7 @@ func (w *writes) addFiles(l sessions.Lease, files []sessions.Reply) error {
 	return nil
 }
 
-func readRows(t sessions.Turn) []int64 {
+func readRows(t sessions.TurnResult) []int64 {
 	rows := append(convert.PinnedRows(t.Pinned), t.Read...)
 	slices.Sort(rows)
 	return slices.Compact(rows)

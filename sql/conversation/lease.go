@@ -20,7 +20,7 @@ type Leases struct{ db *pg.DB }
 // NewLeases returns the leases of a database.
 func NewLeases(db *pg.DB) *Leases { return &Leases{db} }
 
-// Beat implements sessions.Leaser.
+// Beat implements sessions.Leases.
 func (s *Leases) Beat(ctx context.Context, owner sessions.ReplicaID) (time.Time, error) {
 	sent := time.Now()
 	p := s.db.Pool.Heartbeats.Pipeline()
@@ -47,7 +47,7 @@ func wake(ctx context.Context, q *dbsqlc.Queries, on dbsqlc.DBTX, payload string
 // toAll is a notification to every replica about every session.
 const toAll = "|"
 
-// Acquire implements sessions.Leaser.
+// Acquire implements sessions.Leases.
 func (s *Leases) Acquire(
 	ctx context.Context, key sessions.Key, owner sessions.ReplicaID,
 ) (sessions.Lease, error) {
@@ -65,7 +65,7 @@ func (s *Leases) Acquire(
 	return sessions.Lease{Key: key, Owner: owner, Term: row.Term}, nil
 }
 
-// Release implements sessions.Leaser. It notifies every other replica when messages wait.
+// Release implements sessions.Leases. It notifies every other replica when messages wait.
 func (s *Leases) Release(ctx context.Context, l sessions.Lease) error {
 	p := s.db.Pool.Pipeline()
 	freed := s.db.Q.LeaseFree(ctx, p, []*dbsqlc.LeaseFreeParams{{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term}})
@@ -85,7 +85,7 @@ func (s *Leases) Release(ctx context.Context, l sessions.Lease) error {
 	return nil
 }
 
-// Rest implements sessions.Leaser. A session whose row is locked is in use. Each lease has a transaction of its own, so that none waits
+// Rest implements sessions.Leases. A session whose row is locked is in use. Each lease has a transaction of its own, so that none waits
 // for another session's row; a rest that a crash of the server loses comes again.
 func (s *Leases) Rest(ctx context.Context, owner sessions.ReplicaID, keys []sessions.Key, rest, unflushed time.Duration) ([]sessions.Key, error) {
 	gone, err := restLeases(ctx, s.db, owner, keys, rest, unflushed)
@@ -135,7 +135,7 @@ func restLeases(ctx context.Context, db *pg.DB, owner sessions.ReplicaID, keys [
 	return slices.DeleteFunc(slices.Clone(keys), func(k sessions.Key) bool { return held[k] }), err
 }
 
-// Resign implements sessions.Leaser. It notifies every other replica. A replica that dies between the statements has a heartbeat for the
+// Resign implements sessions.Leases. It notifies every other replica. A replica that dies between the statements has a heartbeat for the
 // rest of its time to live, and no lease.
 func (s *Leases) Resign(ctx context.Context, owner sessions.ReplicaID) (int, error) {
 	n, err := s.db.Q.LeasesFree(ctx, s.db.Pool, string(owner))

@@ -58,7 +58,7 @@ func TestRowBehindItsLog(t *testing.T) {
 		if len(v.Pending) != 1 || v.Suspect != 0 {
 			t.Fatalf("pending are %+v with a count of %d", v.Pending, v.Suspect)
 		}
-		_, err := s.Turns.Commit(t.Context(), c.Lease, sessions.Turn{
+		_, err := s.Turns.Commit(t.Context(), c.Lease, sessions.TurnResult{
 			Taken: []int64{v.Pending[0].ID}, TakenTokens: []int{1}, ViewVersion: v.Session.ViewVersion,
 			Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "hello", Tokens: 1}},
 		})
@@ -116,7 +116,7 @@ func TestLostRowRestoredTwice(t *testing.T) {
 	trace.Do = func() {
 		storetest.Must[[]sessions.Key](t)(other.Inbox.Revive(t.Context(), []sessions.Lease{c.Lease}))
 	}
-	if _, err := s.Turns.Commit(t.Context(), c.Lease, sessions.Turn{
+	if _, err := s.Turns.Commit(t.Context(), c.Lease, sessions.TurnResult{
 		Taken: []int64{v.Pending[0].ID}, TakenTokens: []int{1}, ViewVersion: v.Session.ViewVersion,
 		Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "hello", Tokens: 1}},
 	}); err != nil {

@@ -21,7 +21,7 @@ const quoteSkew = 2 * time.Second
 // replyLife exceeds the day that a reply waits for delivery.
 const replyLife = 25 * time.Hour
 
-// Quoted implements sessions.Turner.
+// Quoted implements sessions.Turns.
 func (s *Turns) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) (sessions.Event, error) {
 	e, err := s.findQuoted(ctx, key, q)
 	if err != nil {
@@ -75,7 +75,7 @@ func quotedCard(ctx context.Context, s *Turns, key sessions.Key, carrier string)
 	return sessions.Event{Key: key, Role: sessions.RoleAssistant, Content: answer}, nil
 }
 
-// Requote implements sessions.Turner.
+// Requote implements sessions.Turns.
 func (s *Turns) Requote(ctx context.Context, l sessions.Lease, event int64, content string, q sessions.Quote) error {
 	quote, err := pg.CleanJSON(q)
 	if err == nil {

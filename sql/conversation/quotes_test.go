@@ -15,7 +15,7 @@ func TestQuotedAnswerIsTheOneSentThen(t *testing.T) {
 	s, pool, c := storetest.OpenChat(t)
 	answered := func(id, text string, ago time.Duration) int64 {
 		asked := c.Speak(id, storetest.LiID, "李娜", "会议", nil)
-		done := storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), asked.Lease, sessions.Turn{
+		done := storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), asked.Lease, sessions.TurnResult{
 			Taken: []int64{asked.EventID}, TakenTokens: []int{1}, ReplyWaits: true,
 			Events: []sessions.Event{
 				{Role: sessions.RoleAssistant, Content: "我查一下", ToolCalls: []sessions.ToolCall{{ID: "c", Name: "n", Arguments: "{}"}}},

@@ -30,7 +30,7 @@ func TestKnownTailIsThatOfTheLog(t *testing.T) {
 		m := sessions.Message{RobotCode: "robot", ConversationID: "cid", ConversationType: sessions.Group, ID: sessions.MessageID(fmt.Sprint(n)), SenderID: "a", Text: fmt.Sprint("question ", n)}
 		a := storetest.Must[sessions.Accepted](t)(inbox.Accept(t.Context(), "replica", key, m))
 		v := storetest.Must[sessions.View](t)(turns.Begin(t.Context(), a.Lease, 20))
-		storetest.Must[sessions.Committed](t)(turns.Commit(t.Context(), a.Lease, sessions.Turn{
+		storetest.Must[sessions.Committed](t)(turns.Commit(t.Context(), a.Lease, sessions.TurnResult{
 			Taken: []int64{a.EventID}, TakenTokens: []int{3}, ViewVersion: v.Session.ViewVersion,
 			Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: fmt.Sprint("answer ", n), Tokens: 3}},
 		}))

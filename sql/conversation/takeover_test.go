@@ -40,7 +40,7 @@ func TestNextProcessFindsWorkOfADeadOne(t *testing.T) {
 	if err != nil || len(v.Pending) != 1 || v.Pending[0].Attempts != 1 {
 		t.Errorf("the next process sees %+v (%v), want the message with one attempt", v.Pending, err)
 	}
-	if _, err := s.Turns.Commit(t.Context(), a.Lease, sessions.Turn{Taken: []int64{a.EventID}, TakenTokens: []int{1}}); !errors.Is(err, sessions.ErrLeaseLost) {
+	if _, err := s.Turns.Commit(t.Context(), a.Lease, sessions.TurnResult{Taken: []int64{a.EventID}, TakenTokens: []int{1}}); !errors.Is(err, sessions.ErrLeaseLost) {
 		t.Errorf("the dead process woke up and committed: %v", err)
 	}
 }

@@ -26,17 +26,17 @@ type Turns struct {
 // NewTurns returns the turns of a database. The index learns of those that are committed.
 func NewTurns(db *pg.DB, logs *index.Logs) *Turns { return &Turns{db, logs, newSpeakers(), newTails()} }
 
-// Begin implements sessions.Turner.
+// Begin implements sessions.Turns.
 func (s *Turns) Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error) {
 	return s.begin(ctx, l, limit, nil)
 }
 
-// BeginAlone implements sessions.Turner.
+// BeginAlone implements sessions.Turns.
 func (s *Turns) BeginAlone(ctx context.Context, l sessions.Lease, limit int, a sessions.Alone) (sessions.View, error) {
 	return s.begin(ctx, l, limit, &a)
 }
 
-// Suspects implements sessions.Turner.
+// Suspects implements sessions.Turns.
 func (s *Turns) Suspects(ctx context.Context) (int, error) {
 	n, err := s.db.Q.SuspectSessions(ctx, s.db.Pool, s.db.TTL.Seconds())
 	if err != nil {
@@ -202,7 +202,7 @@ func addRuns(ctx context.Context, s *pg.DB, v *sessions.View) error {
 	return err
 }
 
-// Abandon implements sessions.Turner.
+// Abandon implements sessions.Turns.
 func (s *Turns) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) error {
 	err := s.db.Q.TurnAbandon(ctx, s.db.Pool, &dbsqlc.TurnAbandonParams{
 		SessionKey: l.Key, Term: &l.Term, Blamed: append([]int64{}, blamed...),
@@ -213,7 +213,7 @@ func (s *Turns) Abandon(ctx context.Context, l sessions.Lease, blamed []int64) e
 	return nil
 }
 
-// RecordRun implements sessions.Turner.
+// RecordRun implements sessions.Turns.
 func (s *Turns) RecordRun(ctx context.Context, l sessions.Lease, r sessions.ToolRun) error {
 	p := &dbsqlc.ToolRunRecordParams{
 		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term,

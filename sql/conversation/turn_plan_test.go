@@ -144,7 +144,7 @@ func (w turnStores) run(t *testing.T, n int) {
 	storetest.Must[sessions.Place](t)(w.scopes.PlaceOf(ctx, m, among))
 	a := storetest.Must[sessions.Accepted](t)(w.inbox.AcceptHere(ctx, "replica", key, m, among))
 	v := storetest.Must[sessions.View](t)(w.turns.Begin(ctx, a.Lease, 20))
-	c := storetest.Must[sessions.Committed](t)(w.turns.Commit(ctx, a.Lease, sessions.Turn{
+	c := storetest.Must[sessions.Committed](t)(w.turns.Commit(ctx, a.Lease, sessions.TurnResult{
 		Taken: []int64{a.EventID}, TakenTokens: []int{3}, ViewVersion: v.Session.ViewVersion,
 		Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "an answer", Tokens: 3}},
 		Reply:  &sessions.Reply{Text: "an answer"}, Spent: sessions.Spending{Usage: sessions.Usage{Prompt: 100, Completion: 3}, Model: "main"},

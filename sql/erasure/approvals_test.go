@@ -91,7 +91,7 @@ func TestErasedPersonTakesRunningCalls(t *testing.T) {
 func waitFor(t *testing.T, c *storetest.Chat, said sessions.Accepted, id int64) sessions.Accepted {
 	t.Helper()
 	call := sessions.ToolCall{ID: "c1", Name: "x__y", Arguments: `{"text":"` + storetest.Secret + `"}`}
-	storetest.Must[sessions.Committed](t)(c.Store.Turns.Commit(t.Context(), c.Lease, sessions.Turn{
+	storetest.Must[sessions.Committed](t)(c.Store.Turns.Commit(t.Context(), c.Lease, sessions.TurnResult{
 		Taken: []int64{said.EventID}, TakenTokens: []int{1}, Events: callEvents(call, "waits", "please approve"), Waits: []sessions.Approval{approvalOf(said, id)},
 	}))
 	return said
@@ -107,7 +107,7 @@ func decide(t *testing.T, c *storetest.Chat, message string, id, next int64) ses
 	if len(done) != 1 {
 		t.Fatalf("%d calls were decided", len(done))
 	}
-	turn := sessions.Turn{
+	turn := sessions.TurnResult{
 		Taken: []int64{a.EventID}, TakenTokens: []int{1}, Outcome: sessions.Decided,
 		Events: callEvents(sessions.ToolCall{ID: "approved", Name: "x__y", Arguments: `{"number":"` + storetest.Secret + `"}`}, "RESULT of the system", "done, RESULT"),
 	}

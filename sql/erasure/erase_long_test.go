@@ -116,7 +116,7 @@ func TestErasureOverALongSummary(t *testing.T) {
 			for under := true; under && n < 200; n++ {
 				began := time.Now()
 				a := c.Speak(fmt.Sprint("busy", n), storetest.LiID, "Li", fmt.Sprint("收到 ", n), nil)
-				if _, err := s.Turns.Commit(t.Context(), a.Lease, sessions.Turn{
+				if _, err := s.Turns.Commit(t.Context(), a.Lease, sessions.TurnResult{
 					Taken: []int64{a.EventID}, TakenTokens: []int{3}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "好的", Tokens: 1}},
 				}); err != nil && !errors.Is(err, sessions.ErrLeaseLost) { // the erasure takes the lease
 					t.Error(err)

@@ -24,7 +24,7 @@ func TestWaitingRepliesLoseErasedWords(t *testing.T) {
 	fact := c.Save(storetest.SaidBy(c, "张伟伟住在静安寺旁边", storetest.ZhangID, 5)).Saved[0]
 	reply := func(id, text string) {
 		asked := c.Speak(id, storetest.LiID, "李娜", "/status", nil)
-		storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), asked.Lease, sessions.Turn{
+		storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), asked.Lease, sessions.TurnResult{
 			Taken: []int64{asked.EventID}, TakenTokens: []int{1}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "-", Tokens: 1}},
 			Reply: &sessions.Reply{Text: text, Nonce: id}, ReplyWaits: true,
 		}))
@@ -63,7 +63,7 @@ func TestWaitingRepliesOfOtherConversations(t *testing.T) {
 		id := here.Save(fact).Saved[0]
 		for _, c := range []*storetest.Chat{here, there} {
 			asked := c.Speak("asked", storetest.LiID, "李娜", "/status", nil)
-			storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), asked.Lease, sessions.Turn{
+			storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), asked.Lease, sessions.TurnResult{
 				Taken: []int64{asked.EventID}, TakenTokens: []int{1}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "-", Tokens: 1}},
 				Reply: &sessions.Reply{Text: words + "，会议在周三", Nonce: "asked-" + string(c.Reader.Key)}, ReplyWaits: true,
 			}))
@@ -86,7 +86,7 @@ func TestWaitingRepliesKeepOthersWords(t *testing.T) {
 	var replies []int64
 	reply := func(id, text string) {
 		asked := c.Speak(id, storetest.LiID, "李娜", "/status", nil)
-		done := storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), asked.Lease, sessions.Turn{
+		done := storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), asked.Lease, sessions.TurnResult{
 			Taken: []int64{asked.EventID}, TakenTokens: []int{1}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "-", Tokens: 1}},
 			Reply: &sessions.Reply{Text: text, Nonce: id}, ReplyWaits: true,
 		}))
@@ -125,7 +125,7 @@ func TestTrimmedReplyIsSentWhole(t *testing.T) {
 	c.Exchange(storetest.ZhangID, "我住在静安寺旁边", "好的") // 3 and 4
 	fact := c.Save(storetest.SaidBy(c, "张伟伟住在静安寺旁边", storetest.ZhangID, 3)).Saved[0]
 	asked := c.Speak("l1", storetest.LiID, "李娜", "会议", nil)
-	committed := storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), asked.Lease, sessions.Turn{
+	committed := storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), asked.Lease, sessions.TurnResult{
 		Taken: []int64{asked.EventID}, TakenTokens: []int{1}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "-", Tokens: 1}},
 		Reply: &sessions.Reply{Text: "张伟伟住在静安寺旁边\n会议在周三", Nonce: "ebb-l1"},
 	}))

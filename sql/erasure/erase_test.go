@@ -21,7 +21,7 @@ func plant(t *testing.T, s *sql.Store, c *storetest.Chat) []int64 {
 	body := "result " + storetest.Secret
 	c.Say("u", "my number is "+storetest.Secret) // 3 and 4
 	saved := storetest.GroupFact(c, "saved at once: "+storetest.Secret)
-	commit(c, "call me", []memory.Draft{saved}, sessions.Turn{Events: []sessions.Event{ // 5 to 8
+	commit(c, "call me", []memory.Draft{saved}, sessions.TurnResult{Events: []sessions.Event{ // 5 to 8
 		{Role: sessions.RoleAssistant, ToolCalls: []sessions.ToolCall{{ID: "c", Name: "n", Arguments: `{"q":"` + storetest.Secret + `"}`}}},
 		{Role: sessions.RoleTool, ToolCallID: "c", ToolName: "n", Content: body, Tokens: 100},
 		{Role: sessions.RoleAssistant, Content: "I called " + storetest.Secret, Tokens: 5},
@@ -57,7 +57,7 @@ func plant(t *testing.T, s *sql.Store, c *storetest.Chat) []int64 {
 }
 
 // commit says something and commits what answers it, after saving facts.
-func commit(c *storetest.Chat, text string, saves []memory.Draft, turn sessions.Turn) {
+func commit(c *storetest.Chat, text string, saves []memory.Draft, turn sessions.TurnResult) {
 	c.T.Helper()
 	a := storetest.Must[sessions.Accepted](c.T)(c.Store.Inbox.Accept(c.T.Context(), "a", c.Reader.Key, sessions.Message{
 		RobotCode: storetest.Robot, ConversationID: c.Reader.Conversation, ID: sessions.MessageID("said " + text), SenderID: "u", Text: text,
@@ -103,7 +103,7 @@ func TestErasedIsNowhere(t *testing.T) {
 		t.Errorf("memory has %+v, want the fact of another conversation", m)
 	}
 	for name, late := range map[string]func() error{
-		"a turn": func() error { _, err := s.Turns.Commit(t.Context(), c.Lease, sessions.Turn{}); return err },
+		"a turn": func() error { _, err := s.Turns.Commit(t.Context(), c.Lease, sessions.TurnResult{}); return err },
 		"a flush that read it": func() error {
 			_, err := s.Flushes.Flush(t.Context(), c.Lease, memory.Flush{From: 8, Through: 9, Drafts: []memory.Draft{storetest.GroupFact(c, storetest.Secret)}})
 			return err
@@ -146,14 +146,14 @@ func TestEraseLeavesTheRest(t *testing.T) {
 	t.Parallel()
 	s, pool := storetest.Open(t, sqltest.URL(t))
 	c := storetest.NewChat(t, s, "cid", "u", false) // 1 and 2
-	commit(c, "first", []memory.Draft{storetest.GroupFact(c, "by the first turn")}, sessions.Turn{Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "ok"}}, Reply: &sessions.Reply{Text: "first answer"}})
+	commit(c, "first", []memory.Draft{storetest.GroupFact(c, "by the first turn")}, sessions.TurnResult{Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "ok"}}, Reply: &sessions.Reply{Text: "first answer"}})
 	flush := func(from, through int64, fact string) {
 		t.Helper()
 		storetest.Must[memory.Receipt](t)(s.Flushes.Flush(t.Context(), c.Lease, memory.Flush{From: from, Through: through, Last: true, Drafts: []memory.Draft{storetest.GroupFact(c, fact)}}))
 	}
 	flush(0, 4, "early")
 	storetest.Must[sessions.Compacted](t)(s.Compactions.Compact(t.Context(), c.Lease, storetest.SummaryOf(0, 4, "early")))
-	commit(c, "second", []memory.Draft{storetest.GroupFact(c, "by the second turn")}, sessions.Turn{Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "ok"}}, Reply: &sessions.Reply{Text: "second answer"}})
+	commit(c, "second", []memory.Draft{storetest.GroupFact(c, "by the second turn")}, sessions.TurnResult{Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "ok"}}, Reply: &sessions.Reply{Text: "second answer"}})
 	c.Say("u", "third") // 7 and 8
 	flush(4, 6, "middle")
 	flush(6, 8, "late")

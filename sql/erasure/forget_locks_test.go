@@ -28,7 +28,7 @@ func TestErasureLocksReadersFirst(t *testing.T) {
 		Key: sessions.NewKey(storetest.Robot, "cid", storetest.LiID), Robot: storetest.Robot, Conversation: "cid", Users: []sessions.UserID{storetest.LiID},
 	}}
 	asked := reader.Speak("l1", storetest.LiID, "李娜", "那天定了什么？", nil)
-	storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), reader.Lease, sessions.Turn{
+	storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), reader.Lease, sessions.TurnResult{
 		Taken: []int64{asked.EventID}, TakenTokens: []int{5},
 		Reply: &sessions.Reply{Text: "日报：" + day, Nonce: "n", Target: sessions.Target{RobotCode: storetest.Robot, ConversationID: "cid"}}, ReplyWaits: true,
 	}))
@@ -211,7 +211,7 @@ func TestErasuresLockAllReadersInOneOrder(t *testing.T) {
 			digest(t, pool, c, "那天定了暗号", 0)
 			first, leased := member(t, s, "a"), member(t, s, "b") // they read the digest
 			said := first.Speak("open", "a", "a", "在吗", nil)
-			storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), first.Lease, sessions.Turn{
+			storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), first.Lease, sessions.TurnResult{
 				Taken: []int64{said.EventID}, TakenTokens: []int{5},
 				Reply: &sessions.Reply{Text: "在", Nonce: "n", Target: sessions.Target{RobotCode: storetest.Robot, ConversationID: "room1"}}, ReplyWaits: true,
 			}))

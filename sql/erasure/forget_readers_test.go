@@ -43,7 +43,7 @@ func TestForgettingAFactEndsItsReaders(t *testing.T) {
 	}
 	pinned := &sessions.Pinned{Text: "- u keeps 3 turtles"}
 	for name, r := range readers {
-		if _, err := s.Turns.Commit(t.Context(), leases[r], sessions.Turn{Pinned: pinned}); !errors.Is(err, sessions.ErrLeaseLost) {
+		if _, err := s.Turns.Commit(t.Context(), leases[r], sessions.TurnResult{Pinned: pinned}); !errors.Is(err, sessions.ErrLeaseLost) {
 			t.Errorf("a turn under way in the %s ended with %v", name, err)
 		}
 		if _, err := s.Compactions.Compact(t.Context(), leases[r], sessions.Compaction{Pinned: pinned}); !errors.Is(err, sessions.ErrLeaseLost) {
@@ -152,7 +152,7 @@ func TestLateReadersPinNothingForgotten(t *testing.T) {
 			id := storetest.Must[memory.Memory](t)(s.Rights.Promote(t.Context(), c.Save(storetest.SaidBy(c, "保险柜放在三楼档案室里", "u", 1)).Saved[0], "admin")).ID
 			shows, turn, compact := storetest.NewChat(t, s, "shows", "v", false), storetest.NewChat(t, s, "turn", "v", false), storetest.NewChat(t, s, "compact", "v", false)
 			read := &sessions.Pinned{Text: "- 保险柜放在三楼档案室里\n", Rows: []int64{id}}
-			storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), shows.Lease, sessions.Turn{Pinned: read}))
+			storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), shows.Lease, sessions.TurnResult{Pinned: read}))
 			storetest.Execute(t, pool, "UPDATE dingtalk_sessions SET lease_owner = NULL")
 
 			tx := storetest.Must[pgx.Tx](t)(pool.Begin(t.Context()))
@@ -167,7 +167,7 @@ func TestLateReadersPinNothingForgotten(t *testing.T) {
 			storetest.AwaitBlocked(t, pool)
 			pins := map[*storetest.Chat]func(sessions.Lease) error{
 				turn: func(l sessions.Lease) error {
-					_, err := s.Turns.Commit(t.Context(), l, sessions.Turn{Pinned: read})
+					_, err := s.Turns.Commit(t.Context(), l, sessions.TurnResult{Pinned: read})
 					return err
 				},
 				compact: func(l sessions.Lease) error {
@@ -208,12 +208,12 @@ func TestLateReadersRepeatNothingForgotten(t *testing.T) {
 	s, pool := storetest.Open(t, sqltest.URL(t))
 	c := storetest.NewChat(t, s, "cid", "u", false)
 	ids := c.Save(storetest.SaidBy(c, "保险柜放在三楼档案室里", "u", 1)).Saved
-	read := sessions.Turn{Pinned: &sessions.Pinned{Text: "- 保险柜放在三楼档案室里\n", Rows: ids}, Read: []int64{ids[0], ids[0]}}
+	read := sessions.TurnResult{Pinned: &sessions.Pinned{Text: "- 保险柜放在三楼档案室里\n", Rows: ids}, Read: []int64{ids[0], ids[0]}}
 	storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), c.Lease, read))
 	storetest.Execute(t, pool, "DELETE FROM memories")
 	read.Pinned = nil
 	if _, err := s.Turns.Commit(t.Context(), c.Lease, read); !errors.Is(err, sessions.ErrLeaseLost) {
 		t.Errorf("a turn that read a forgotten fact ended with %v", err)
 	}
-	storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), c.Lease, sessions.Turn{}))
+	storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), c.Lease, sessions.TurnResult{}))
 }

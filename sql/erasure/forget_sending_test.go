@@ -90,7 +90,7 @@ func sendingChat(t *testing.T) (*sql.Store, *pgxpool.Pool, *storetest.Chat, sess
 func sending(t *testing.T, s *sql.Store, c *storetest.Chat, text string) sessions.Outgoing {
 	t.Helper()
 	a := c.Speak(fmt.Sprint("asks", c.Said), storetest.LiID, "李娜", "记住了吗", nil)
-	done := storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), a.Lease, sessions.Turn{
+	done := storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), a.Lease, sessions.TurnResult{
 		Taken: []int64{a.EventID}, TakenTokens: []int{5}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: text, Tokens: 9}},
 		Reply: &sessions.Reply{Text: text, Nonce: "ebb-sending", Target: sessions.Target{RobotCode: storetest.Robot, ConversationID: c.Reader.Conversation}},
 	}))

@@ -63,7 +63,7 @@ func TestForgottenInPrivateByTheOrderSent(t *testing.T) {
 	}
 	answers := func(answer string, taken ...sessions.Accepted) {
 		t.Helper()
-		turn := sessions.Turn{
+		turn := sessions.TurnResult{
 			Events:     []sessions.Event{{Role: sessions.RoleAssistant, Content: answer, Tokens: 3}},
 			Reply:      &sessions.Reply{Text: answer, Nonce: answer, Target: sessions.Target{RobotCode: storetest.Robot, ConversationID: c.Reader.Conversation}},
 			ReplyWaits: true,

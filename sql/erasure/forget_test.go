@@ -276,7 +276,7 @@ func TestForgetOneMessage(t *testing.T) {
 	}
 	storetest.WantGone(t, pool, "hunter7742x", "管着入口")
 	stays(t, pool, "发布在周五", "刚才说了什么", "好的")
-	if _, err := s.Turns.Commit(t.Context(), done.Lease, sessions.Turn{Taken: []int64{asked.EventID}, TakenTokens: []int{2}}); err != nil {
+	if _, err := s.Turns.Commit(t.Context(), done.Lease, sessions.TurnResult{Taken: []int64{asked.EventID}, TakenTokens: []int{2}}); err != nil {
 		t.Errorf("the turn that asked can't answer: %v", err)
 	}
 }

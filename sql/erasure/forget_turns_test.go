@@ -11,7 +11,7 @@ import (
 // quiet commits a turn without an answer, as one that a limit or a quiet stop ends.
 func quiet(c *storetest.Chat, taken ...sessions.Accepted) {
 	c.T.Helper()
-	t := sessions.Turn{}
+	t := sessions.TurnResult{}
 	for _, a := range taken {
 		t.Taken, t.TakenTokens = append(t.Taken, a.EventID), append(t.TakenTokens, 5)
 	}
@@ -85,7 +85,7 @@ func TestForgetAFactOfAStoppedTurn(t *testing.T) {
 				}
 			}
 			stop := c.Speak("z2", storetest.ZhangID, storetest.ZhangNick, "停", nil)
-			storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), c.Lease, sessions.Turn{
+			storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), c.Lease, sessions.TurnResult{
 				Taken: []int64{own.EventID}, TakenTokens: []int{5}, Stops: []sessions.Event{{ID: stop.EventID, Tokens: 1}},
 				Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "（已停止）", Tokens: 3}},
 			}))

@@ -42,7 +42,7 @@ func plantPerson(t *testing.T, s *sql.Store, pool *pgxpool.Pool, c *storetest.Ch
 	asking := c.Speak("l3", storetest.LiID, "李娜", "伟伟的号码是多少？", nil)                                                                                                             // 7
 	c.Turn(storetest.LiID, "李娜", "他的号码是 "+storetest.Secret, quoting, asking)                                                                                                    // 8
 	again := c.Speak("l4", storetest.LiID, "李娜", "查一下", nil)                                                                                                                    // 9
-	storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), c.Lease, sessions.Turn{
+	storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), c.Lease, sessions.TurnResult{
 		Taken: []int64{again.EventID}, TakenTokens: []int{5},
 		Events: []sessions.Event{ // 10 to 12
 			{Role: sessions.RoleAssistant, ToolCalls: []sessions.ToolCall{{ID: "c", Name: "query_history", Arguments: `{"query":"` + storetest.Secret + `"}`}}},
@@ -119,11 +119,11 @@ func TestForgottenPersonIsNowhere(t *testing.T) {
 				t.Errorf("forgetting gave %+v (%v)", done, err)
 			}
 			if self {
-				if _, err := s.Turns.Commit(t.Context(), old, sessions.Turn{}); !errors.Is(err, sessions.ErrLeaseLost) {
+				if _, err := s.Turns.Commit(t.Context(), old, sessions.TurnResult{}); !errors.Is(err, sessions.ErrLeaseLost) {
 					t.Errorf("what read them before ended with %v, want the lease lost", err)
 				}
 				c.Lease = done.Lease
-				storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), c.Lease, sessions.Turn{
+				storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), c.Lease, sessions.TurnResult{
 					Taken: []int64{asked.EventID}, TakenTokens: []int{2}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "done"}},
 				}))
 			}
@@ -189,7 +189,7 @@ func TestForgottenInPrivate(t *testing.T) {
 	if len(v.Pending) != 2 || v.Pending[0].Content != memory.ForgetDone("en") || v.Pending[0].SenderID != "" || v.Pending[1].ID != later.EventID {
 		t.Errorf("waiting are %+v, want what asked and what came after it", v.Pending)
 	}
-	storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), done.Lease, sessions.Turn{
+	storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), done.Lease, sessions.TurnResult{
 		Taken: []int64{asked.EventID}, TakenTokens: []int{2}, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "done"}},
 	}))
 	storetest.Execute(t, pool, "DELETE FROM dingtalk_session_events WHERE id = $1", later.EventID) // later messages are another matter
@@ -230,10 +230,10 @@ func TestForgetMemory(t *testing.T) {
 	if got := storetest.Collect(t, pool, "SELECT content FROM memories ORDER BY id", pgx.RowTo[string]); strings.Join(got, " ") != "会议在二楼 李娜负责网关" {
 		t.Errorf("memory has %q", got)
 	}
-	if _, err := s.Turns.Commit(t.Context(), asked.Lease, sessions.Turn{}); !errors.Is(err, sessions.ErrLeaseLost) {
+	if _, err := s.Turns.Commit(t.Context(), asked.Lease, sessions.TurnResult{}); !errors.Is(err, sessions.ErrLeaseLost) {
 		t.Errorf("what was under way by the old lease ended with %v", err)
 	}
-	if _, err := s.Turns.Commit(t.Context(), done.Lease, sessions.Turn{Taken: []int64{asked.EventID}, TakenTokens: []int{2}}); err != nil {
+	if _, err := s.Turns.Commit(t.Context(), done.Lease, sessions.TurnResult{Taken: []int64{asked.EventID}, TakenTokens: []int{2}}); err != nil {
 		t.Errorf("the turn that asked can't answer: %v", err)
 	}
 	if _, err := s.Erasure.ForgetMemory(t.Context(), 4711, memory.Asking{}); !errors.Is(err, sessions.ErrNotFound) {

@@ -166,7 +166,7 @@ func TestCandidates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		turn := sessions.Turn{Taken: []int64{a.EventID}, TakenTokens: []int{1}}
+		turn := sessions.TurnResult{Taken: []int64{a.EventID}, TakenTokens: []int{1}}
 		if mark {
 			turn.Marked = turn.Taken
 		}

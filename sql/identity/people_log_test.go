@@ -129,7 +129,7 @@ func (w *town) turn(ctx context.Context) {
 		return
 	}
 	v := storetest.Must[sessions.View](w.t)(r.Turns.Begin(w.t.Context(), l, 20))
-	turn := sessions.Turn{ViewVersion: v.Session.ViewVersion, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "ok", Tokens: 1}}}
+	turn := sessions.TurnResult{ViewVersion: v.Session.ViewVersion, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "ok", Tokens: 1}}}
 	for n, e := range v.Pending {
 		if n == 0 && len(v.Pending) > 1 && rapid.IntRange(0, 4).Draw(w.T, "dead") == 0 {
 			turn.Dead = append(turn.Dead, e.ID)
@@ -233,7 +233,7 @@ func TestPeopleWhoStoppedATurn(t *testing.T) {
 		if !waits {
 			speak()
 		}
-		storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), said.Lease, sessions.Turn{
+		storetest.Must[sessions.Committed](t)(s.Turns.Commit(t.Context(), said.Lease, sessions.TurnResult{
 			Taken: []int64{said.EventID}, TakenTokens: []int{1}, Stops: []sessions.Event{{ID: stop.EventID, Tokens: 1}},
 		}))
 		if faults := wantPeople(t, pool, storetest.LiID, who); len(faults) > 0 {

@@ -52,7 +52,7 @@ func (x *indexing) converse(*rapid.T) {
 
 func (x *indexing) command(*rapid.T) {
 	a := x.Speak(x.id(), x.who, "Zhang", "/remember "+x.text(), nil)
-	storetest.Must[sessions.Committed](x.T)(x.Store.Turns.Commit(x.T.Context(), a.Lease, sessions.Turn{
+	storetest.Must[sessions.Committed](x.T)(x.Store.Turns.Commit(x.T.Context(), a.Lease, sessions.TurnResult{
 		Taken: []int64{a.EventID}, TakenTokens: []int{2}, Command: true, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "noted: " + x.text()}},
 	}))
 }
@@ -121,7 +121,7 @@ func (x *indexing) forget(*rapid.T) {
 		Robot: storetest.Robot, Person: x.who, Self: true, From: memory.Asking{Lease: x.Lease, Event: asked.EventID},
 	}))
 	x.Lease = done.Lease
-	storetest.Must[sessions.Committed](x.T)(x.Store.Turns.Commit(x.T.Context(), x.Lease, sessions.Turn{
+	storetest.Must[sessions.Committed](x.T)(x.Store.Turns.Commit(x.T.Context(), x.Lease, sessions.TurnResult{
 		Taken: []int64{asked.EventID}, TakenTokens: []int{2}, Command: true, Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "done"}},
 	}))
 }

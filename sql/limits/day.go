@@ -48,7 +48,7 @@ func newDay(db *pg.DB) *day {
 }
 
 // usedTokens returns the tokens of this day (UTC) in all conversations.
-func (d *day) usedTokens(ctx context.Context) (sessions.Use, error) {
+func (d *day) usedTokens(ctx context.Context) (sessions.LimitUse, error) {
 	d.mu.Lock()
 	last, more := d.last, d.counted()-d.before
 	kept := last.rows > freshRows && d.now().Before(last.ends)
@@ -59,10 +59,10 @@ func (d *day) usedTokens(ctx context.Context) (sessions.Use, error) {
 		go d.renew(context.WithoutCancel(ctx))
 	}
 	if kept {
-		return sessions.Use{Count: int(last.tokens + more), Until: last.ends}, nil
+		return sessions.LimitUse{Count: int(last.tokens + more), Until: last.ends}, nil
 	}
 	last, err := d.again(ctx)
-	return sessions.Use{Count: int(last.tokens), Until: last.ends}, err
+	return sessions.LimitUse{Count: int(last.tokens), Until: last.ends}, err
 }
 
 // renew leaves the last sum after a failure: a later turn tries again.

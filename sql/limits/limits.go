@@ -300,7 +300,7 @@ func (s *Store) Used(ctx context.Context, a sessions.Askers) (sessions.Used, err
 	if err != nil {
 		return u, fmt.Errorf("reading the use of limits: %w", err)
 	}
-	into := map[sessions.Limit]*sessions.Use{
+	into := map[sessions.Limit]*sessions.LimitUse{
 		sessions.GroupTurns: &u.GroupTurns, sessions.PersonTurns: &u.PersonTurns, sessions.PersonTokens: &u.PersonTokens,
 		sessions.UnidentifiedTurns: &u.UnidentifiedTurns, sessions.ScheduledTurns: &u.ScheduledTurns, sessions.Compactions: &u.Compactions,
 	}
@@ -309,7 +309,7 @@ func (s *Store) Used(ctx context.Context, a sessions.Askers) (sessions.Used, err
 		if !ok {
 			continue
 		}
-		*into[w.reached.Limit] = sessions.Use{Count: int(row.Used), Until: row.EndsAt}
+		*into[w.reached.Limit] = sessions.LimitUse{Count: int(row.Used), Until: row.EndsAt}
 		if w.reached.Limit == sessions.GroupTurns && len(a.People) > 0 {
 			u.GroupPart.Until = row.EndsAt
 			u.GroupPart.Count, u.GroupOthers, err = partsOf(row, w.key.shareSubject(a.Robot, a.People[0]))

@@ -28,7 +28,7 @@ func TestDeadlines(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), "SELECT FROM dingtalk_sessions WHERE session_key = $1 FOR UPDATE", c.Reader.Key); err != nil {
 		t.Fatal(err)
 	}
-	turn := sessions.Turn{Taken: []int64{a.EventID}, TakenTokens: []int{1}}
+	turn := sessions.TurnResult{Taken: []int64{a.EventID}, TakenTokens: []int{1}}
 	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if _, err := s.Turns.Commit(short, c.Lease, turn); !errors.Is(err, context.DeadlineExceeded) {

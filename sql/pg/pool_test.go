@@ -84,7 +84,7 @@ func TestSerializable(t *testing.T) {
 					t.Errorf("a turn began with %d messages: %v", len(v.Pending), err)
 					return
 				}
-				if _, err := s.Turns.Commit(t.Context(), a.Lease, sessions.Turn{
+				if _, err := s.Turns.Commit(t.Context(), a.Lease, sessions.TurnResult{
 					Taken: []int64{a.EventID}, TakenTokens: []int{1}, Reply: &sessions.Reply{Text: "ok"},
 					Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "ok", Tokens: 1}},
 				}); err != nil {

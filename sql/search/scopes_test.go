@@ -132,7 +132,7 @@ func TestHistoryAndRange(t *testing.T) {
 	if got := history("nothing like it", 0, 5); len(got) != 0 {
 		t.Errorf("words without an event are found at %v", got)
 	}
-	c.Answer("zhang", "release 的会议", sessions.Turn{Command: true})
+	c.Answer("zhang", "release 的会议", sessions.TurnResult{Command: true})
 	if got := history("", 0, 3); !slices.Equal(got, []int64{12, 11, 10}) {
 		t.Errorf("the history has a reminder: %v", got)
 	}

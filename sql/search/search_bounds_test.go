@@ -109,7 +109,7 @@ func TestSearchOmitsCommandsAndErasedText(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Turns.Commit(t.Context(), a.Lease, sessions.Turn{
+		if _, err := s.Turns.Commit(t.Context(), a.Lease, sessions.TurnResult{
 			Taken: []int64{a.EventID}, TakenTokens: []int{1}, Command: command,
 			Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: answer}},
 		}); err != nil {

@@ -53,7 +53,7 @@ func TestLongBodies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Turns.Commit(t.Context(), c.Lease, sessions.Turn{
+	if _, err := s.Turns.Commit(t.Context(), c.Lease, sessions.TurnResult{
 		Taken: []int64{a.EventID}, TakenTokens: []int{1},
 		Events: []sessions.Event{
 			{Role: sessions.RoleAssistant, ToolCalls: []sessions.ToolCall{{ID: "c", Name: "find", Arguments: "{}"}}},
@@ -173,7 +173,7 @@ func TestTurnsAreFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Turns.Commit(t.Context(), c.Lease, sessions.Turn{
+	if _, err := s.Turns.Commit(t.Context(), c.Lease, sessions.TurnResult{
 		Taken: []int64{a.EventID}, TakenTokens: []int{1},
 		Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "6380"}},
 	}); err != nil {

@@ -58,7 +58,7 @@ func TestSpentToday(t *testing.T) {
 	all = all.Add(u)
 	spent(26, all.Add(u))
 	// A turn's own calls are no maintenance.
-	if _, err := s.Turns.Commit(t.Context(), c.Lease, sessions.Turn{Spent: sessions.Spending{Usage: u}}); err != nil {
+	if _, err := s.Turns.Commit(t.Context(), c.Lease, sessions.TurnResult{Spent: sessions.Spending{Usage: u}}); err != nil {
 		t.Fatal(err)
 	}
 	spent(26, all.Add(u).Add(u))
@@ -100,7 +100,7 @@ func TestCosts(t *testing.T) {
 	storetest.Execute(t, pool, "UPDATE model_usage SET day = day - 40")
 	must(s.Compactions.Log(t.Context(), c.Lease, sessions.LogEntry{Outcome: "failed", Usage: u, Cost: 1}))
 	must(s.Digests.PutOffDigest(t.Context(), c.Lease, memory.DigestFailure{Date: "2026-11-20", Reason: "busy", Counts: true, Usage: u, Cost: 0.125}))
-	_, err = s.Turns.Commit(t.Context(), c.Lease, sessions.Turn{Spent: sessions.Spending{Usage: u, Cost: 8}})
+	_, err = s.Turns.Commit(t.Context(), c.Lease, sessions.TurnResult{Spent: sessions.Spending{Usage: u, Cost: 8}})
 	must(err)
 	must(s.Ledger.Charge(t.Context(), c.Reader.Key, sessions.Spending{Kind: sessions.SpentConsolidation, Usage: u, Cost: 4}))
 

@@ -25,7 +25,7 @@ func TestUsageByPersonAndModel(t *testing.T) {
 	if err != nil || len(v.Pending) != 3 {
 		t.Fatalf("%d messages wait (%v), want 3", len(v.Pending), err)
 	}
-	turn := sessions.Turn{Spent: sessions.Spending{Usage: sessions.Usage{Prompt: 101, Cached: 7, Completion: 3}, Cost: 0.5, Model: "qwen"}, TakenTokens: []int{1, 1, 1}}
+	turn := sessions.TurnResult{Spent: sessions.Spending{Usage: sessions.Usage{Prompt: 101, Cached: 7, Completion: 3}, Cost: 0.5, Model: "qwen"}, TakenTokens: []int{1, 1, 1}}
 	for _, e := range v.Pending {
 		turn.Taken, turn.Askers = append(turn.Taken, e.ID), append(turn.Askers, e.SenderID)
 	}
@@ -103,7 +103,7 @@ func TestTurnsOfADay(t *testing.T) {
 	c := storetest.NewChat(t, s, "cid", "u1", false)
 	key := c.Reader.Key
 	used := sessions.Usage{Prompt: 10, Completion: 1}
-	for i, turn := range []sessions.Turn{{Spent: sessions.Spending{Usage: used}}, {Spent: sessions.Spending{Usage: used, Model: "small"}}, {}, {Spent: sessions.Spending{Usage: used}}} {
+	for i, turn := range []sessions.TurnResult{{Spent: sessions.Spending{Usage: used}}, {Spent: sessions.Spending{Usage: used, Model: "small"}}, {}, {Spent: sessions.Spending{Usage: used}}} {
 		id := storetest.Collect(t, pool, `INSERT INTO dingtalk_session_events (session_key, role, state, content, sender_id, msg_id, message)
 			VALUES ($1, 'user', 'pending', 'a', 'u1', 'turn' || $2::int, '{}') RETURNING id`, pgx.RowTo[int64], key, i)
 		turn.Taken, turn.TakenTokens, turn.Askers = id, []int{1}, []sessions.UserID{"u1"}

@@ -44,10 +44,12 @@ func NewChat(t *testing.T, s *sql.Store, conversation sessions.ConversationID, p
 }
 
 // Say commits a turn in which a person says something and is answered with ok.
-func (c *Chat) Say(person sessions.UserID, text string) { c.Answer(person, text, sessions.Turn{}) }
+func (c *Chat) Say(person sessions.UserID, text string) {
+	c.Answer(person, text, sessions.TurnResult{})
+}
 
 // Answer commits a turn, in which a person says something and is answered with ok.
-func (c *Chat) Answer(person sessions.UserID, text string, t sessions.Turn) {
+func (c *Chat) Answer(person sessions.UserID, text string, t sessions.TurnResult) {
 	c.T.Helper()
 	c.Said++
 	a, err := c.Store.Inbox.Accept(c.T.Context(), "a", c.Reader.Key, sessions.Message{
@@ -68,7 +70,7 @@ func (c *Chat) Answer(person sessions.UserID, text string, t sessions.Turn) {
 // Result commits a turn with a tool result in it and no person's message: the call, the result, the answer.
 func (c *Chat) Result(body string) {
 	c.T.Helper()
-	if _, err := c.Store.Turns.Commit(c.T.Context(), c.Lease, sessions.Turn{Events: []sessions.Event{
+	if _, err := c.Store.Turns.Commit(c.T.Context(), c.Lease, sessions.TurnResult{Events: []sessions.Event{
 		{Role: sessions.RoleAssistant, ToolCalls: []sessions.ToolCall{{ID: "c", Name: "n", Arguments: "{}"}}, Tokens: 2},
 		{Role: sessions.RoleTool, ToolCallID: "c", ToolName: "n", Content: body, Tokens: 100},
 		{Role: sessions.RoleAssistant, Content: "ok", Tokens: 1},
@@ -150,7 +152,7 @@ func (c *Chat) Speak(id string, who sessions.UserID, nick, text string, quote *s
 // Turn answers messages, with a reply that mentions who asked.
 func (c *Chat) Turn(who sessions.UserID, nick, answer string, taken ...sessions.Accepted) {
 	c.T.Helper()
-	t := sessions.Turn{
+	t := sessions.TurnResult{
 		Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: answer, Tokens: 3}},
 		Reply: &sessions.Reply{Text: answer, Nonce: "n", Target: sessions.Target{
 			RobotCode: Robot, ConversationID: c.Reader.Conversation, Webhook: "https://oapi.dingtalk.com/" + string(who),

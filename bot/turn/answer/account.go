@@ -25,14 +25,14 @@ type Accountant struct {
 
 // Account returns the answer's turn with the size of the context behind it, in tokens. It uses the provider's report if it can be one, or else
 // our own count, calibrated by earlier reports. It counts the answer's events.
-func (k *Accountant) Account(ctx context.Context, a Answer) sessions.Turn {
-	for i := range a.Turn.Events {
-		if a.Turn.Events[i].Tokens == 0 { // others were counted when appended
-			a.Turn.Events[i].Tokens = k.Views.CountEvent(a.Turn.Events[i])
+func (k *Accountant) Account(ctx context.Context, a Answer) sessions.TurnResult {
+	for i := range a.Result.Events {
+		if a.Result.Events[i].Tokens == 0 { // others were counted when appended
+			a.Result.Events[i].Tokens = k.Views.CountEvent(a.Result.Events[i])
 		}
 	}
 	s, last := a.For.View.Session, a.Report.usage
-	sum := a.Turn
+	sum := a.Result
 	sum.Calibration = s.CalibrationFactor
 	if a.For.Apart() || a.For.Kind == choice.Dead {
 		sum.TotalTokens = s.TotalTokens // nothing enters the view
@@ -45,7 +45,7 @@ func (k *Accountant) Account(ctx context.Context, a Answer) sessions.Turn {
 		last = sessions.Usage{}
 	}
 	if last.Prompt > 0 && (a.Report.guessed || !tokens.IsMeasured(last.Prompt, a.Report.estimate)) {
-		k.ReportDoubted(a.Turn.Spent.Model)
+		k.ReportDoubted(a.Result.Spent.Model)
 		k.warn(ctx, a)
 		sum.Calibration, last = max(sum.Calibration, 1), sessions.Usage{} // a server that cuts requests reported less than it should before, too
 	}
@@ -65,18 +65,18 @@ func (k *Accountant) Account(ctx context.Context, a Answer) sessions.Turn {
 
 // appended is the growth of the view, which shows large bodies shortened.
 func (k *Accountant) appended(a Answer, cal float64) int {
-	shown := slices.Concat(a.For.Asked, a.Turn.Events)
+	shown := slices.Concat(a.For.Asked, a.Result.Events)
 	k.Views.Shrink(a.For.View.Session, shown, 1)
 	return view.Calibrated(compaction.TokensOf(shown), cal)
 }
 
 // warn names a model once. Our own count replaces its report.
 func (k *Accountant) warn(ctx context.Context, a Answer) {
-	if _, known := k.warned.LoadOrStore(a.Turn.Spent.Model, true); known {
+	if _, known := k.warned.LoadOrStore(a.Result.Spent.Model, true); known {
 		return
 	}
 	r := a.Report
-	log := zerolog.Ctx(ctx).Warn().Str("model", a.Turn.Spent.Model).Int("counted", r.estimate)
+	log := zerolog.Ctx(ctx).Warn().Str("model", a.Result.Spent.Model).Int("counted", r.estimate)
 	switch {
 	case r.guessed:
 		log.Msg("Model reports no tokens, or impossible ones: Ebb counts by itself")

@@ -30,9 +30,9 @@ type Answer struct {
 	Notes  string // for people only: attachments that could not be read
 	Share  int    // shown percentage of the long messages among the asked; 0: all were whole
 
-	// Turn is what the commit stores. The answer has its Events, Spent, Read, Pinned, Outcome, TakenWithheld and Suspicion; the commit adds
+	// Result is what the commit stores. The answer has its Events, Spent, Read, Pinned, Outcome, TakenWithheld and Suspicion; the commit adds
 	// the rest.
-	Turn sessions.Turn
+	Result sessions.TurnResult
 
 	Waits   []sessions.Approval // calls that wait for a decision, new and earlier ones: the reply asks for it
 	Kept    string              // logged in place of an answer that must not be stored; empty: the answer itself
@@ -47,9 +47,9 @@ func (a Answer) Stalled() bool { return a.stalled }
 
 // after adds the work of the requests before.
 func (a Answer) after(before Answer) Answer {
-	a.Turn.Spent.Usage, a.Turn.Spent.Cost = a.Turn.Spent.Usage.Add(before.Turn.Spent.Usage), a.Turn.Spent.Cost+before.Turn.Spent.Cost
-	a.Turn.Spent.Model = cmp.Or(a.Turn.Spent.Model, before.Turn.Spent.Model)
-	a.Work, a.Turn.Read, a.stalled = a.Work.after(before.Work), slices.Concat(before.Turn.Read, a.Turn.Read), a.stalled || before.stalled
+	a.Result.Spent.Usage, a.Result.Spent.Cost = a.Result.Spent.Usage.Add(before.Result.Spent.Usage), a.Result.Spent.Cost+before.Result.Spent.Cost
+	a.Result.Spent.Model = cmp.Or(a.Result.Spent.Model, before.Result.Spent.Model)
+	a.Work, a.Result.Read, a.stalled = a.Work.after(before.Work), slices.Concat(before.Result.Read, a.Result.Read), a.stalled || before.stalled
 	return a
 }
 
@@ -68,8 +68,8 @@ func (a Answer) MarshalZerologObject(e *zerolog.Event) {
 	if a.Work.requests == 0 {
 		return
 	}
-	e.Str("model", a.Turn.Spent.Model).Int("requests", a.Work.requests).Int("tokens_in", a.Turn.Spent.Usage.Prompt).Int("tokens_cached", a.Turn.Spent.Usage.Cached).
-		Int("tokens_out", a.Turn.Spent.Usage.Completion).Float64("cost", a.Turn.Spent.Cost)
+	e.Str("model", a.Result.Spent.Model).Int("requests", a.Work.requests).Int("tokens_in", a.Result.Spent.Usage.Prompt).Int("tokens_cached", a.Result.Spent.Usage.Cached).
+		Int("tokens_out", a.Result.Spent.Usage.Completion).Float64("cost", a.Result.Spent.Cost)
 	if len(a.Work.tools) > 0 {
 		e.Strs("tools", a.Work.tools)
 	}
@@ -82,13 +82,13 @@ func (a Answer) MarshalZerologObject(e *zerolog.Event) {
 func Apologize(ctx context.Context, a Answer, err error) Answer {
 	zerolog.Ctx(ctx).Error().Err(err).Str("class", string(llm.ClassOf(err))).Msg("Model gave no answer")
 	a.Text = apology(err, a.For.Lang)
-	a.Turn.Events = dropOpenCalls(a.Turn.Events)
+	a.Result.Events = dropOpenCalls(a.Result.Events)
 	if a.guilty != nil { // some of the events may be at fault: they are kept from later requests
-		for i := range a.Turn.Events {
-			a.Turn.Events[i].Withheld = a.Turn.Events[i].Withheld.With(a.For.View.Reads, *a.guilty)
+		for i := range a.Result.Events {
+			a.Result.Events[i].Withheld = a.Result.Events[i].Withheld.With(a.For.View.Reads, *a.guilty)
 		}
 	}
-	a.Turn.Events = append(a.Turn.Events, sessions.Event{Role: sessions.RoleAssistant, Content: a.Text})
+	a.Result.Events = append(a.Result.Events, sessions.Event{Role: sessions.RoleAssistant, Content: a.Text})
 	return a
 }
 
@@ -107,7 +107,7 @@ const NotRun = "Not run: the turn was stopped."
 // CutShort ends an answer whose turn was stopped: said is the model's words so far. Calls without a result get one. Files are not sent.
 func (a Answer) CutShort(text string) Answer {
 	a.Text, a.Report.usage = text, sessions.Usage{}
-	a.Turn.Events = append(closeCalls(withoutWaits(a.Turn.Events, a.Waits)), sessions.Event{Role: sessions.RoleAssistant, Content: text})
+	a.Result.Events = append(closeCalls(withoutWaits(a.Result.Events, a.Waits)), sessions.Event{Role: sessions.RoleAssistant, Content: text})
 	a.Waits, a.Files = nil, nil
 	return a
 }

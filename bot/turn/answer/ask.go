@@ -80,14 +80,14 @@ func (k *Asker) Ask(ctx context.Context, made choice.Choice, live chat.Live) (An
 func finish(q question, f *refusals, l *toolLoop, err error) Answer {
 	a := l.answer.after(l.before)
 	if err != nil && l.sent.alone {
-		a.Turn.Events = l.before.Turn.Events // the log keeps the calls
+		a.Result.Events = l.before.Result.Events // the log keeps the calls
 	}
-	a.For, a.Files, a.Turn.Pinned, a.Share, a.Turn.Read = q.made, q.files, q.pinned, q.share, slices.Concat(q.found.facts(), a.Turn.Read)
-	a.Turn.Spent.Kind, a.guilty = sessions.SpentTurn, f.guilty
-	a.Turn.TakenWithheld, a.Turn.Suspicion = f.marks(q.made.View)
+	a.For, a.Files, a.Result.Pinned, a.Share, a.Result.Read = q.made, q.files, q.pinned, q.share, slices.Concat(q.found.facts(), a.Result.Read)
+	a.Result.Spent.Kind, a.guilty = sessions.SpentTurn, f.guilty
+	a.Result.TakenWithheld, a.Result.Suspicion = f.marks(q.made.View)
 	q.media.again = len(a.shown) > 0
 	if len(q.made.Decided) > 0 {
-		a.Turn.Outcome = sessions.Decided
+		a.Result.Outcome = sessions.Decided
 	}
 	return withNotes(q, a)
 }
@@ -155,7 +155,7 @@ func (k *Asker) afterAlone(ctx context.Context, q question, f *refusals, l *tool
 func (k *Asker) greet(ctx context.Context, q question, f *refusals, l *toolLoop, cause *llm.CallError) error {
 	resp, err := k.model.Generate(ctx, k.requests.greeting(q))
 	l.answer.Work.add(resp.Parts)
-	l.answer.Turn.Spent.Model = cmp.Or(l.answer.Turn.Spent.Model, resp.UsedModel())
+	l.answer.Result.Spent.Model = cmp.Or(l.answer.Result.Spent.Model, resp.UsedModel())
 	k.upkeep.Charge(ctx, q.made.Lease.Key, sessions.Spending{Kind: sessions.SpentProbe, Usage: resp.Usage, Cost: resp.Cost, Model: resp.UsedModel()})
 	refusal := *cause
 	switch refused := refusedBy(resp, err); {

@@ -60,7 +60,7 @@ func (l *toolLoop) say(resp llm.Response, lang string, noRounds bool) {
 	case resp.Finish == llm.FinishRepeats:
 		a.Text += wording.Say(wording.Repeats, lang)
 	}
-	a.Turn.Events = append(a.Turn.Events, sessions.Event{Role: sessions.RoleAssistant, Content: a.Text})
+	a.Result.Events = append(a.Result.Events, sessions.Event{Role: sessions.RoleAssistant, Content: a.Text})
 }
 
 // roundRunner runs the rounds of the model and its tools.
@@ -101,7 +101,7 @@ func (r roundRunner) next(q question, f *refusals, l *toolLoop) llm.Request {
 	v := q.made.View
 	frame := r.views.FrameOf(v.Session)
 	// A search in the turn adds its finds to the next request.
-	tools := frame.Offer(l.sent.view.Tail, l.answer.Turn.Events)
+	tools := frame.Offer(l.sent.view.Tail, l.answer.Result.Events)
 	l.answer.Report.estimate, l.found = l.answer.Report.estimate+tools.Tokens-l.found, tools.Tokens
 	l.last = !r.makeRoom(q, l) || l.round > r.most || f.left() == 1
 	if l.round == 1 && f.left() == 1 { // no request is left for a result
@@ -130,9 +130,9 @@ func (r roundRunner) take(ctx context.Context, q *question, f *refusals, l *tool
 		a.Text = resp.Text
 		r.estimateUse(*q, *a, &resp)
 	}
-	a.Turn.Spent.Usage, a.Turn.Spent.Cost = a.Turn.Spent.Usage.Add(resp.Usage), a.Turn.Spent.Cost+resp.Cost // a failed call may have used tokens
+	a.Result.Spent.Usage, a.Result.Spent.Cost = a.Result.Spent.Usage.Add(resp.Usage), a.Result.Spent.Cost+resp.Cost // a failed call may have used tokens
 	if resp.Usage != (sessions.Usage{}) {
-		a.Turn.Spent.Model = cmp.Or(resp.UsedModel(), a.Turn.Spent.Model)
+		a.Result.Spent.Model = cmp.Or(resp.UsedModel(), a.Result.Spent.Model)
 	}
 	switch {
 	case err != nil && l.round > 1 && r.dropCalls(ctx, *q, f, l, refusedBy(resp, err)):
@@ -151,7 +151,7 @@ func (r roundRunner) take(ctx context.Context, q *question, f *refusals, l *tool
 		return true, nil
 	}
 	a.Report.usage, a.Report.guessed, a.Report.ended = resp.Usage, resp.Guessed, resp.Guessed && resp.Ended()
-	a.Turn.Spent.Model = cmp.Or(resp.Model, a.Turn.Spent.Model)
+	a.Result.Spent.Model = cmp.Or(resp.Model, a.Result.Spent.Model)
 	if len(resp.ToolCalls) == 0 || l.last {
 		l.say(resp, q.made.Lang, l.last)
 		return false, nil
@@ -199,9 +199,9 @@ const noMoreCalls = "\n\n[No more tool calls in this turn: answer with what you 
 func (r roundRunner) append(q question, l *toolLoop, e sessions.Event) {
 	a := &l.answer
 	e.Tokens = r.views.CountEvent(e)
-	a.Turn.Events = append(a.Turn.Events, e)
+	a.Result.Events = append(a.Result.Events, e)
 	shown := []sessions.Event{e}
-	r.views.Shrink(q.made.View.Session, shown, q.made.Next()+int64(len(q.made.Asked)+len(a.Turn.Events)-1))
+	r.views.Shrink(q.made.View.Session, shown, q.made.Next()+int64(len(q.made.Asked)+len(a.Result.Events)-1))
 	a.Report.estimate += compaction.TokensOf(shown)
 	l.messages = append(l.messages, llm.Message{Role: string(e.Role), Content: shown[0].Content, ToolCalls: e.ToolCalls, ToolCallID: e.ToolCallID})
 }
@@ -222,7 +222,7 @@ func (r roundRunner) makeRoom(q question, l *toolLoop) bool {
 		a.Report.estimate -= count(results[i].Content) - count(text)
 		results[i].Content, a.Report.partial = text, true
 	}
-	state := compaction.State{Tail: q.current(a.Turn.Events), Tokens: view.Calibrated(a.Report.estimate, cal)}
+	state := compaction.State{Tail: q.current(a.Result.Events), Tokens: view.Calibrated(a.Report.estimate, cal)}
 	shown, _ := set.Policy.Offload(set.Window, state, count)
 	if !set.Enabled || !frame.Offers(sessions.GetTool) {
 		shown = nil
@@ -236,7 +236,7 @@ func (r roundRunner) makeRoom(q question, l *toolLoop) bool {
 		if results[i].Role != "tool" || len(results[i].Content) <= squeezedBytes {
 			continue
 		}
-		whole := a.Turn.Events[i] // no result is shortened twice
+		whole := a.Result.Events[i] // no result is shortened twice
 		text, ok := compaction.Reference(whole)
 		if !ok || !frame.Offers(sessions.GetTool) {
 			text = tokens.HeadTail(whole.Content, squeezedBytes)
@@ -256,15 +256,15 @@ func (r roundRunner) makeRoom(q question, l *toolLoop) bool {
 // reports whether the request is another one now.
 func (r roundRunner) dropCalls(ctx context.Context, q question, f *refusals, l *toolLoop, cause *llm.CallError) bool {
 	a, msgs := &l.answer, l.messages
-	at := len(a.Turn.Events)
-	for at > 0 && a.Turn.Events[at-1].Role == sessions.RoleTool {
+	at := len(a.Result.Events)
+	for at > 0 && a.Result.Events[at-1].Role == sessions.RoleTool {
 		at--
 	}
-	if cause == nil || at == len(a.Turn.Events) || at == 0 {
+	if cause == nil || at == len(a.Result.Events) || at == 0 {
 		return false
 	}
 	a.Report.partial, a.shown = true, nil // the pictures that they brought back go with them
-	results := msgs[len(msgs)-(len(a.Turn.Events)-at):]
+	results := msgs[len(msgs)-(len(a.Result.Events)-at):]
 	for i := range results {
 		a.Report.estimate += sessions.WithheldTokens - r.shared.Counter.Count(results[i].Content)
 		results[i].Content = sessions.WithheldText
@@ -275,11 +275,11 @@ func (r roundRunner) dropCalls(ctx context.Context, q question, f *refusals, l *
 	for i := range calls.ToolCalls {
 		calls.ToolCalls[i].Arguments = "{}"
 	}
-	zerolog.Ctx(ctx).Warn().Str("class", string(cause.Class)).Str("tool", a.Turn.Events[at].ToolName).Msg("Model refused calls of tools or their results: they are left out")
+	zerolog.Ctx(ctx).Warn().Str("class", string(cause.Class)).Str("tool", a.Result.Events[at].ToolName).Msg("Model refused calls of tools or their results: they are left out")
 	r.stats.RequestRefused(RefusedHistory)
 	first := q.made.Next() + int64(len(q.made.Asked)+at) - 1 // the calls: a result alone is no legal request
 	f.suspicion = (&sessions.Suspicion{
-		Model: q.made.View.Reads, Class: string(cause.Class), At: r.shared.Now(), From: first, Through: first + int64(len(a.Turn.Events)-at),
+		Model: q.made.View.Reads, Class: string(cause.Class), At: r.shared.Now(), From: first, Through: first + int64(len(a.Result.Events)-at),
 	}).Join(f.suspicion)
 	return true
 }

@@ -105,7 +105,7 @@ func (r mediaReader) search(ctx context.Context, q question) question {
 
 // bareAnswer answers files that came without a word, and need no model. Those that were read are named, and those that were not say why.
 func bareAnswer(q question) (a Answer, isBare bool) {
-	a = Answer{For: q.made, Turn: sessions.Turn{Spent: sessions.Spending{Kind: sessions.SpentTurn}}}
+	a = Answer{For: q.made, Result: sessions.TurnResult{Spent: sessions.Spending{Kind: sessions.SpentTurn}}}
 	if len(q.media.of) == 0 && !q.media.late || q.media.words != "" {
 		return a, false
 	}
@@ -129,7 +129,7 @@ func bareAnswer(q question) (a Answer, isBare bool) {
 		a.Text += wording.Say(wording.FileInGroups, q.made.Lang)
 	}
 	a.Text = strings.TrimSpace(a.Text + mediaNotes(q))
-	a.Turn.Events = []sessions.Event{{Role: sessions.RoleAssistant, Content: a.Text}}
+	a.Result.Events = []sessions.Event{{Role: sessions.RoleAssistant, Content: a.Text}}
 	return a, true
 }
 
@@ -161,10 +161,10 @@ func mediaNotes(q question) string {
 // withNotes adds what could not be read. A model that was asked about pictures alone, and saw none, has nothing to say.
 func withNotes(q question, a Answer) Answer {
 	a.Notes = mediaNotes(q)
-	last := len(a.Turn.Events) - 1
-	if q.media.blind && a.Notes != "" && q.media.words == "" && last >= 0 && a.Turn.Events[last].Role == sessions.RoleAssistant && a.Text != "" {
+	last := len(a.Result.Events) - 1
+	if q.media.blind && a.Notes != "" && q.media.words == "" && last >= 0 && a.Result.Events[last].Role == sessions.RoleAssistant && a.Text != "" {
 		a.Text, a.Notes = strings.TrimSpace(a.Notes), ""
-		a.Turn.Events[last].Content, a.Turn.Events[last].Tokens = a.Text, 0
+		a.Result.Events[last].Content, a.Result.Events[last].Tokens = a.Text, 0
 	}
 	return a
 }

@@ -34,7 +34,7 @@ func TestBareFilesNeedNoModel(t *testing.T) {
 	if !strings.Contains(a.Text, "锁.pdf") || !strings.Contains(a.Text, "密码") {
 		t.Errorf("%q does not say why 锁.pdf could not be read", a.Text)
 	}
-	want(t, "events of the answer", len(a.Turn.Events), 1)
+	want(t, "events of the answer", len(a.Result.Events), 1)
 	_, bare = bareAnswer(attachments("file", "总结一下", report))
 	want(t, "a file with a question is bare", bare, false)
 	_, bare = bareAnswer(attachments("picture", "", sessions.Media{Kind: sessions.MediaPicture}))
@@ -46,13 +46,13 @@ func TestBlindModelGuessesNothing(t *testing.T) {
 	t.Parallel()
 	q := attachments("picture", "", sessions.Media{Kind: sessions.MediaPicture, Picture: &sessions.Picture{}})
 	q.media.blind = true
-	guess := Answer{Text: "一只猫", Turn: sessions.Turn{Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "一只猫", Tokens: 3}}}}
+	guess := Answer{Text: "一只猫", Result: sessions.TurnResult{Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "一只猫", Tokens: 3}}}}
 	a := withNotes(q, guess)
-	if strings.Contains(a.Text, "猫") || strings.Contains(a.Turn.Events[0].Content, "猫") || a.Text == "" {
-		t.Errorf("the members read %q, the log has %q", a.Text, a.Turn.Events[0].Content)
+	if strings.Contains(a.Text, "猫") || strings.Contains(a.Result.Events[0].Content, "猫") || a.Text == "" {
+		t.Errorf("the members read %q, the log has %q", a.Text, a.Result.Events[0].Content)
 	}
 	q.media.words = "这是什么，另外三加四等于几？"
-	guess.Turn.Events = []sessions.Event{{Role: sessions.RoleAssistant, Content: "七"}}
+	guess.Result.Events = []sessions.Event{{Role: sessions.RoleAssistant, Content: "七"}}
 	guess.Text = "七"
 	a = withNotes(q, guess)
 	want(t, "an answer to words besides", a.Text, "七")

@@ -22,7 +22,7 @@ type Upkeep interface {
 	Charge(ctx context.Context, key sessions.Key, s sessions.Spending)
 }
 
-// Store reads the view again after a compaction, and records the calls of tools. See [sessions.Turner].
+// Store reads the view again after a compaction, and records the calls of tools. See [sessions.Turns].
 type Store interface {
 	Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error)
 	RecordRun(ctx context.Context, l sessions.Lease, r sessions.ToolRun) error

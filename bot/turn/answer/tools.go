@@ -207,17 +207,17 @@ func (t toolCaller) run(
 	ctx context.Context, q question, a *Answer, suspicion *sessions.Suspicion, tool chat.Tool, c sessions.ToolCall, sent *sentFiles,
 ) string {
 	a.Work.tools = append(a.Work.tools, c.Name)
-	itsChat := q.chat(a.Turn.Events)
+	itsChat := q.chat(a.Result.Events)
 	itsChat.Location, itsChat.TaskTTL = t.shared.Location, t.views.Remember().TaskTTL
 	if q.live != nil {
 		q.live.Tool(c.Name)
 	}
 	in := chat.ToolInput{
 		Arguments: c.Arguments, Lease: q.made.Lease, Reader: draft.ReaderOf(itsChat), Chat: itsChat, CallID: c.ID,
-		Current: q.current(a.Turn.Events), Room: minTokenBytes * view.BodyLimit(t.views.Settings(q.made.View.Session).Window.Usable()),
+		Current: q.current(a.Result.Events), Room: minTokenBytes * view.BodyLimit(t.views.Settings(q.made.View.Session).Window.Usable()),
 		Suspicion: suspicion,
 		May:       t.may,
-		Read:      func(id int64) { a.Turn.Read = append(a.Turn.Read, id) },
+		Read:      func(id int64) { a.Result.Read = append(a.Result.Read, id) },
 		Show:      func(m sessions.Media) bool { return t.showPicture(q, a, m) },
 	}
 	if sent != nil && t.files.sends {

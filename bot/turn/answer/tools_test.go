@@ -40,9 +40,9 @@ func TestStoppedTurnWaitsForNothing(t *testing.T) {
 	for _, w := range waits {
 		events = append(events, sessions.Event{Role: sessions.RoleTool, ToolCallID: "c", Content: approval.Result(w) + noMoreCalls})
 	}
-	a := Answer{Turn: sessions.Turn{Events: events}, Waits: waits}.CutShort("stopped")
-	want(t, "another result", a.Turn.Events[0].Content, "found")
-	for _, e := range a.Turn.Events[1:3] {
+	a := Answer{Result: sessions.TurnResult{Events: events}, Waits: waits}.CutShort("stopped")
+	want(t, "another result", a.Result.Events[0].Content, "found")
+	for _, e := range a.Result.Events[1:3] {
 		want(t, "the result of a call that waits for nothing", e.Content, NotRun)
 	}
 }

@@ -205,7 +205,7 @@ func (l Limits) Exceeds(ctx context.Context, key sessions.Key, e sessions.Event)
 	one, stop := context.WithTimeout(ctx, l.shared.CommitTimeout)
 	defer stop()
 	used, err := l.counts.Used(one, a)
-	full := func(bound int, use sessions.Use) bool { return bound > 0 && use.Count >= bound }
+	full := func(bound int, use sessions.LimitUse) bool { return bound > 0 && use.Count >= bound }
 	return err != nil || full(limits.PersonTurns, used.PersonTurns) || full(limits.GroupTurns, used.GroupTurns) ||
 		full(limits.PersonTokens, used.PersonTokens) || full(limits.Tokens, used.Tokens) || full(limits.UnidentifiedTurns, used.UnidentifiedTurns) ||
 		full(limits.ScheduledTurns, used.ScheduledTurns) || full(sessions.Allowance(limits.GroupTurns, used.GroupOthers), used.GroupPart)

@@ -7,7 +7,7 @@ import (
 	"ebb/sessions"
 )
 
-// Turns marks the messages of turns. See [sessions.Turner].
+// Turns marks the messages of turns. See [sessions.Turns].
 type Turns interface {
 	Begin(ctx context.Context, l sessions.Lease, limit int) (sessions.View, error)
 	BeginAlone(ctx context.Context, l sessions.Lease, limit int, a sessions.Alone) (sessions.View, error)

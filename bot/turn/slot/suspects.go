@@ -16,7 +16,7 @@ const suspectAlone = 10 * time.Second
 
 // Suspects narrows down which message ends its process. A suspect of a width runs beside fewer other suspects than that.
 // A suspect of width 1 runs alone, so that a death of its process is its own. The widest come first: they are the least
-// suspicious. See [sessions.Turner.Begin].
+// suspicious. See [sessions.Turns.Begin].
 type Suspects struct {
 	Closed <-chan struct{} // ends all waits
 

@@ -185,7 +185,7 @@ func (b *suite) plantSession(ctx context.Context, s sessionSeed) (sessions.Lease
 	if err != nil {
 		return sessions.Lease{}, err
 	}
-	t := sessions.Turn{Taken: []int64{a.EventID}, TakenTokens: []int{s.tokens}, TotalTokens: s.total}
+	t := sessions.TurnResult{Taken: []int64{a.EventID}, TakenTokens: []int{s.tokens}, TotalTokens: s.total}
 	for range s.events - 1 {
 		t.Events = append(t.Events, sessions.Event{Role: sessions.RoleAssistant, Content: s.text, Tokens: s.tokens})
 	}
