@@ -23,6 +23,7 @@ import (
 	"ebb/bot/parts"
 	"ebb/bot/reload"
 	"ebb/bot/schedule"
+	"ebb/bot/sendfile"
 	"ebb/bot/turn"
 	"ebb/bot/turn/answer"
 	"ebb/bot/turn/slot"
@@ -41,7 +42,7 @@ import (
 
 // Files keeps the files of replies from their making until they are sent.
 type Files interface {
-	answer.Files
+	sendfile.Store
 	outbox.Files
 }
 
@@ -273,19 +274,32 @@ func New(cfg Config) (*Bot, error) {
 		Tidying: cfg.Tidying, Index: cfg.Index, Leads: b.leads, Requests: cfg.Requests, DigestAt: cfg.DigestAt, SummaryRetries: cfg.SummaryRetries, SummaryBackoff: cfg.SummaryBackoff,
 		CompactNotify: cfg.CompactNotify,
 	})
-	_, sendsFiles := cfg.Transport.(chat.Uploader)
 	b.handler = command.New(p, b.views, commandStores(cfg.Stores, cfg.Memory), b.worker, b.configuredScope, command.Options{
 		Rights: cfg.Rights, Erasures: cfg.Erasures, CallBudget: cfg.CallBudget, Schedules: cfg.Schedules, Planner: cfg.Planner, Audit: cfg.Audit,
-		Approvals: b.approvals, Files: cfg.Kept, SendsFiles: sendsFiles,
+		Approvals: b.approvals, Files: cfg.Kept,
 		Knowledge: &knowledge.Desk{Store: cfg.Kept, Media: cfg.Media, Location: cfg.Location},
 	})
 	b.runner = turn.New(turn.Config{
 		Shared: p, Views: b.views, Stores: turnStores(cfg.Stores, cfg.Memory), Model: b.gate, Upkeep: b.worker, Commands: b.handler,
-		Transport: cfg.Transport, Display: cfg.Display, Approvals: b.approvals, Media: cfg.Media, Files: cfg.Files, SendsFiles: sendsFiles,
+		Transport: cfg.Transport, Display: cfg.Display, Approvals: b.approvals, Media: cfg.Media, Files: b.sentFiles(),
 		MaxMerged: cfg.mergeLimit(), MaxToolRounds: cfg.MaxToolRounds, MaxTurns: gate.TurnsPerCall * cfg.MaxConcurrent,
 		StaleAfter: cfg.StaleAfter, Gather: cfg.Gather, TurnTimeout: cfg.TurnTimeout, BusyNote: cfg.BusyNote,
 	})
 	return b, nil
+}
+
+// sentFiles refuses files for a transport that sends none, and while the month's calls permit none.
+func (b *Bot) sentFiles() sendfile.Desk {
+	_, sends := b.cfg.Transport.(chat.Uploader)
+	return sendfile.Desk{Store: b.cfg.Files, Timeout: b.shared.CommitTimeout, Refusal: func(robot sessions.RobotCode) error {
+		switch {
+		case !sends:
+			return sendfile.ErrOff
+		case b.cfg.CallBudget != nil && !b.cfg.CallBudget(robot).PermitsFiles():
+			return sendfile.ErrCalls
+		}
+		return nil
+	}}
 }
 
 func turnStores(s sessions.Stores, m memory.Stores) turn.Stores {

@@ -272,9 +272,13 @@ type File struct {
 	Name string   `json:"name"` // with an extension of the type that the bytes have
 	Kind FileKind `json:"kind"`
 	Lang string   `json:"lang"` // language of the words that replace it if it can't be sent
+	// InText says that the text of its reply has the same content: people get that if the file can't be sent.
+	InText bool `json:"in_text,omitempty"`
 	// Source is the part of its turn that made it; Body are its bytes, at most [MaxFile]. Only a file that is not stored yet has them.
 	Source string `json:"-"`
 	Body   []byte `json:"-"`
+	// Text is the same content as a text, for people whom the file can't reach; empty: there is none.
+	Text string `json:"-"`
 	// Media is the platform's id of the uploaded bytes; empty: not uploaded.
 	Media string `json:"-"`
 }

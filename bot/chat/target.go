@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -84,11 +85,13 @@ func StopsTurnOf(press, e sessions.Event) bool {
 	return strings.HasPrefix(id, stopPrefix(e.ID)) || strings.HasPrefix(id, "stop-"+ReplyKey(e.Key, e)+"-")
 }
 
-// FileReplies are the replies of files behind a reply. The text of each is the reply's: an erasure of that takes the file too.
+// FileReplies are the replies of files behind a reply. The text of each is the file's own, or the reply's: an erasure of words in it takes
+// the file too.
 func FileReplies(behind sessions.Reply, files []sessions.File, lang string) (replies []sessions.Reply) {
 	for i, f := range files {
 		r := behind
-		f.Lang = lang
+		f.Lang, f.InText = lang, f.Text != ""
+		r.Text = cmp.Or(f.Text, r.Text)
 		r.Target.File, r.Target.Card, r.Target.Approve, r.Target.Late = &f, "", false, ""
 		r.Target.Mentions, r.Target.Schedules = nil, nil
 		sum := sha256.Sum256(fmt.Appendf(nil, "file\x00%s\x00%d", behind.Nonce, i))

@@ -27,11 +27,10 @@ type exportCommand struct {
 	views    *view.Builder
 	table    Table
 	location *time.Location
-	sends    bool // replies may have files
 }
 
 func exportOf(e *env) exportCommand {
-	return exportCommand{e.manage, e.roles(), e.views, e.table, e.shared.Location, e.opts.SendsFiles}
+	return exportCommand{e.manage, e.roles(), e.views, e.table, e.shared.Location}
 }
 
 // page answers in the private chat alone, since it has what the person said anywhere: with a file, or with the page that was asked for. A page
@@ -48,7 +47,7 @@ func (x exportCommand) page(ctx context.Context, t *view.CommandTurn, c Call) st
 	if !a.Reader.Private {
 		return wording.Say(wording.ExportPrivate, t.Lang)
 	}
-	if x.sends && c.Arg == "" {
+	if c.Arg == "" {
 		if text, ok := x.file(ctx, t, a); ok {
 			return text
 		}
@@ -88,14 +87,16 @@ func (x exportCommand) file(ctx context.Context, t *view.CommandTurn, a manage.A
 	if err != nil || rows == 0 {
 		return "", false // as the pages say
 	}
-	f, err := sendfile.Book(wording.Say(wording.ExportName, t.Lang), sheets)
+	body, err := sendfile.Book(sheets)
+	var name string
+	if err == nil {
+		name, err = t.Send(wording.Say(wording.ExportName, t.Lang)+".xlsx", body)
+	}
 	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Export of a person's data is no file, and comes as text")
+		zerolog.Ctx(ctx).Info().Err(err).Msg("Export of a person's data is no file, and comes as text")
 		return "", false
 	}
-	f.Source = "export"
-	t.Files = append(t.Files, f)
-	return wording.Say(wording.ExportFile, t.Lang, rows, f.Name), true
+	return wording.Say(wording.ExportFile, t.Lang, rows, name), true
 }
 
 // read reads all data, each line with its heading.

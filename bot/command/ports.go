@@ -72,7 +72,6 @@ type Options struct {
 	Approvals  *approval.Desk
 	Knowledge  *knowledge.Desk
 	Files      manage.Files
-	SendsFiles bool // replies can have files
 }
 
 // CallBudget is the state of the month's counted calls to the chat platform.
@@ -80,6 +79,9 @@ type CallBudget struct {
 	Calls, Quota int64 // Quota 0: no bound
 	Level        int   // 0 streamed cards, 1 unstreamed cards, 2 webhooks and calls without an alternative, 3 webhooks
 }
+
+// PermitsFiles reports whether a reply may have a file, which takes two calls as a card does.
+func (b CallBudget) PermitsFiles() bool { return b.Level < 2 }
 
 // Stats counts compactions that commands caused.
 type Stats interface{ Compacted(e sessions.LogEntry) }

@@ -334,7 +334,8 @@ func (t *Transport) Upload(ctx context.Context, robot sessions.RobotCode, f sess
 	}
 	const doing = "uploading a file"
 	a, failed := t.callAPI(ctx, apiCall{
-		api: calls.Upload, need: calls.Finish, method: http.MethodPost, path: "/media/upload?type=" + string(f.Kind), doing: doing, old: true, body: form,
+		api: calls.Upload, need: calls.Card, // as a card: the message behind it takes one more, and answers without a webhook come first
+		method: http.MethodPost, path: "/media/upload?type=" + string(f.Kind), doing: doing, old: true, body: form,
 	})
 	if failed == nil {
 		failed = t.judgeAPI(sessions.Target{}, a, doing)

@@ -9,12 +9,12 @@ import (
 // Files keep no files of replies, and refuse each.
 type Files struct{}
 
-// Keep implements answer.Files.
+// Keep implements sendfile.Store.
 func (Files) Keep(context.Context, sessions.Lease, int64, sessions.File) (int64, error) {
 	return 0, sessions.ErrRefused
 }
 
-// Kept implements answer.Files.
+// Kept implements sendfile.Store.
 func (Files) Kept(context.Context, sessions.Key, []int64) ([]sessions.File, error) { return nil, nil }
 
 // Body implements outbox.Files.

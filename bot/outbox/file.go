@@ -25,10 +25,14 @@ const (
 	fileNoCalls fileFault = "no_calls" // the month has no calls left for it
 	fileRefused fileFault = "refused"  // by the platform, or after several failures
 	fileUnknown fileFault = "unknown"  // it may have arrived. The platform has no key that would recognize a second message.
-	fileGone    fileFault = "gone"     // deleted meanwhile: nothing is sent
+	fileGone    fileFault = "gone"     // deleted meanwhile
+	fileBegun   fileFault = "begun"    // parts of the text in its place have arrived
 )
 
 var fileWords = map[fileFault]wording.Phrase{fileNoCalls: wording.FileNoCalls, fileRefused: wording.FileNotSent, fileUnknown: wording.FileUnknown}
+
+// isFile reports whether a reply is sent as a file. Another one is a text, or words in place of a file.
+func (p *pending) isFile() bool { return p.file != nil && p.way.fault == "" }
 
 // fileState is the way of a reply's file so far. Its zero value: nothing is uploaded.
 type fileState struct {
@@ -45,10 +49,13 @@ const maxUploads = 2
 // sent, and a process that died before it has sent nothing. It reports false if the reply has to wait.
 func (o *Outbox) uploadFile(q *queue, batch []*pending) bool {
 	p := batch[0]
-	if p.file == nil || p.way.media != "" || p.way.fault != "" {
+	switch {
+	case !p.isFile() || p.way.media != "":
 		return true
-	}
-	if p.maybe {
+	case p.part > 0:
+		p.way.fault = fileBegun
+		return true
+	case p.maybe:
 		p.way.fault = fileUnknown
 		return true
 	}
@@ -71,9 +78,11 @@ func (o *Outbox) uploadFile(q *queue, batch []*pending) bool {
 	if p.way.fault = faultOf(failed, p.failures+1); p.way.fault != "" {
 		return true
 	}
-	o.queues.apply(q, batch, attempt{
-		aside: true, failed: true, outcome: sessions.SendOutcome{NextAt: o.sender.shared.Now().Add(pauseAfter(p.failures, failed))},
-	})
+	a := attempt{aside: true, failed: true, outcome: sessions.SendOutcome{
+		Via: chat.ViaOpenAPI, Error: err.Error(), NextAt: o.sender.shared.Now().Add(pauseAfter(p.failures, failed)),
+	}}
+	o.sender.recordOutcome(batch, []sessions.Outgoing{{Attempts: p.attempts}}, a.outcome) // lest the storage takes the reply for one that was left
+	o.queues.apply(q, batch, a)
 	return false
 }
 
@@ -115,7 +124,8 @@ func faultOf(failed *chat.SendError, tries int) fileFault {
 	return ""
 }
 
-// placeFile completes a claimed reply with a file. A reply that may have arrived, or whose file can't be sent, becomes words.
+// placeFile completes a claimed reply with a file. A reply that may have arrived, or whose file can't be sent, becomes words. They do not depend
+// on the reason where they have the content of the file: another process goes on with their next part.
 func placeFile(p *pending, out *sessions.Outgoing) {
 	f := out.Reply.Target.File
 	if f == nil {
@@ -124,8 +134,13 @@ func placeFile(p *pending, out *sessions.Outgoing) {
 	if out.Maybe && p.way.fault == "" {
 		p.way.fault = fileUnknown
 	}
-	f.Media = p.way.media
-	if phrase, ok := fileWords[p.way.fault]; ok {
+	sent := *f
+	sent.Media, out.Reply.Target.File = p.way.media, &sent
+	phrase, ok := fileWords[p.way.fault]
+	switch {
+	case p.way.fault != "" && f.InText:
+		out.Reply.Text, out.Reply.Target.File = wording.Say(wording.FileInText, f.Lang, f.Name)+out.Reply.Text, nil
+	case ok:
 		out.Reply.Text, out.Reply.Target.File = wording.Say(phrase, f.Lang, f.Name), nil
 	}
 }

@@ -54,6 +54,7 @@ type pending struct {
 	owedMark *sessions.SendOutcome // unstored mark of an attempt that may have arrived
 	unmarked bool                  // the mark of the last attempt is not stored
 	file     *sessions.File        // sent in place of a text
+	attempts int                   // begun for its row, as of its last claim
 	way      fileState
 }
 
@@ -159,10 +160,10 @@ func (q *queue) endPause(p *pending) {
 	p.next = time.Time{}
 }
 
-// lend gives texts that wait for calls the newest webhook of their conversation: it takes none.
+// lend gives texts, and words in place of files, that wait for calls the newest webhook of their conversation: it takes none.
 func (q *queue) lend() {
 	for _, p := range q.replies {
-		if p.aside && p.file == nil && q.newest.isAfter(p.webhook) {
+		if p.aside && !p.isFile() && q.newest.isAfter(p.webhook) {
 			p.webhook, p.lent, p.aside = q.newest, true, false
 			q.endPause(p)
 			q.waited = true

@@ -179,7 +179,7 @@ func (s *queues) claimed(batch []*pending, rows map[rowID]sessions.Outgoing) (ou
 	defer s.mu.Unlock()
 	for _, p := range batch {
 		if out, ok := rows[p.rowID]; ok {
-			out.Maybe = out.Maybe || p.maybe
+			out.Maybe, p.attempts = out.Maybe || p.maybe, out.Attempts
 			outs = append(outs, out)
 		}
 	}

@@ -76,7 +76,7 @@ func (s *sender) sendPart(ctx context.Context, q *queue, batch []*pending, outs 
 	}
 	var sent chat.Sent
 	err := error(&chat.SendError{Permanent: true, Err: errFileGone})
-	if batch[0].way.fault != fileGone {
+	if batch[0].way.fault != fileGone || out.Reply.Target.File == nil {
 		sent, err = s.guarded(batch[0].log.WithContext(ctx), out)
 	}
 	a := attempt{outcome: sessions.SendOutcome{Part: sent.Part, Via: sent.Via}}
@@ -118,7 +118,7 @@ func (s *sender) sendPart(ctx context.Context, q *queue, batch []*pending, outs 
 
 // judge completes an attempt that failed: it is given up, or made again.
 func (s *sender) judge(q *queue, batch []*pending, out sessions.Outgoing, a attempt, failed *chat.SendError) attempt {
-	if p := batch[0]; p.file != nil && p.way.fault == "" && !failed.Gone && !s.isTooOld(q, batch, out, false) {
+	if p := batch[0]; p.isFile() && !failed.Gone && !s.isTooOld(q, batch, out, false) {
 		return s.judgeFile(p, a, failed)
 	}
 	tries := failures(batch) + 1

@@ -5,11 +5,10 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+	"unicode"
+	"unicode/utf16"
 
 	"github.com/xuri/excelize/v2"
-
-	"ebb/sessions"
 )
 
 // Sheet is a sheet of a workbook. The first row is its head.
@@ -18,51 +17,57 @@ type Sheet struct {
 	Rows [][]string
 }
 
-// The bounds of a workbook. A longer cell goes on in a row of its own.
+// The bounds of a workbook. A longer cell goes on in a row of its own. A spreadsheet counts UTF-16 units, and its own bounds are 32,767 of
+// them in a cell and 1,048,576 rows in a sheet.
 const (
-	maxCell  = 32000 // characters
+	maxCell  = 32_000
 	maxRows  = 200_000
-	maxSheet = 31 // characters of a name
+	maxSheet = 31 // units of a name
 )
 
-// Book makes a workbook. No cell is a formula: words that begin as one stay words. Short numbers are numbers.
-func Book(name string, sheets []Sheet) (sessions.File, error) {
+// Book returns the bytes of a workbook. No cell is a formula: words that begin as one stay words. Short numbers are numbers, shown with the
+// decimals that they were written with.
+func Book(sheets []Sheet) ([]byte, error) {
 	book := excelize.NewFile()
 	defer func() { _ = book.Close() }()
+	w := bookWriter{book: book, styles: map[int]int{}}
+	used := map[string]bool{}
 	for i, s := range sheets {
-		title := sheetName(s.Name, i)
-		if err := addSheet(book, title, i); err != nil {
-			return sessions.File{}, err
+		title := sheetName(s.Name, i, used)
+		if err := w.addSheet(title, i); err != nil {
+			return nil, err
 		}
-		if err := writeRows(book, title, s.Rows); err != nil {
-			return sessions.File{}, err
+		if err := w.writeRows(title, s.Rows); err != nil {
+			return nil, err
 		}
 	}
 	b, err := book.WriteToBuffer()
 	if err != nil {
-		return sessions.File{}, fmt.Errorf("writing a workbook: %w", err)
+		return nil, fmt.Errorf("writing a workbook: %w", err)
 	}
-	if b.Len() > sessions.MaxFile {
-		return sessions.File{}, ErrTooLarge
-	}
-	return sessions.File{Name: SafeName(name+".xlsx", "xlsx"), Kind: sessions.FilePlain, Body: b.Bytes()}, nil
+	return b.Bytes(), nil
 }
 
-func addSheet(book *excelize.File, title string, n int) error {
+type bookWriter struct {
+	book   *excelize.File
+	styles map[int]int // styles of numbers, by their decimals
+}
+
+func (w bookWriter) addSheet(title string, n int) error {
 	if n == 0 {
-		if err := book.SetSheetName("Sheet1", title); err != nil {
+		if err := w.book.SetSheetName("Sheet1", title); err != nil {
 			return fmt.Errorf("naming a sheet: %w", err)
 		}
 		return nil
 	}
-	if _, err := book.NewSheet(title); err != nil {
+	if _, err := w.book.NewSheet(title); err != nil {
 		return fmt.Errorf("adding a sheet: %w", err)
 	}
 	return nil
 }
 
-func writeRows(book *excelize.File, title string, rows [][]string) error {
-	w, err := book.NewStreamWriter(title)
+func (w bookWriter) writeRows(title string, rows [][]string) error {
+	to, err := w.book.NewStreamWriter(title)
 	if err != nil {
 		return fmt.Errorf("writing a sheet: %w", err)
 	}
@@ -73,30 +78,44 @@ func writeRows(book *excelize.File, title string, rows [][]string) error {
 				return ErrTooLarge
 			}
 			var cells []any
-			cells, row, more = cellsOf(row)
-			if err := w.SetRow("A"+strconv.Itoa(n+1), cells); err != nil {
+			if cells, row, more, err = w.cellsOf(row); err == nil {
+				err = to.SetRow("A"+strconv.Itoa(n+1), cells)
+			}
+			if err != nil {
 				return fmt.Errorf("writing a row: %w", err)
 			}
 		}
 	}
-	if err := w.Flush(); err != nil {
+	if err := to.Flush(); err != nil {
 		return fmt.Errorf("writing a sheet: %w", err)
 	}
 	return nil
 }
 
 // cellsOf are the cells of a row. rest has the ends of those that are too long.
-func cellsOf(row []string) (cells []any, rest []string, more bool) {
+func (w bookWriter) cellsOf(row []string) (cells []any, rest []string, more bool, err error) {
 	rest = make([]string, len(row))
 	for i, text := range row {
-		text = strings.Map(printable, strings.ToValidUTF8(text, ""))
-		if utf8.RuneCountInString(text) > maxCell {
-			runes := []rune(text)
-			text, rest[i], more = string(runes[:maxCell]), string(runes[maxCell:]), true
+		text, rest[i] = splitUnits(strings.Map(printable, strings.ToValidUTF8(text, "")), maxCell)
+		more = more || rest[i] != ""
+		cell, err := w.valueOf(text)
+		if err != nil {
+			return nil, nil, false, err
 		}
-		cells = append(cells, valueOf(text))
+		cells = append(cells, cell)
 	}
-	return cells, rest, more
+	return cells, rest, more, nil
+}
+
+// splitUnits splits a text behind at most a number of UTF-16 units, between two characters.
+func splitUnits(text string, most int) (head, rest string) {
+	n := 0
+	for i, r := range text {
+		if n += utf16.RuneLen(r); n > most {
+			return text[:i], text[i:]
+		}
+	}
+	return text, ""
 }
 
 // printable drops what XML can't hold.
@@ -107,30 +126,44 @@ func printable(r rune) rune {
 	return r
 }
 
-// number has no sign, and no more digits than a spreadsheet shows: an id stays as it is.
-var number = regexp.MustCompile(`^(?:0|[1-9]\d{0,9})(?:\.\d{1,6})?$`)
+// number has no sign, and no more digits than a spreadsheet keeps: an id stays as it is.
+var number = regexp.MustCompile(`^(?:0|[1-9]\d{0,9})(?:\.(\d{1,5}))?$`)
 
-func valueOf(text string) any {
-	if number.MatchString(text) {
-		if v, err := strconv.ParseFloat(text, 64); err == nil {
-			return v
-		}
+func (w bookWriter) valueOf(text string) (any, error) {
+	m := number.FindStringSubmatch(text)
+	if m == nil {
+		return text, nil
 	}
-	return text
+	v, err := strconv.ParseFloat(text, 64)
+	decimals := len(m[1])
+	if err != nil || decimals == 0 {
+		return v, err
+	}
+	style, ok := w.styles[decimals]
+	if !ok {
+		form := "0." + strings.Repeat("0", decimals)
+		if style, err = w.book.NewStyle(&excelize.Style{CustomNumFmt: &form}); err != nil {
+			return nil, err
+		}
+		w.styles[decimals] = style
+	}
+	return excelize.Cell{StyleID: style, Value: v}, nil
 }
 
-func sheetName(name string, n int) string {
-	name = strings.TrimSpace(strings.Map(func(r rune) rune {
-		if strings.ContainsRune(`:\/?*[]'`, r) || r < ' ' {
+// sheetName makes a name that spreadsheets accept, and that no earlier sheet has. They take "History" for themselves.
+func sheetName(name string, n int, used map[string]bool) string {
+	name = strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`:\/?*[]'`, r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || printable(r) < 0 {
 			return -1
 		}
 		return r
-	}, name))
-	if runes := []rune(name); len(runes) > maxSheet {
-		name = strings.TrimSpace(string(runes[:maxSheet]))
+	}, strings.ToValidUTF8(name, ""))
+	name, _ = splitUnits(strings.TrimSpace(name), maxSheet)
+	name = strings.TrimSpace(name)
+	for key := strings.ToLower(name); key == "" || key == "history" || used[key]; key = strings.ToLower(name) {
+		n++
+		name = "Sheet" + strconv.Itoa(n)
 	}
-	if name == "" {
-		name = "Sheet" + strconv.Itoa(n+1)
-	}
+	used[strings.ToLower(name)] = true
 	return name
 }

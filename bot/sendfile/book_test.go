@@ -25,18 +25,15 @@ func opened(t *testing.T, body []byte) *excelize.File {
 // No cell is a formula. Words that begin as one, long numbers and those with zeros before them stay as they were written.
 func TestCellsAreNoFormulas(t *testing.T) {
 	t.Parallel()
-	row := []string{"=1+1", "+8613800000000", "-5", "@SUM(A1)", "=HYPERLINK(\"http://evil\",\"点\")", "\t=1", "007", "13800000000123", "42.5", "a\x01b\xff", ""}
-	f, err := Book("../报表", []Sheet{{Name: "很[长]的/名字" + strings.Repeat("长", 40), Rows: [][]string{{"a"}, row}}, {Rows: [][]string{{strings.Repeat("字", maxCell+1), "b"}}}})
+	row := []string{"=1+1", "+8613800000000", "-5", "@SUM(A1)", "=HYPERLINK(\"http://evil\",\"点\")", "\t=1", "007", "13800000000123", "42.5", "a\x01b\xff", "_x0041_", " b ", ""}
+	body, err := Book([]Sheet{{Name: "很[长]的/名字" + strings.Repeat("长", 40), Rows: [][]string{{"a"}, row}}, {Rows: [][]string{{strings.Repeat("字", maxCell+1), "b"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Name != "报表.xlsx" {
-		t.Errorf("the name is %q", f.Name)
-	}
-	if judged, err := Judge(f.Name, f.Body); err != nil || judged.Name != f.Name {
+	if judged, err := judge("../报表.xlsx", body); err != nil || judged.Name != "报表.xlsx" {
 		t.Errorf("the workbook is judged as %q, %v", judged.Name, err)
 	}
-	book := opened(t, f.Body)
+	book := opened(t, body)
 	name := book.GetSheetList()[0]
 	for i := range row {
 		at, _ := excelize.CoordinatesToCellName(i+1, 2)
@@ -49,14 +46,58 @@ func TestCellsAreNoFormulas(t *testing.T) {
 		}
 	}
 	rows, err := book.GetRows(name)
-	if want := []string{"=1+1", "+8613800000000", "-5", "@SUM(A1)", row[4], "\t=1", "007", "13800000000123", "42.5", "ab"}; err != nil || !slices.Equal(rows[1], want) {
+	if want := []string{"=1+1", "+8613800000000", "-5", "@SUM(A1)", row[4], "\t=1", "007", "13800000000123", "42.5", "ab", "_x0041_", " b "}; err != nil || !slices.Equal(rows[1], want) {
 		t.Errorf("%q, want %q, %v", rows[1], want, err)
 	}
 	if rows, err = book.GetRows("Sheet2"); err != nil || len(rows) != 2 || rows[1][0] != "字" || rows[0][1] != "b" {
 		t.Errorf("a long cell goes on in %d rows, %v", len(rows), err)
 	}
-	if _, err := Book("x", []Sheet{{Rows: make([][]string, maxRows+1)}}); !errors.Is(err, ErrTooLarge) {
+	if _, err := Book([]Sheet{{Rows: make([][]string, maxRows+1)}}); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("too many rows: %v", err)
+	}
+}
+
+// A cell is bounded in the units that spreadsheets count, and no part of it is lost. A number keeps its decimals: 1.10 is no 1.1.
+func TestCellsKeepTheirContent(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("😀", 40_000) + "end"
+	numbers := []string{"1.10", "12.50", "3.0", "1.1", "7", "0", "9999999999.12345", "1.123456"}
+	body, err := Book([]Sheet{{Rows: [][]string{{long}, numbers}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := opened(t, body).GetRows("Sheet1")
+	if err != nil || len(rows) != 4 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	if got := rows[0][0] + rows[1][0] + rows[2][0]; got != long {
+		t.Errorf("of a cell of %d bytes %d are left", len(long), len(got))
+	}
+	if !slices.Equal(rows[3], numbers) {
+		t.Errorf("%q, want %q", rows[3], numbers)
+	}
+}
+
+// Spreadsheets accept the names of sheets, and no sheet is written over another one.
+func TestSheetsHaveTheirOwnNames(t *testing.T) {
+	t.Parallel()
+	var sheets []Sheet
+	for i, name := range []string{"汇总", "汇总", "history", "", "a\u202eb\x00\xff", strings.Repeat("😀", 20), "SHEET1", "'q'", "Sheet10", "sheet10"} {
+		sheets = append(sheets, Sheet{Name: name, Rows: [][]string{{fmt.Sprint("row ", i)}}})
+	}
+	body, err := Book(sheets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	book := opened(t, body)
+	names := book.GetSheetList()
+	if want := []string{"汇总", "Sheet2", "Sheet3", "Sheet4", "ab", strings.Repeat("😀", 15), "SHEET1", "q", "Sheet10", "Sheet11"}; !slices.Equal(names, want) {
+		t.Errorf("%q, want %q", names, want)
+	}
+	for i, name := range names {
+		if cell, err := book.GetCellValue(name, "A1"); cell != fmt.Sprint("row ", i) || err != nil {
+			t.Errorf("sheet %q has %q, %v", name, cell, err)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	_ "image/png"  // read by image.DecodeConfig
 	"net/http"
 	"path"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -30,8 +31,8 @@ var (
 // maxPixels bounds a picture, which devices of people decode.
 const maxPixels = 100 << 20
 
-// Judge returns a file with a safe name. The extension becomes that of the bytes, and stays among types that have equal bytes.
-func Judge(name string, body []byte) (sessions.File, error) {
+// judge returns a file with a safe name. The extension becomes that of the bytes, and stays among types that have equal bytes.
+func judge(name string, body []byte) (sessions.File, error) {
 	switch {
 	case len(body) == 0:
 		return sessions.File{}, ErrEmpty
@@ -43,13 +44,13 @@ func Judge(name string, body []byte) (sessions.File, error) {
 		if err != nil || size.Width <= 0 || size.Height <= 0 || size.Width > maxPixels/size.Height {
 			return sessions.File{}, ErrPicture
 		}
-		return sessions.File{Name: SafeName(name, kind), Kind: sessions.FileImage, Body: body}, nil
+		return sessions.File{Name: safeName(name, kind), Kind: sessions.FileImage, Body: body}, nil
 	}
 	kind := documentOf(strings.ToLower(strings.TrimPrefix(path.Ext(name), ".")), body)
 	if kind == "" {
 		return sessions.File{}, ErrType
 	}
-	return sessions.File{Name: SafeName(name, kind), Kind: sessions.FilePlain, Body: body}, nil
+	return sessions.File{Name: safeName(name, kind), Kind: sessions.FilePlain, Body: body}, nil
 }
 
 var pictures = map[string]string{"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/bmp": "bmp"}
@@ -91,8 +92,14 @@ func archiveOf(body []byte) string {
 // maxName bounds a name, in characters.
 const maxName = 60
 
-// SafeName is a name without a path, control characters or marks that change the order of writing, with an extension.
-func SafeName(name, extension string) string {
+// ending is an extension of a name: the last words of "报告 v1.2" or "2026.11月报" are none.
+var ending = regexp.MustCompile(`(?i)\.(?:[a-z][a-z0-9]{1,4}|7z)$`)
+
+// device is a name that Windows takes for a device, whatever its extension.
+var device = regexp.MustCompile(`(?i)^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)`)
+
+// safeName is a name without a path, control characters or marks that change the order of writing, with an extension.
+func safeName(name, extension string) string {
 	name = path.Base(strings.ReplaceAll(strings.ToValidUTF8(name, ""), `\`, "/"))
 	name = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || strings.ContainsRune(`/:*?"<>|[]()#`+"`", r) {
@@ -100,13 +107,16 @@ func SafeName(name, extension string) string {
 		}
 		return r
 	}, name)
-	name = strings.TrimSuffix(name, path.Ext(name))
+	name = ending.ReplaceAllString(name, "")
 	name = strings.Trim(strings.Join(strings.Fields(name), " "), ". ")
 	if runes := []rune(name); len(runes) > maxName {
 		name = strings.TrimSpace(string(runes[:maxName]))
 	}
-	if name == "" {
+	switch {
+	case name == "":
 		name = "file"
+	case device.MatchString(name):
+		name = "file-" + name
 	}
 	return name + "." + extension
 }

@@ -68,7 +68,7 @@ func TestFilesAreOfTheTypeOfTheirBytes(t *testing.T) {
 		{"a.png", nil, "", "", ErrEmpty},
 		{"a.pdf", append([]byte("%PDF-1.7\n"), make([]byte, sessions.MaxFile)...), "", "", ErrTooLarge},
 	} {
-		f, err := Judge(tc.name, tc.body)
+		f, err := judge(tc.name, tc.body)
 		if f.Name != tc.want || f.Kind != tc.kind || !errors.Is(err, tc.err) {
 			t.Errorf("%q: %q %q, %v; want %q %q, %v", tc.name, f.Name, f.Kind, err, tc.want, tc.kind, tc.err)
 		}
@@ -79,9 +79,10 @@ func TestNamesAreSafe(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"": "file.png", ".": "file.png", "..": "file.png", "/": "file.png", "a/b/c.txt": "c.png", "\u202egnp.exe": "gnp.png", "x\x00\ny.png": "xy.png",
-		"[点我](http://evil)": "evil.png", strings.Repeat("长", 200): strings.Repeat("长", maxName) + ".png", ".bashrc": "file.png", "a  b .png": "a b.png", "\xff\xfe": "file.png",
+		"[点我](http://evil)": "evil.png", strings.Repeat("长", 200): strings.Repeat("长", maxName) + ".png", ".bashrc": "bashrc.png", "CON.txt": "file-CON.png", "lpt1.a.png": "file-lpt1.a.png", "console": "console.png", "a  b .png": "a b.png", "\xff\xfe": "file.png", "报告 v1.2": "报告 v1.2.png", "2026.11月报": "2026.11月报.png", "x.tar.gz": "x.tar.png", "a\u2028b\u2066.PDF": "a b.png",
+		"=cmd|calc.xlsx": "=cmdcalc.png", "@all.png": "@all.png", strings.Repeat("a", 300) + ".docx": strings.Repeat("a", maxName) + ".png", "a\u0301.png": "a\u0301.png",
 	} {
-		if got := SafeName(name, "png"); got != want || !utf8.ValidString(got) {
+		if got := safeName(name, "png"); got != want || !utf8.ValidString(got) {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"ebb/bot/approval"
 	"ebb/bot/chat"
 	"ebb/bot/parts"
+	"ebb/bot/sendfile"
 	"ebb/bot/turn/answer"
 	"ebb/bot/turn/choice"
 	"ebb/bot/turn/slot"
@@ -52,9 +53,7 @@ type Config struct {
 	Display   chat.Display
 	Approvals *approval.Desk
 	Media     answer.Media
-	Files     answer.Files
-
-	SendsFiles bool // replies can have files
+	Files     sendfile.Desk
 
 	MaxMerged     int // messages answered in one turn
 	MaxToolRounds int
@@ -143,7 +142,7 @@ func (r *Runner) Connect(turns, maintenance *serial.Mailboxes, replies Outbox, s
 	})
 	r.asker = answer.New(answer.Config{
 		Shared: p, Views: c.Views, Store: c.Stores.Turns, Memory: c.Stores.Search, Model: c.Model, Upkeep: c.Upkeep, May: c.Commands.May, Stats: stats, Media: c.Media,
-		Approvals: c.Approvals, Files: c.Files, SendsFiles: c.SendsFiles,
+		Approvals: c.Approvals, Files: c.Files,
 		MaxToolRounds: c.MaxToolRounds,
 	})
 	r.accountant = &answer.Accountant{Views: c.Views, ReportDoubted: stats.ReportDoubted}

@@ -230,17 +230,14 @@ func (r *Runner) command(ctx context.Context, made choice.Choice) answer.Answer 
 	}
 	metered, used := gate.WithMeter(ctx)
 	defer func() { r.chooser.Limits.Spend(ctx, after(), used()) }()
-	text := r.cfg.Commands.Command(metered, &t)
-	a := answer.Answer{For: after(), Text: text, Kept: t.Kept}
-	a.Result.Outcome = t.Outcome
-	for _, f := range t.Files {
-		kept, err := answer.KeepFile(ctx, r.cfg.Files, r.shared.CommitTimeout, t.Lease, t.Asked.ID, f)
-		if err != nil { // the commit fails likewise, or the storage refuses the file
-			zerolog.Ctx(ctx).Warn().Err(err).Msg("File of a command not stored")
-			continue
-		}
-		a.Files = append(a.Files, kept)
+	files := r.cfg.Files.Tray(t.Lease.Key)
+	t.Send = func(name string, body []byte) (string, error) { // under the lease of now
+		f, err := files.Send(ctx, t.Lease, t.Asked.ID, sessions.File{Source: "command", Name: name, Body: body})
+		return f.Name, err
 	}
+	text := r.cfg.Commands.Command(metered, &t)
+	a := answer.Answer{For: after(), Text: text, Kept: t.Kept, Files: files.Files()}
+	a.Result.Outcome = t.Outcome
 	r.slots.Running.Hold(a.For.Lease)
 	a.Mute = t.Asked.IsPress() && text == ""
 	if !a.Mute {

@@ -11,6 +11,7 @@ import (
 	"ebb/bot/command"
 	"ebb/bot/parts"
 	"ebb/bot/reload"
+	"ebb/bot/sendfile"
 	"ebb/bot/turn/answer"
 	"ebb/bot/turn/choice"
 	"ebb/bot/view"
@@ -66,7 +67,7 @@ func newWorld(t *testing.T) *world {
 	}
 	w.runner = New(Config{
 		Shared: p, Views: views, Stores: w.stores(), Model: w, Upkeep: w, Commands: scripted{},
-		Display: chat.NoDisplay{}, Media: answer.NoMedia{}, Files: noFiles{},
+		Display: chat.NoDisplay{}, Media: answer.NoMedia{}, Files: sendfile.Desk{Store: noFiles{}, Refusal: func(sessions.RobotCode) error { return sendfile.ErrOff }},
 		MaxMerged: 20, MaxToolRounds: 3, MaxTurns: 4, StaleAfter: time.Hour, TurnTimeout: time.Minute,
 	})
 	boxes := serial.NewMailboxes(t.Context(), func(context.Context, sessions.Key) (bool, error) { return false, nil })
@@ -75,7 +76,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // noFiles has no files of earlier calls; no test stores one.
-type noFiles struct{ answer.Files }
+type noFiles struct{ sendfile.Store }
 
 func (noFiles) Kept(context.Context, sessions.Key, []int64) ([]sessions.File, error) { return nil, nil }
 

@@ -17,8 +17,9 @@ type CommandTurn struct {
 	Lang  string         // for fixed words: zh or en
 	// Outcome is for later commands that refer to it.
 	Outcome sessions.Outcome
-	Kept    string          // logged in place of an answer that must not be stored; empty: the answer itself
-	Files   []sessions.File // behind the answer, with their bytes
+	Kept    string // logged in place of an answer that must not be stored; empty: the answer itself
+	// Send sends a file behind the answer, and returns its name as people see it. The error says why there is none.
+	Send func(name string, body []byte) (string, error)
 }
 
 // Stopped is a turn that commands ended.

@@ -45,6 +45,7 @@ const (
 	FileNotSent
 	FileUnknown
 	FilePreview
+	FileInText
 	KeepDone
 	KeepReplaced
 	KeepKnown

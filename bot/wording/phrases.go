@@ -43,6 +43,7 @@ var phrases = map[Phrase]Text{
 	FileNoCalls:      {"文件《%s》没能发出：本组织这个月的钉钉接口调用次数已用完，请联系管理员。", "The file \"%s\" could not be sent: your organization's DingTalk API calls of this month are used up. Please contact an administrator."},
 	FileNotSent:      {"文件《%s》没能发出：钉钉没有接收它，请稍后再试。", "The file \"%s\" could not be sent: DingTalk did not accept it. Please try again later."},
 	FileUnknown:      {"文件《%s》应该已经发出；如果没有看到，请告诉我再发一次。", "The file \"%s\" should have arrived. If you don't see it, please ask me to send it again."},
+	FileInText:       {"文件《%s》没能确认送达，完整内容如下：\n\n", "The file \"%s\" may not have reached you. Here is all of it:\n\n"},
 	FilePreview:      {"\n\n（表格共 %d 行，以上是前 %d 行，完整内容见文件《%s》。）\n\n", "\n\n(The table has %d row{|s}. The first %d are above; the file \"%s\" has all of them.)\n\n"},
 	KeepDone:         {"📚 已记住《%s》：%d 页，文件编号 %d。", "📚 I keep \"%s\": %d page{|s}, file %d."},
 	KeepReplaced:     {"📚 已记住《%s》的第 %d 版：%d 页，文件编号 %d。旧版不再使用。", "📚 I keep \"%s\", version %d: %d page{|s}, file %d. The older version is gone."},

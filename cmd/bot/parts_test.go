@@ -13,6 +13,7 @@ import (
 // optionalParts are the comparisons with nil of a field whose type is a port of ours or a function, by package and expression. All other parts
 // are given: a constructor gets the part, or a value that does nothing, so that no user asks whether there is one.
 var optionalParts = map[string]string{
+	"bot b.cfg.CallBudget":          "files wait for calls where calls are counted",
 	"bot a.robot":                   "a terminal has no bot that could write to administrators",
 	"bot/command r.calls":           "/status has no row of calls where none are counted",
 	"bot/command u.Denied":          "a table of data: most uses have the common answer",

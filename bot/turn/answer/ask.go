@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/chat"
+	"ebb/bot/sendfile"
 	"ebb/bot/turn/choice"
 	"ebb/bot/turn/slot"
 	"ebb/sessions"
@@ -21,7 +22,7 @@ type Asker struct {
 	recaller recaller
 	requests requestBuilder
 	rounds   roundRunner
-	files    fileKeeper
+	files    sendfile.Desk
 	model    llm.Model
 	upkeep   Upkeep
 	stats    Stats
@@ -29,12 +30,11 @@ type Asker struct {
 
 // New returns an asker.
 func New(c Config) *Asker {
-	files := fileKeeper{c.Files, c.Shared.CommitTimeout, c.SendsFiles}
 	recalls := recaller{c.Shared, c.Views, c.Memory}
 	return &Asker{
 		media: mediaReader{c.Shared, c.Views, c.Media}, recaller: recalls, requests: requestBuilder{c.Shared, c.Views, recalls, inlineCompactor{c.Shared, c.Views, c.Store, c.Upkeep}},
-		rounds: roundRunner{c.Shared, c.Views, toolCaller{c.Shared, c.Views, c.Store, c.May, c.Stats, approvals{c.Approvals, c.Shared.Now}, files}, c.Stats, c.MaxToolRounds},
-		files:  files, model: c.Model, upkeep: c.Upkeep, stats: c.Stats,
+		rounds: roundRunner{c.Shared, c.Views, toolCaller{c.Shared, c.Views, c.Store, c.May, c.Stats, approvals{c.Approvals, c.Shared.Now}}, c.Stats, c.MaxToolRounds},
+		files:  c.Files, model: c.Model, upkeep: c.Upkeep, stats: c.Stats,
 	}
 }
 
@@ -47,7 +47,7 @@ func (k *Asker) Ask(ctx context.Context, made choice.Choice, live chat.Live) (An
 	if a, isBare := bareAnswer(q); isBare || err != nil {
 		return a, err
 	}
-	if q.files, err = k.files.recall(ctx, q); err != nil {
+	if q.files, err = k.files.Recall(ctx, made.Lease.Key, made.View.Runs); err != nil {
 		return Answer{For: q.made}, err
 	}
 	q = k.requests.shorten(q)
@@ -68,7 +68,7 @@ func (k *Asker) Ask(ctx context.Context, made choice.Choice, live chat.Live) (An
 			more, err = k.askAgain(ctx, &q, f, l, err)
 		}
 		if !more && err == nil {
-			return k.files.sendTables(ctx, finish(q, f, l, nil)), nil
+			return sendTables(ctx, q, finish(q, f, l, nil)), nil
 		}
 		if !more {
 			return finish(q, f, l, err), err
@@ -82,7 +82,7 @@ func finish(q question, f *refusals, l *toolLoop, err error) Answer {
 	if err != nil && l.sent.alone {
 		a.Result.Events = l.before.Result.Events // the log keeps the calls
 	}
-	a.For, a.Files, a.Result.Pinned, a.Share, a.Result.Read = q.made, q.files, q.pinned, q.share, slices.Concat(q.found.facts(), a.Result.Read)
+	a.For, a.Files, a.Result.Pinned, a.Share, a.Result.Read = q.made, q.files.Files(), q.pinned, q.share, slices.Concat(q.found.facts(), a.Result.Read)
 	a.Result.Spent.Kind, a.guilty = sessions.SpentTurn, f.guilty
 	a.Result.TakenWithheld, a.Result.Suspicion = f.marks(q.made.View)
 	q.media.again = len(a.shown) > 0

@@ -5,6 +5,7 @@ import (
 
 	"ebb/bot/approval"
 	"ebb/bot/parts"
+	"ebb/bot/sendfile"
 	"ebb/bot/view"
 	"ebb/memory"
 	"ebb/sessions"
@@ -109,8 +110,7 @@ type Config struct {
 	// Approvals keeps calls that need an approval.
 	Approvals *approval.Desk
 	Media     Media
-	Files     Files
+	Files     sendfile.Desk
 
-	SendsFiles    bool // replies can have files
 	MaxToolRounds int
 }

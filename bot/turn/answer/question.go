@@ -5,6 +5,7 @@ import (
 
 	"ebb/bot/approval"
 	"ebb/bot/chat"
+	"ebb/bot/sendfile"
 	"ebb/bot/turn/choice"
 	"ebb/bot/view"
 	"ebb/memory"
@@ -22,7 +23,7 @@ type question struct {
 	// waiting are calls that wait for approval, read for the first one of the turn; nil: there was none.
 	waiting *approval.Waiting
 	media   attached
-	files   []sessions.File // the reply's
+	files   *sendfile.Tray // the reply's
 }
 
 // found is the result of a question's search of memory. Its zero value: nothing was searched for.

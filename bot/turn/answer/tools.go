@@ -27,7 +27,6 @@ type toolCaller struct {
 	may       func(e sessions.Event, command string) bool
 	stats     Stats
 	approvals approvals
-	files     fileKeeper
 }
 
 // call runs within part, which ends before ctx. A tool's failure becomes a result for the model. The error is a
@@ -110,9 +109,8 @@ func (t toolCaller) runRecorded(
 	if err := t.record(ctx, q.made.Lease, a, run); err != nil {
 		return "", fmt.Errorf("record call of %s: %w", c.Name, err)
 	}
-	sent := sentFiles{call: run.Call.ID, before: len(q.files)}
-	run.Result, run.Finished = t.run(part, *q, a, suspicion, tool, c, &sent), true
-	if err := t.files.keep(ctx, q, sent); err != nil {
+	run.Result, run.Finished = t.run(part, *q, a, suspicion, tool, c, sender(q, run.Call.ID)), true
+	if err := keepFiles(ctx, q); err != nil {
 		return "", err
 	}
 	if err := t.record(ctx, q.made.Lease, a, run); err != nil {
@@ -202,9 +200,9 @@ func RecordRun(ctx context.Context, store Store, timeout time.Duration, l sessio
 	return stalled, err
 }
 
-// run returns a tool's error as the result, so that the model can correct the call. sent takes its files; nil: it has none.
+// run returns a tool's error as the result, so that the model can correct the call. send is that of [chat.ToolInput].
 func (t toolCaller) run(
-	ctx context.Context, q question, a *Answer, suspicion *sessions.Suspicion, tool chat.Tool, c sessions.ToolCall, sent *sentFiles,
+	ctx context.Context, q question, a *Answer, suspicion *sessions.Suspicion, tool chat.Tool, c sessions.ToolCall, send func(name string, body []byte) error,
 ) string {
 	a.Work.tools = append(a.Work.tools, c.Name)
 	itsChat := q.chat(a.Result.Events)
@@ -219,9 +217,7 @@ func (t toolCaller) run(
 		May:       t.may,
 		Read:      func(id int64) { a.Result.Read = append(a.Result.Read, id) },
 		Show:      func(m sessions.Media) bool { return t.showPicture(q, a, m) },
-	}
-	if sent != nil && t.files.sends {
-		in.Send = sent.take
+		Send:      send,
 	}
 	result, err := tool.Call(ctx, in)
 	outcome := ToolOK
