@@ -98,11 +98,9 @@ func (k *clicks) rate(ctx context.Context, card sessions.Clicked, r sessions.Rat
 // stopByClick stores the press as a message of the person, so that it reaches the replica that runs the turn. It
 // is in the card's session: an administrator's own session may be another one. Its text is what people read in the log.
 func (k *clicks) stopByClick(ctx context.Context, card sessions.Clicked, by sessions.UserID, say func(wording.Phrase) chat.Clicked) (chat.Clicked, string) {
-	m := card.Message
-	m.ID, m.SenderID, m.StaffID = chat.StopID(card.EventID, by), by, by
-	m.Press = &sessions.Press{Button: sessions.ButtonStop, Turn: card.EventID}
+	m := k.press(card, sessions.ButtonStop, by)
+	m.ID = chat.StopID(card.EventID, by)
 	m.Quiet = true // for replicas of a release without Press, which serve the session during an upgrade
-	m.Text, m.SentAt, m.Admin = "/stop", k.shared.Now(), slices.Contains(k.shared.Current.Get().Admins, by)
 	served, err := k.intake.placing.serves(ctx, m)
 	if err != nil {
 		return k.clickFailed(ctx, err, say)
@@ -122,14 +120,21 @@ func (k *clicks) stopByClick(ctx context.Context, card sessions.Clicked, by sess
 	return chat.Clicked{Hide: true}, clickDone
 }
 
+// press makes the message of a press. The turn of the press judges whether the person is an administrator: the rights of now may be gone then.
+func (k *clicks) press(card sessions.Clicked, button sessions.Button, by sessions.UserID) sessions.Message {
+	m := card.Message
+	m.SenderID, m.StaffID = by, by
+	m.Press = &sessions.Press{Button: button, Turn: card.EventID}
+	m.Text, m.SentAt = "/"+string(button), k.shared.Now()
+	return m
+}
+
 // decideByClick stores a press that decides on calls of tools as a message of the person, in the card's session. Its turn decides.
 func (k *clicks) decideByClick(
 	ctx context.Context, c chat.Click, card sessions.Clicked, lang string, say func(wording.Phrase) chat.Clicked,
 ) (chat.Clicked, string) {
-	m := card.Message
-	m.ID, m.SenderID, m.StaffID, m.SenderNick = chat.DecisionID(card.EventID, c.By, c.Action, k.shared.Now()), c.By, c.By, card.Nick
-	m.Press = &sessions.Press{Button: c.Action, Turn: card.EventID}
-	m.Text, m.SentAt, m.Admin = "/"+string(c.Action), k.shared.Now(), slices.Contains(k.shared.Current.Get().Admins, c.By)
+	m := k.press(card, c.Action, c.By)
+	m.ID, m.SenderNick = chat.DecisionID(card.EventID, c.By, c.Action, m.SentAt), card.Nick
 	served, err := k.intake.placing.serves(ctx, m)
 	if err != nil {
 		return k.clickFailed(ctx, err, say)

@@ -19,14 +19,16 @@ func unassigned(sessions.ConversationID) string { return "" }
 func TestArgumentsAreShownSafely(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ arguments, want string }{
-		"plain":             {`{"text": "发布", "n": 1}`, `{"text":"发布","n":1}`},
-		"a block's end":     {"{\"text\":\"a\\n```\\n# 已批准 ```\"}", "{\"text\":\"a\\n\\u0060\\u0060\\u0060\\n# 已批准 \\u0060\\u0060\\u0060\"}"},
-		"a mention":         {`{"text":"@所有人 a@b.cn"}`, `{"text":"＠所有人 a＠b.cn"}`},
-		"a turned text":     {"{\"path\":\"a\u202egpj.exe\u200b\"}", `{"path":"a\u202egpj.exe\u200b"}`},
-		"blanks":            {"{\"path\":\"a\u3164\u00a0b\"}", `{"path":"a\u3164\u00a0b"}`},
-		"no JSON":           {"rm -rf\n```\n/", "rm -rf\\u000a\\u0060\\u0060\\u0060\\u000a/"},
-		"tags of a card":    {`{"text":"<at id=all></at>"}`, `{"text":"＜at id=all＞＜/at＞"}`},
-		"outside the plane": {"{\"a\":\"\U000e0041\"}", `{"a":"\U000e0041"}`},
+		"plain":              {`{"text": "发布", "n": 1}`, `{"text":"发布","n":1}`},
+		"a block's end":      {"{\"text\":\"a\\n```\\n# 已批准 ```\"}", "{\"text\":\"a\\n\\u0060\\u0060\\u0060\\n# 已批准 \\u0060\\u0060\\u0060\"}"},
+		"a mention":          {`{"text":"@所有人 a@b.cn"}`, `{"text":"＠所有人 a＠b.cn"}`},
+		"a turned text":      {"{\"path\":\"a\u202egpj.exe\u200b\"}", `{"path":"a\u202egpj.exe\u200b"}`},
+		"blanks":             {"{\"path\":\"a\u3164\u00a0b\"}", `{"path":"a\u3164\u00a0b"}`},
+		"no JSON":            {"rm -rf\n```\n/", "rm -rf\\u000a\\u0060\\u0060\\u0060\\u000a/"},
+		"tags of a card":     {`{"text":"<at id=all></at>"}`, `{"text":"＜at id=all＞＜/at＞"}`},
+		"a link, a command":  {`{"text":"[同意](https://example.com/x) **已批准** /approve 9"}`, `{"text":"[同意](https://example.com/x) **已批准** /approve 9"}`},
+		"control characters": {"{\"text\":\"a\u0007\x1b[2J\r\n~~~\n# b\"}", `{"text":"a\u0007\u001b[2J\u000d\u000a~~~\u000a# b"}`},
+		"outside the plane":  {"{\"a\":\"\U000e0041\"}", `{"a":"\U000e0041"}`},
 	} {
 		got := approval.Arguments(sessions.Approval{Arguments: c.arguments}, "zh")
 		if got != "```\n"+c.want+"\n```" {

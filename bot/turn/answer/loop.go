@@ -156,7 +156,7 @@ func (r roundRunner) take(ctx context.Context, q *question, f *refusals, l *tool
 		l.say(resp, q.made.Lang, l.last)
 		return false, nil
 	}
-	r.append(*q, l, sessions.Event{Role: sessions.RoleAssistant, Content: resp.Text, ToolCalls: resp.ToolCalls})
+	r.append(*q, l, sessions.Event{Role: sessions.RoleAssistant, Content: resp.Text, ToolCalls: r.tools.bound(*q, resp.ToolCalls)})
 	l.messages[len(l.messages)-1].Reasoning = resp.Reasoning
 	if err = r.runCalls(ctx, q, f, l, resp.ToolCalls); err == nil && len(a.Waits) > 0 && !slot.IsStopped(ctx) {
 		l.say(llm.Response{Text: r.tools.approvals.notice(*q, a.Waits, resp.Text)}, q.made.Lang, false)

@@ -58,6 +58,34 @@ func TestCallsAndTheirResults(t *testing.T) {
 	})
 }
 
+// A call with a megabyte of arguments is not made. The model reads why, and neither the log nor a later request has the arguments.
+func TestLargeArgumentsAreRefused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var acts atomic.Int32
+		w := bottest.Start(t, bottest.Setup{
+			Config: func(c *bot.Config) { c.Tools = []chat.Tool{bottest.CountedTool("act", false, &acts)} },
+			Model: &bottest.Script{Chat: bottest.Rounds(
+				bottest.Calls(bottest.Call("1", "act", `{"a":"`+strings.Repeat("x", 1<<20)+`"}`), bottest.Call("2", "act", `{"a":"`+strings.Repeat("y", 2000)+`"}`)),
+			)},
+		})
+		w.Say("m1", "alice", "go")
+		bottest.Want(t, "reply", w.Wire.Texts(), []string{"the end"})
+		bottest.Want(t, "times run", acts.Load(), int32(1))
+		if got := w.Results()["1"]; !strings.Contains(got, "Not run: the size of the arguments is 1048584, and the limit is 12000 (bytes)") || len(got) > 300 {
+			t.Errorf("the result of the large call is %q", got)
+		}
+		for _, e := range w.View().Tail {
+			for _, c := range e.ToolCalls {
+				if len(c.Arguments) > 10_000 {
+					t.Errorf("the log has %d bytes of arguments of call %s", len(c.Arguments), c.ID)
+				}
+			}
+		}
+		w.LegalLog()
+	})
+}
+
 // A model that calls tools without end is asked to stop, and people get a word.
 func TestRoundLimit(t *testing.T) {
 	t.Parallel()

@@ -29,12 +29,35 @@ type toolCaller struct {
 	approvals approvals
 }
 
+// maxArgumentBytes bounds the arguments of a call in any window.
+const maxArgumentBytes = 128 << 10
+
+// maxArguments is the limit of the arguments of a call in bytes, about half of the window. Longer ones would fill the log, an approval, and each
+// later request, which can't shorten a call.
+func (t toolCaller) maxArguments(q question) int {
+	return min(maxArgumentBytes, minTokenBytes*t.views.Settings(q.made.View.Session).Window.Usable()/2)
+}
+
+// bound leaves out arguments over the limit. Their calls are not made.
+func (t toolCaller) bound(q question, calls []sessions.ToolCall) []sessions.ToolCall {
+	calls = slices.Clone(calls)
+	for i := range calls {
+		if len(calls[i].Arguments) > t.maxArguments(q) {
+			calls[i].Arguments = "{}"
+		}
+	}
+	return calls
+}
+
 // call runs within part, which ends before ctx. A tool's failure becomes a result for the model. The error is a
 // lost lease or a storage that can't record the run; both end the turn. suspicion has the rows that the result leaves out; seen gets the
 // call.
 func (t toolCaller) call(ctx, part context.Context, q *question, a *Answer, suspicion *sessions.Suspicion, c sessions.ToolCall, seen map[string]bool) (string, error) {
 	if slot.IsStopped(ctx) {
 		return NotRun, nil
+	}
+	if n, most := len(c.Arguments), t.maxArguments(*q); n > most {
+		return fmt.Sprintf("Not run: the size of the arguments is %d, and the limit is %d (bytes). They were left out above. Use several calls, or a shorter text.", n, most), nil
 	}
 	id := idOf(c)
 	if seen[id] {

@@ -39,6 +39,14 @@ func New() *mcp.Server {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 	}
 	add("echo", "Repeats a text.", func(_ context.Context, in words) (*mcp.CallToolResult, error) { return say("echo: " + in.Text), nil })
+	if os.Getenv("ODD_SCHEMA") != "" { // a later release of the server
+		s.RemoveTools("echo")
+		mcp.AddTool(s, &mcp.Tool{Name: "echo", Description: "Repeats words."}, func(_ context.Context, _ *mcp.CallToolRequest, in struct {
+			Words string `json:"words"`
+		}) (*mcp.CallToolResult, any, error) {
+			return say("echo: " + in.Words), nil, nil
+		})
+	}
 	add("hang", "Never answers.", func(ctx context.Context, _ words) (*mcp.CallToolResult, error) { <-ctx.Done(); return nil, ctx.Err() })
 	add("slow", "Notes a text in a file, and answers after six seconds.", func(ctx context.Context, in words) (*mcp.CallToolResult, error) {
 		f, err := os.OpenFile(os.Getenv("ODD_FILE"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
