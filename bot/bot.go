@@ -54,6 +54,7 @@ type Media interface {
 
 // Kept keeps files for conversations.
 type Kept interface {
+	upkeep.Pages
 	knowledge.Store
 	manage.Files
 }
@@ -272,7 +273,7 @@ func New(cfg Config) (*Bot, error) {
 	}
 	b.worker = upkeep.New(p, b.views, upkeepStores(cfg.Stores, cfg.Memory), b.gate, upkeep.Options{
 		Tidying: cfg.Tidying, Index: cfg.Index, Leads: b.leads, Requests: cfg.Requests, DigestAt: cfg.DigestAt, SummaryRetries: cfg.SummaryRetries, SummaryBackoff: cfg.SummaryBackoff,
-		CompactNotify: cfg.CompactNotify,
+		CompactNotify: cfg.CompactNotify, Pages: cfg.Kept,
 	})
 	b.handler = command.New(p, b.views, commandStores(cfg.Stores, cfg.Memory), b.worker, b.configuredScope, command.Options{
 		Rights: cfg.Rights, Erasures: cfg.Erasures, CallBudget: cfg.CallBudget, Schedules: cfg.Schedules, Planner: cfg.Planner, Audit: cfg.Audit,

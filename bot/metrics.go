@@ -116,7 +116,7 @@ func newMetrics(r prometheus.Registerer, of measured) *metrics {
 		limited:      vec("limits_reached_total", "Notices that a limit is reached, one in each window, by limit.", "limit"),
 		doubted:      vec("model_reports_doubted_total", "Answers whose reported prompt tokens are missing or can't be right, by model.", "model"),
 		refusals:     vec("model_refusals_total", "Permanent refusals of turns by providers, by what was refused: question, history, model (every request).", "what"),
-		withheld:     vec("withheld_total", "Rows kept from a model that refuses them, by row: message, summary, fact.", "row"),
+		withheld:     vec("withheld_total", "Rows kept from a model that refuses them, by row: message, summary, fact, page.", "row"),
 		flushes:      vec("memory_flushes_total", "Memory flushes, by outcome: saved (a fact at least, new or known before), nothing (no fact), failed.", "outcome"),
 		digests:      vec("daily_digests_total", "Days summarized as digests, by outcome: written, nothing, failed.", "outcome"),
 		compactions:  vec("compactions_total", "Compactions tried, by trigger and outcome.", "trigger", "outcome"),
@@ -149,7 +149,7 @@ func (m *metrics) begin() {
 		m.flushes:   {"saved", "nothing", "failed"},
 		m.digests:   {string(upkeep.DigestWritten), string(upkeep.DigestNothing), string(upkeep.DigestFailed)},
 		m.refusals:  {string(answer.RefusedQuestion), string(answer.RefusedHistory), string(answer.RefusedAll)},
-		m.withheld:  {string(upkeep.WithheldMessage), string(upkeep.WithheldSummary), string(upkeep.WithheldFact)},
+		m.withheld:  {string(upkeep.WithheldMessage), string(upkeep.WithheldSummary), string(upkeep.WithheldFact), string(upkeep.WithheldPage)},
 	} {
 		for _, w := range words {
 			v.WithLabelValues(w)

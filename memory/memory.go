@@ -135,6 +135,7 @@ type Hit struct {
 	MemoryID int64  // id of a memory; else 0
 	Seq      int64  // place of an event; else 0
 	File     int64  // id of the kept file whose page it is; else 0
+	Page     sessions.PageID
 	Content  string
 	Who      string // speaker; of a memory also the subject: see [Memory.Source]; of a page its citation
 	At       time.Time

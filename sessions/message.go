@@ -172,8 +172,21 @@ type Attachment struct {
 	Quoted bool `json:"quoted,omitempty"`
 }
 
-// MaxAttachments bounds the attachments of a message that are read.
+// MaxAttachments bounds the attachments of a message that are read, and those of the messages of one turn.
 const MaxAttachments = 20
+
+// Files is the number of a message's attachments that are read.
+func (m *Message) Files() (n int) {
+	if m == nil {
+		return 0
+	}
+	for _, a := range m.Attachments[:min(len(m.Attachments), MaxAttachments)] {
+		if a.IsRead() {
+			n++
+		}
+	}
+	return n
+}
 
 // IsRead reports whether the content of an attachment is read. The words of a recording came with its message.
 func (a Attachment) IsRead() bool { return a.Kind != "audio" && a.Kind != "voice" && a.Kind != "video" }
@@ -228,6 +241,14 @@ type MediaPage struct {
 	Number int // from 1
 	Title  string
 	Text   string
+	// Withheld has the models that refuse the page of a kept file.
+	Withheld Withheld
+}
+
+// PageID names a page of a document of a session.
+type PageID struct {
+	Media  string `json:"media"` // see [Media.ID]
+	Number int    `json:"number"`
 }
 
 // Target is the destination of a reply, stored in the outbox row so that any process can send.

@@ -58,6 +58,11 @@ func (w Withheld) With(model ModelID, r Refusal) Withheld {
 	return all
 }
 
+// CoversPage is likewise for a page of a kept file.
+func (s *Suspicion) CoversPage(model ModelID, page PageID) bool {
+	return s != nil && s.Model == model && slices.Contains(s.Pages, page)
+}
+
 // Readable returns the events as a model is shown them: a note stands for what it refuses. A nick that it refuses is left out of
 // all of them. The given events stay as they are.
 func Readable(events []Event, model ModelID) []Event {
@@ -129,6 +134,7 @@ type Suspicion struct {
 	Pinned    bool      `json:"pinned,omitempty"`
 	Facts     []int64   `json:"facts,omitempty"`  // recalled facts
 	Events    []int64   `json:"events,omitempty"` // recalled events from before the view
+	Pages     []PageID  `json:"pages,omitempty"`  // pages of kept files that were recalled, and of documents in the view
 }
 
 // Covers reports whether an event is under suspicion.
@@ -173,6 +179,12 @@ func (s *Suspicion) Join(old *Suspicion) *Suspicion {
 	all.Summaries, all.Pinned = all.Summaries || old.Summaries, all.Pinned || old.Pinned
 	all.Facts = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(old.Facts), all.Facts...))))
 	all.Events = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(old.Events), all.Events...))))
+	all.Pages = slices.Clone(all.Pages)
+	for _, p := range old.Pages {
+		if !slices.Contains(all.Pages, p) {
+			all.Pages = append(all.Pages, p)
+		}
+	}
 	return &all
 }
 
@@ -184,6 +196,7 @@ type Withholding struct {
 	Events    map[int64][]WithheldPart // by place
 	Summaries []int64                  // by id
 	Facts     []int64
+	Pages     []PageID
 	// Settles is the suspicion that the search was for; nil: none. Suspicion replaces it, unless the session has a newer one.
 	Settles   *Suspicion
 	Suspicion *Suspicion // nil: none

@@ -245,6 +245,7 @@ CREATE TABLE document_pages (
     title       text NOT NULL DEFAULT '', -- name of a sheet
     body        text NOT NULL,
     terms       bigint[], -- of a page of a kept file, as those of memories, with its name and title; NULL: not kept
+    withheld   jsonb,    -- as in events
 
     PRIMARY KEY (session_key, media_id, page)
 );

@@ -187,7 +187,7 @@ func (r *Reader) read(ctx context.Context, robot sessions.RobotCode, a sessions.
 	}
 	var pages []sessions.MediaPage
 	content, err := r.cfg.Parser.Read(ctx, file, func(p document.Page) error {
-		pages = append(pages, sessions.MediaPage(p))
+		pages = append(pages, sessions.MediaPage{Number: p.Number, Title: p.Title, Text: p.Text})
 		return nil
 	})
 	if err != nil {

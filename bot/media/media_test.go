@@ -133,7 +133,7 @@ func TestAttachmentsAreFetchedOnce(t *testing.T) {
 	t.Parallel()
 	p := &platform{files: map[string]string{"a": "picture 1", "b": "第一页\f第二页", "c": "broken"}, fault: map[string]sessions.MediaFault{"d": sessions.MediaUnavailable}}
 	r, s := desk(p)
-	if err := errors.Join(r.Fetch(t.Context(), sessions.Lease{}, []sessions.Event{message(1)}), r.Show(t.Context(), "k", []sessions.Event{message(1)})); err != nil || s.reads != 0 {
+	if err := errors.Join(r.Fetch(t.Context(), sessions.Lease{}, []sessions.Event{message(1)}), r.Show(t.Context(), "k", "", []sessions.Event{message(1)})); err != nil || s.reads != 0 {
 		t.Fatalf("%d reads for a message without attachments, %v", s.reads, err)
 	}
 	events := []sessions.Event{message(2, sessions.Attachment{Kind: "picture", Code: "a"}, sessions.Attachment{Kind: "file", Code: "b", Name: "甲.docx"}, sessions.Attachment{Kind: "audio", Code: "x"}),
@@ -148,7 +148,7 @@ func TestAttachmentsAreFetchedOnce(t *testing.T) {
 	}
 	delete(p.fault, "d")
 	p.files["d"] = "再次"
-	if err := errors.Join(r.Fetch(t.Context(), sessions.Lease{}, events), r.Show(t.Context(), "k", events)); err != nil {
+	if err := errors.Join(r.Fetch(t.Context(), sessions.Lease{}, events), r.Show(t.Context(), "k", "", events)); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -186,7 +186,7 @@ func TestEqualFilesAreParsedOnce(t *testing.T) {
 	r.cfg.Parser = countingParser{read: &n}
 	events := []sessions.Event{message(1, sessions.Attachment{Kind: "picture", Code: "a"}, sessions.Attachment{Kind: "file", Code: "c"}),
 		message(2, sessions.Attachment{Kind: "picture", Code: "b"}, sessions.Attachment{Kind: "file", Code: "d"})}
-	if err := errors.Join(r.Fetch(t.Context(), sessions.Lease{}, events), r.Show(t.Context(), "k", events)); err != nil || n != 2 || len(p.calls) != 4 {
+	if err := errors.Join(r.Fetch(t.Context(), sessions.Lease{}, events), r.Show(t.Context(), "k", "", events)); err != nil || n != 2 || len(p.calls) != 4 {
 		t.Fatalf("%d files were parsed, %d downloaded, %v", n, len(p.calls), err)
 	}
 	for _, e := range events {
@@ -206,7 +206,7 @@ func TestQuotesHaveFiles(t *testing.T) {
 	known, other, bare := message(2, sessions.Attachment{Kind: "picture", Code: "gone", Quoted: true}), message(3, sessions.Attachment{Kind: "picture", Code: "q", Quoted: true}), message(4)
 	known.Message.Quote, other.Message.Quote, bare.Message.Quote = &sessions.Quote{Event: 1}, &sessions.Quote{}, &sessions.Quote{Event: 1}
 	events := []sessions.Event{known, other, bare}
-	err := errors.Join(r.Fetch(t.Context(), sessions.Lease{}, []sessions.Event{first}), r.Fetch(t.Context(), sessions.Lease{}, events), r.Show(t.Context(), "k", events))
+	err := errors.Join(r.Fetch(t.Context(), sessions.Lease{}, []sessions.Event{first}), r.Fetch(t.Context(), sessions.Lease{}, events), r.Show(t.Context(), "k", "", events))
 	if err != nil || !slices.Equal(p.calls, []string{"a", "q"}) {
 		t.Fatalf("downloads %v, %v", p.calls, err)
 	}
@@ -228,7 +228,7 @@ func TestPicturesAreBounded(t *testing.T) {
 		p.files[code] = "picture " + code
 		events = append(events, message(int64(i+1), sessions.Attachment{Kind: "picture", Code: code}))
 		view := slices.Clone(events)
-		if err := errors.Join(r.Fetch(t.Context(), sessions.Lease{}, events[i:]), r.Show(t.Context(), "k", view)); err != nil {
+		if err := errors.Join(r.Fetch(t.Context(), sessions.Lease{}, events[i:]), r.Show(t.Context(), "k", "", view)); err != nil {
 			t.Fatal(err)
 		}
 		first, shown := -1, 0
@@ -254,7 +254,7 @@ func TestLargeDocumentsAreSearched(t *testing.T) {
 	pages[76] += "蓝色阀门由李工负责。"
 	r, s := desk(&platform{files: map[string]string{"h": strings.Join(pages, "\f")}})
 	asked := []sessions.Event{message(1, sessions.Attachment{Kind: "file", Code: "h", Name: "手册.docx"})}
-	if err := errors.Join(r.Fetch(t.Context(), sessions.Lease{}, asked), r.Show(t.Context(), "k", asked)); err != nil || !isLarge(asked[0].Media[0]) || asked[0].Media[0].Text != "" {
+	if err := errors.Join(r.Fetch(t.Context(), sessions.Lease{}, asked), r.Show(t.Context(), "k", "", asked)); err != nil || !isLarge(asked[0].Media[0]) || asked[0].Media[0].Text != "" {
 		t.Fatalf("%+v, %v", s.rows, err)
 	}
 	for _, c := range []struct {
@@ -268,9 +268,28 @@ func TestLargeDocumentsAreSearched(t *testing.T) {
 		if c.before {
 			before, now = asked, nil
 		}
-		got, err := r.Passages(t.Context(), "k", before, now, c.question, 1000)
+		got, err := r.Passages(t.Context(), "k", "", before, now, c.question, 1000)
 		if err != nil || !strings.Contains(got, c.want) || c.want == "" && got != "" || len([]rune(got)) > 1000 || got != "" && !strings.HasPrefix(got, "手册.docx (200 页 pages):") {
 			t.Errorf("%q: %d characters, %v: %.300s", c.question, len([]rune(got)), err, got)
+		}
+	}
+}
+
+// A page that a model refuses is a note in its requests. Others read it.
+func TestRefusedPagesAreNotes(t *testing.T) {
+	t.Parallel()
+	r, s := desk(&platform{files: map[string]string{"a": "第一页\f第二页"}})
+	events := []sessions.Event{message(1, sessions.Attachment{Kind: "file", Code: "a", Name: "甲.docx"})}
+	if err := r.Fetch(t.Context(), sessions.Lease{}, events); err != nil {
+		t.Fatal(err)
+	}
+	s.pages[s.rows[attachmentPlace{1, 0}].ID][1].Withheld = sessions.Withheld{"strict": {Parts: []sessions.WithheldPart{sessions.WithheldBody}}}
+	for model, want := range map[sessions.ModelID]string{
+		"strict": "[第 1 页 page 1]\n第一页\n[第 2 页 page 2]\n" + sessions.WithheldText,
+		"other":  "[第 1 页 page 1]\n第一页\n[第 2 页 page 2]\n第二页",
+	} {
+		if err := r.Show(t.Context(), "k", model, events); err != nil || events[0].Media[0].Text != want {
+			t.Errorf("%s: %v, %+v", model, err, events[0].Media)
 		}
 	}
 }

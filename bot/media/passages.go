@@ -40,7 +40,7 @@ const maxSearched = 3
 // Passages looks in the large documents of messages for a question, and returns the parts that fit into room tokens, best first. Documents
 // of messages before the asked ones are searched only for pages that the question names, and by the words that few pages have. It is empty
 // if nothing was found, or there is no such document.
-func (r *Reader) Passages(ctx context.Context, key sessions.Key, before, asked []sessions.Event, question string, room int) (string, error) {
+func (r *Reader) Passages(ctx context.Context, key sessions.Key, reads sessions.ModelID, before, asked []sessions.Event, question string, room int) (string, error) {
 	var list []sessions.Media
 	seen := map[string]bool{}
 	add := func(events []sessions.Event) {
@@ -58,7 +58,7 @@ func (r *Reader) Passages(ctx context.Context, key sessions.Key, before, asked [
 	add(before)
 	var b strings.Builder
 	for i, m := range list {
-		part, err := r.passagesOf(ctx, key, m, question, room/len(list), i < now)
+		part, err := r.passagesOf(ctx, key, reads, m, question, room/len(list), i < now)
 		if err != nil {
 			return "", err
 		}
@@ -67,7 +67,7 @@ func (r *Reader) Passages(ctx context.Context, key sessions.Key, before, asked [
 	return strings.TrimSpace(b.String()), nil
 }
 
-func (r *Reader) passagesOf(ctx context.Context, key sessions.Key, m sessions.Media, question string, room int, isAsked bool) (string, error) {
+func (r *Reader) passagesOf(ctx context.Context, key sessions.Key, reads sessions.ModelID, m sessions.Media, question string, room int, isAsked bool) (string, error) {
 	pages, err := r.bestPages(ctx, key, m, question, isAsked)
 	if err != nil {
 		return "", err
@@ -75,7 +75,7 @@ func (r *Reader) passagesOf(ctx context.Context, key sessions.Key, m sessions.Me
 	var b strings.Builder
 	head := fmt.Sprintf("%s (%d 页 pages):\n", sessions.QuoteText(m.Name), m.Pages)
 	room -= r.cfg.Count(head)
-	for _, p := range pages {
+	for _, p := range readable(pages, reads) {
 		title := heading(p) + "\n"
 		left := room - r.cfg.Count(title)
 		if left < leastPassage {

@@ -12,8 +12,9 @@ import (
 // beginning for some pictures, and prompt caches hold.
 const maxPictures = 12
 
-// Show fills in the attachments of messages, with the contents that a request shows. It reads nothing where no message has any.
-func (r *Reader) Show(ctx context.Context, key sessions.Key, events []sessions.Event) error {
+// Show fills in the attachments of messages, with the contents that a request to the
+// model that reads them shows. It reads nothing where no message has any.
+func (r *Reader) Show(ctx context.Context, key sessions.Key, reads sessions.ModelID, events []sessions.Event) error {
 	known, err := r.known(ctx, key, events)
 	if err != nil || len(known) == 0 {
 		return err
@@ -26,7 +27,7 @@ func (r *Reader) Show(ctx context.Context, key sessions.Key, events []sessions.E
 	if err := r.loadPictures(ctx, key, events); err != nil {
 		return err
 	}
-	return r.loadTexts(ctx, key, events)
+	return r.loadTexts(ctx, key, reads, events)
 }
 
 // List returns the attachments of a message and of its quote, without their contents.
@@ -110,20 +111,30 @@ func (r *Reader) loadPictures(ctx context.Context, key sessions.Key, events []se
 	return nil
 }
 
-func (r *Reader) loadTexts(ctx context.Context, key sessions.Key, events []sessions.Event) (err error) {
+func (r *Reader) loadTexts(ctx context.Context, key sessions.Key, reads sessions.ModelID, events []sessions.Event) (err error) {
 	texts := map[string]string{}
 	each(events, isSmall, func(m *sessions.Media) {
 		text, known := texts[m.ID]
 		if !known && err == nil {
 			var pages []sessions.MediaPage
 			if pages, err = r.cfg.Store.Pages(ctx, key, m.ID, 1, max(1, m.Pages)); err == nil {
-				text = pagesText(pages, m.Pages)
+				text = pagesText(readable(pages, reads), m.Pages)
 				texts[m.ID] = text
 			}
 		}
 		m.Text = text
 	})
 	return err
+}
+
+// readable puts a note in place of the text of pages that a model refuses.
+func readable(pages []sessions.MediaPage, reads sessions.ModelID) []sessions.MediaPage {
+	for i := range pages {
+		if pages[i].Withheld.From(reads, sessions.WithheldBody) {
+			pages[i].Title, pages[i].Text = "", sessions.WithheldText
+		}
+	}
+	return pages
 }
 
 // pagesText joins pages, each behind its number where there are several.

@@ -36,5 +36,13 @@ func (Kept) KeepFile(context.Context, sessions.Lease, sessions.KeptFile, session
 	return sessions.Keeping{}, ErrOff
 }
 
+// Page implements upkeep.Pages.
+func (Kept) Page(context.Context, sessions.Key, sessions.PageID) (string, error) {
+	return "", sessions.ErrNotFound
+}
+
+// WithholdPages implements upkeep.Pages.
+func (Kept) WithholdPages(context.Context, sessions.Key, sessions.Withholding) error { return ErrOff }
+
 // ForgetFile implements manage.Files.
 func (Kept) ForgetFile(context.Context, sessions.Key, int64) error { return sessions.ErrNotFound }

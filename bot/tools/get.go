@@ -118,6 +118,10 @@ func (g getter) page(ctx context.Context, in chat.ToolInput, media, head string,
 	if len(pages) == 0 {
 		return head + ": no text.", nil
 	}
+	reads := in.Reader.Reads
+	if pages[0].Withheld.From(reads, sessions.WithheldBody) || in.Suspicion.CoversPage(reads, sessions.PageID{Media: media, Number: page}) {
+		return head + ": " + sessions.WithheldText, nil
+	}
 	text := sessions.Lines(pages[0].Text)
 	if room := max(400, in.Room-len(head)-2*len(cutMark)); in.Room > 0 && len(text) > room {
 		text = strings.ToValidUTF8(text[:room], "") + cutMark

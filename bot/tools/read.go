@@ -50,7 +50,7 @@ func (n noted) Search(ctx context.Context, r memory.Reader, q memory.Query) ([]m
 	hits, err := n.from.Search.Search(ctx, r, q)
 	if n.in.Suspicion.Concerns(n.reads) {
 		hits = slices.DeleteFunc(hits, func(h memory.Hit) bool {
-			return h.MemoryID != 0 && n.suspects(h.MemoryID) || h.MemoryID == 0 && n.in.Suspicion.Covers(n.reads, h.Seq)
+			return h.MemoryID != 0 && n.suspects(h.MemoryID) || h.MemoryID == 0 && n.in.Suspicion.Covers(n.reads, h.Seq) || n.in.Suspicion.CoversPage(n.reads, h.Page)
 		})
 	}
 	for _, h := range hits {

@@ -73,6 +73,14 @@ type Index interface {
 	IndexBacklog(ctx context.Context, limit int) (int, error)
 }
 
+// Pages are those of kept files. See package sql/files.
+type Pages interface {
+	// Page returns a page of a file, with its title before its text. It is [sessions.ErrNotFound] for one that is gone.
+	Page(ctx context.Context, key sessions.Key, page sessions.PageID) (string, error)
+	// WithholdPages marks pages that a model refuses.
+	WithholdPages(ctx context.Context, key sessions.Key, w sessions.Withholding) error
+}
+
 // Stores are those that upkeep uses.
 type Stores struct {
 	Turns       Turns
@@ -113,6 +121,7 @@ const (
 	WithheldMessage WithheldKind = "message"
 	WithheldSummary WithheldKind = "summary"
 	WithheldFact    WithheldKind = "fact"
+	WithheldPage    WithheldKind = "page"
 )
 
 // The triggers of compactions that no policy decides.

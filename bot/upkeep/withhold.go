@@ -12,6 +12,7 @@ import (
 	"ebb/bot/blame"
 	"ebb/bot/parts"
 	"ebb/bot/view"
+	"ebb/compaction/tokens"
 	"ebb/memory"
 	"ebb/memory/extract"
 	"ebb/sessions"
@@ -30,6 +31,7 @@ type accuser struct {
 	store   Withheld
 	log     extract.Log
 	tidying memory.Upkeep
+	pages   Pages
 	locks   *locks
 	charger charger
 	stats   Stats
@@ -50,24 +52,34 @@ type rows struct {
 	facts     []memory.Memory
 	summaries []sessions.Summary
 	events    []sessions.Event
+	pages     []suspectPage
 }
 
-// suspect is a part of the evidence: a fact, a summary, or a part of an event.
+// suspectPage is a page of a kept file.
+type suspectPage struct {
+	id   sessions.PageID
+	text string
+}
+
+// suspect is a part of the evidence: a fact, a page, a summary, or a part of an event.
 type suspect struct {
-	fact, summary, event int // index; -1: none
-	part                 sessions.WithheldPart
+	fact, page, summary, event int // index; -1: none
+	part                       sessions.WithheldPart
 }
 
 // list orders the parts as requests show them. A body is asked about without its quote, which follows.
 func (x *evidence) list() (all []suspect) {
 	one := func(fact, summary, event int, part sessions.WithheldPart) {
-		all = append(all, suspect{fact, summary, event, part})
+		all = append(all, suspect{fact, -1, summary, event, part})
 	}
 	if x.s.Title != "" && x.s.ConversationType != sessions.Private && len(x.events) > 0 {
 		one(-1, -1, 0, sessions.WithheldTitle)
 	}
 	for i := range x.facts {
 		one(i, -1, -1, sessions.WithheldBody)
+	}
+	for i := range x.pages {
+		all = append(all, suspect{-1, i, -1, -1, sessions.WithheldBody})
 	}
 	for i := range x.summaries {
 		one(-1, i, -1, sessions.WithheldBody)
@@ -108,6 +120,8 @@ func (x *evidence) view(list []suspect, with []bool) sessions.View {
 			left[p.event] = append(left[p.event], p.part)
 		case p.fact >= 0 && with[i]:
 			v.Session.Pinned += memory.PinnedLine(x.facts[p.fact], x.zone)
+		case p.page >= 0 && with[i]: // its place in the request is beside the point: the words are asked about
+			v.Session.Pinned += "- " + x.pages[p.page].text + "\n"
 		case p.summary >= 0 && with[i]:
 			v.Summaries = append(v.Summaries, x.summaries[p.summary])
 		}
@@ -171,6 +185,8 @@ func (a accuser) search(ctx context.Context, x *evidence) (w sessions.Withholdin
 		switch p := list[i]; {
 		case p.fact >= 0:
 			w.Facts = append(w.Facts, x.facts[p.fact].ID)
+		case p.page >= 0:
+			w.Pages = append(w.Pages, x.pages[p.page].id)
 		case p.summary >= 0:
 			w.Summaries = append(w.Summaries, x.summaries[p.summary].ID)
 		default:
@@ -197,6 +213,11 @@ func callOf(events []sessions.Event, at int) int {
 func (a accuser) withhold(ctx context.Context, l sessions.Lease, w sessions.Withholding) error {
 	one, stop := context.WithTimeout(context.WithoutCancel(ctx), a.shared.CommitTimeout)
 	defer stop()
+	if len(w.Pages) > 0 { // before the suspicion is lifted: a mark holds under any lease
+		if err := a.pages.WithholdPages(one, l.Key, w); err != nil {
+			return err
+		}
+	}
 	if err := a.store.Withhold(one, l, w); err != nil {
 		return err
 	}
@@ -213,7 +234,12 @@ func (a accuser) reportWithheld(ctx context.Context, w sessions.Withholding) {
 		log.Warn().Ints64("summaries", w.Summaries).Ints64("facts", w.Facts).Str("class", w.Class).Str("model", string(w.Model)).
 			Msg("Memory kept from the model: the provider refuses it")
 	}
-	for row, n := range map[WithheldKind]int{WithheldMessage: len(w.Events), WithheldSummary: len(w.Summaries), WithheldFact: len(w.Facts)} {
+	if len(w.Pages) > 0 {
+		log.Warn().Any("pages", w.Pages).Str("class", w.Class).Str("model", string(w.Model)).Msg("Pages of kept files kept from the model: the provider refuses them")
+	}
+	for row, n := range map[WithheldKind]int{
+		WithheldMessage: len(w.Events), WithheldSummary: len(w.Summaries), WithheldFact: len(w.Facts), WithheldPage: len(w.Pages),
+	} {
 		if n > 0 {
 			a.stats.Withheld(row, n)
 		}
@@ -244,14 +270,14 @@ func (a accuser) settle(ctx context.Context, l sessions.Lease) error {
 		return err
 	}
 	w, rest, done, err := a.search(ctx, x)
-	if err != nil && len(w.Events)+len(w.Summaries)+len(w.Facts) == 0 {
+	if err != nil && len(w.Events)+len(w.Summaries)+len(w.Facts)+len(w.Pages) == 0 {
 		return err
 	}
 	w.Settles = s
 	if !done {
 		left := *s
 		if rest > len(s.Events) { // everything before is known
-			left.From, left.Summaries, left.Pinned, left.Facts, left.Events = x.events[rest].Seq, false, false, nil, nil
+			left.From, left.Summaries, left.Pinned, left.Facts, left.Events, left.Pages = x.events[rest].Seq, false, false, nil, nil, nil
 		}
 		w.Suspicion = &left
 	}
@@ -269,6 +295,9 @@ func (a accuser) suspected(ctx context.Context, v sessions.View) (r rows, err er
 			return r, err
 		}
 	}
+	if r.pages, err = a.suspectedPages(ctx, v.Session.Key, s.Pages); err != nil {
+		return r, err
+	}
 	for _, seq := range s.Events {
 		if seq > v.Session.CompactedSeq {
 			continue
@@ -285,6 +314,23 @@ func (a accuser) suspected(ctx context.Context, v sessions.View) (r rows, err er
 		}
 	}
 	return r, nil
+}
+
+// maxPageBytes bounds the part of a page that is asked about.
+const maxPageBytes = 16 << 10
+
+func (a accuser) suspectedPages(ctx context.Context, key sessions.Key, ids []sessions.PageID) (list []suspectPage, err error) {
+	for _, id := range ids {
+		text, err := a.pages.Page(ctx, key, id)
+		if errors.Is(err, sessions.ErrNotFound) { // forgotten meanwhile
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, suspectPage{id, memory.InLine(tokens.HeadTail(text, maxPageBytes))})
+	}
+	return list, nil
 }
 
 // readable are events as a model of upkeep reads them.

@@ -25,6 +25,7 @@ import (
 type Options struct {
 	Tidying  memory.Upkeep
 	Index    Index
+	Pages    Pages
 	Leads    func(context.Context) (bool, error)
 	Requests sessions.CompactionRequests
 
@@ -71,7 +72,7 @@ func (u *Worker) Connect(turns, own *serial.Mailboxes, replies *outbox.Outbox, s
 	p, s := u.shared, u.stores
 	marks := marker{p, s.Jobs}
 	u.accuser = accuser{
-		shared: p, views: u.views, model: u.model, turns: s.Turns, store: s.Withheld, log: s.Log, tidying: u.opts.Tidying, locks: u.locks, charger: u.charger, stats: stats,
+		shared: p, views: u.views, model: u.model, turns: s.Turns, store: s.Withheld, log: s.Log, pages: u.opts.Pages, tidying: u.opts.Tidying, locks: u.locks, charger: u.charger, stats: stats,
 	}
 	scribe := transcript.Writer{Counter: p.Counter, Location: p.Location}
 	u.flusher = &flusher{

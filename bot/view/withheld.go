@@ -80,7 +80,7 @@ func NotSuspected(v sessions.View, found []memory.Hit) []memory.Hit {
 		return found
 	}
 	return slices.DeleteFunc(slices.Clone(found), func(h memory.Hit) bool {
-		return s.CoversFact(v.Reads, h.MemoryID) || h.MemoryID == 0 && s.Covers(v.Reads, h.Seq)
+		return s.CoversFact(v.Reads, h.MemoryID) || h.MemoryID == 0 && s.Covers(v.Reads, h.Seq) || s.CoversPage(v.Reads, h.Page)
 	})
 }
 

@@ -108,7 +108,7 @@ var importRules = []struct {
 	{"sql/spend", []string{"sessions", "sql/dbsqlc", "sql/pg"}},
 	{"sql/retention", []string{"sessions", "sql/dbsqlc", "sql/identity", "sql/index", "sql/media", "sql/pg"}},
 	{"sql/files", []string{"sessions", "memory/rank", "memory/text", "sql/convert", "sql/dbsqlc", "sql/identity", "sql/media", "sql/pg"}},
-	{"sql/media", []string{"sessions", "sql/dbsqlc", "sql/pg"}},
+	{"sql/media", []string{"sessions", "sql/convert", "sql/dbsqlc", "sql/pg"}},
 	{"sql/limits", []string{"sessions", "sql/dbsqlc", "sql/pg"}},
 	{"sql/vectors", []string{"sessions", "memory", "sql/dbsqlc", "sql/pg"}},
 	{"sql/admin", []string{"sessions", "sql/convert", "sql/dbsqlc", "sql/pg"}},

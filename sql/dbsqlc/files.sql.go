@@ -98,7 +98,7 @@ func (q *Queries) FileMessagesForget(ctx context.Context, db DBTX, arg *FileMess
 }
 
 const filePages = `-- name: FilePages :many
-SELECT f.id, f.name, f.version, f.pages, f.created_at, g.page, g.title,
+SELECT f.id, f.name, f.version, f.pages, f.media_id, f.created_at, g.page, g.title,
     (CASE WHEN $1::boolean THEN g.body ELSE '' END)::text AS body,
     (CASE WHEN $1::boolean THEN '{}' ELSE coalesce(g.terms, '{}') END)::bigint[] AS terms
 FROM (SELECT unnest($2::bigint[]) AS id, unnest($3::int[]) AS page) n
@@ -118,6 +118,7 @@ type FilePagesRow struct {
 	Name      string
 	Version   int
 	Pages     int
+	MediaID   string
 	CreatedAt time.Time
 	Page      int
 	Title     string
@@ -145,6 +146,7 @@ func (q *Queries) FilePages(ctx context.Context, db DBTX, arg *FilePagesParams) 
 			&i.Name,
 			&i.Version,
 			&i.Pages,
+			&i.MediaID,
 			&i.CreatedAt,
 			&i.Page,
 			&i.Title,
@@ -168,13 +170,15 @@ CROSS JOIN LATERAL (
     SELECT f.id, g.page FROM document_pages g
     JOIN files f ON f.session_key = g.session_key AND f.media_id = g.media_id
     WHERE g.session_key = $2 AND f.session_key = $2 AND g.terms IS NOT NULL AND g.terms @> ARRAY[k.key]
-    LIMIT $3::int
+      AND NOT coalesce(jsonb_exists(g.withheld, $3::text), false)
+    LIMIT $4::int
 ) p
 `
 
 type FilePagesWithTermsParams struct {
 	Keys       []int64
 	SessionKey sessions.Key
+	Model      string
 	MaxRows    int
 }
 
@@ -186,7 +190,12 @@ type FilePagesWithTermsRow struct {
 
 // FilePagesWithTerms names pages of kept files with a term of a list; its place comes back with each page.
 func (q *Queries) FilePagesWithTerms(ctx context.Context, db DBTX, arg *FilePagesWithTermsParams) ([]FilePagesWithTermsRow, error) {
-	rows, err := db.Query(ctx, filePagesWithTerms, arg.Keys, arg.SessionKey, arg.MaxRows)
+	rows, err := db.Query(ctx, filePagesWithTerms,
+		arg.Keys,
+		arg.SessionKey,
+		arg.Model,
+		arg.MaxRows,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -203,6 +212,30 @@ func (q *Queries) FilePagesWithTerms(ctx context.Context, db DBTX, arg *FilePage
 		return nil, err
 	}
 	return items, nil
+}
+
+const filePagesWithhold = `-- name: FilePagesWithhold :exec
+UPDATE document_pages g SET withheld = coalesce(g.withheld, '{}') || $1::jsonb
+FROM (SELECT unnest($3::text[]) AS media_id, unnest($4::int[]) AS page) n
+WHERE g.session_key = $2 AND g.media_id = n.media_id AND g.page = n.page
+`
+
+type FilePagesWithholdParams struct {
+	Mark       []byte
+	SessionKey sessions.Key
+	MediaIds   []string
+	Numbers    []int
+}
+
+// FilePagesWithhold marks pages that a model refuses: documents and numbers are parallel.
+func (q *Queries) FilePagesWithhold(ctx context.Context, db DBTX, arg *FilePagesWithholdParams) error {
+	_, err := db.Exec(ctx, filePagesWithhold,
+		arg.Mark,
+		arg.SessionKey,
+		arg.MediaIds,
+		arg.Numbers,
+	)
+	return err
 }
 
 const fileReady = `-- name: FileReady :one

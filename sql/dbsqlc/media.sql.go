@@ -109,7 +109,7 @@ func (q *Queries) AttachmentsSweep(ctx context.Context, db DBTX, sessionKey sess
 }
 
 const documentPages = `-- name: DocumentPages :many
-SELECT g.page, g.title, g.body FROM document_pages g
+SELECT g.page, g.title, g.body, g.withheld FROM document_pages g
 WHERE g.session_key = $1 AND g.media_id = $2 AND g.page BETWEEN $3::int AND $4::int
 ORDER BY g.page
 `
@@ -122,9 +122,10 @@ type DocumentPagesParams struct {
 }
 
 type DocumentPagesRow struct {
-	Page  int
-	Title string
-	Body  string
+	Page     int
+	Title    string
+	Body     string
+	Withheld []byte
 }
 
 // DocumentPages reads the pages of a document, in order.
@@ -142,7 +143,12 @@ func (q *Queries) DocumentPages(ctx context.Context, db DBTX, arg *DocumentPages
 	var items []DocumentPagesRow
 	for rows.Next() {
 		var i DocumentPagesRow
-		if err := rows.Scan(&i.Page, &i.Title, &i.Body); err != nil {
+		if err := rows.Scan(
+			&i.Page,
+			&i.Title,
+			&i.Body,
+			&i.Withheld,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -183,6 +183,7 @@ type DocumentPage struct {
 	Title      string
 	Body       string
 	Terms      []int64
+	Withheld   []byte
 }
 
 type Embedding struct {

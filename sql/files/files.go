@@ -3,6 +3,7 @@ package files
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -51,6 +52,36 @@ func (s *Store) Files(ctx context.Context, key sessions.Key) ([]sessions.KeptFil
 		list[i].Keeper = nicks[identity.Speaker{Key: key, ID: list[i].KeptBy}]
 	}
 	return list, nil
+}
+
+// Page returns a page of a file, with its title before its text. It is [sessions.ErrNotFound] for one that is gone.
+func (s *Store) Page(ctx context.Context, key sessions.Key, page sessions.PageID) (string, error) {
+	rows, err := s.db.Q.DocumentPages(ctx, s.db.Pool, &dbsqlc.DocumentPagesParams{
+		SessionKey: key, MediaID: page.Media, FirstPage: pg.Clamp(page.Number), LastPage: pg.Clamp(page.Number),
+	})
+	if err != nil {
+		return "", fmt.Errorf("reading page %d of a kept file: %w", page.Number, err)
+	}
+	if len(rows) == 0 {
+		return "", sessions.ErrNotFound
+	}
+	return strings.TrimSpace(rows[0].Title + "\n" + rows[0].Body), nil
+}
+
+// WithholdPages marks pages that a model refuses. Searches for the model leave them out.
+func (s *Store) WithholdPages(ctx context.Context, key sessions.Key, w sessions.Withholding) error {
+	mark, err := pg.CleanJSON(sessions.Withheld{w.Model: w.Mark(sessions.WithheldBody)})
+	if err != nil {
+		return err
+	}
+	p := &dbsqlc.FilePagesWithholdParams{SessionKey: key, Mark: mark}
+	for _, page := range w.Pages {
+		p.MediaIds, p.Numbers = append(p.MediaIds, page.Media), append(p.Numbers, page.Number)
+	}
+	if err := s.db.Q.FilePagesWithhold(ctx, s.db.Pool, p); err != nil {
+		return fmt.Errorf("withholding pages from a model: %w", err)
+	}
+	return nil
 }
 
 // ForgetFile deletes a kept file with its pages, and takes them from the messages that brought it.

@@ -308,6 +308,34 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// A page that a model refuses is not found for that model. Another one finds it, and a version that is kept later is not marked.
+func TestRefusedPageIsNotFound(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	f := s.keep(sessions.KeptFile{Name: "a.docx", Media: "a", KeptBy: "li"}, "阈值是七巴", "阈值另见附录")
+	page := sessions.PageID{Media: "a", Number: 2}
+	if text, err := s.store.Files.Page(t.Context(), s.Lease.Key, page); err != nil || text != "阈值另见附录" {
+		t.Errorf("the page is %q, %v", text, err)
+	}
+	if _, err := s.store.Files.Page(t.Context(), s.Lease.Key, sessions.PageID{Media: "a", Number: 3}); !errors.Is(err, sessions.ErrNotFound) {
+		t.Errorf("a page that is not there: %v", err)
+	}
+	w := sessions.Withholding{Model: "strict", Class: "refused", At: time.Now(), Pages: []sessions.PageID{page}}
+	if err := s.store.Files.WithholdPages(t.Context(), s.Lease.Key, w); err != nil {
+		t.Fatal(err)
+	}
+	for model, want := range map[sessions.ModelID]int{"strict": 1, "other": 2, "": 2} {
+		s.Reader.Reads = model
+		if got := s.found("阈值是多少"); len(got) != want || got[0] != sessions.KeptPath(f.ID, 1) && want == 1 {
+			t.Errorf("%q finds %v", model, got)
+		}
+	}
+	pages := storetest.Must[[]sessions.MediaPage](t)(s.store.Media.Pages(t.Context(), s.Lease.Key, "a", 1, 2))
+	if len(pages) != 2 || len(pages[0].Withheld) != 0 || !pages[1].Withheld.From("strict", sessions.WithheldBody) || pages[1].Withheld.From("other", sessions.WithheldBody) {
+		t.Errorf("pages %+v", pages)
+	}
+}
+
 // A forgotten file is gone with its text, also from the message that brought it, and the row of the session counts the rest.
 func TestForgottenFileIsGone(t *testing.T) {
 	t.Parallel()

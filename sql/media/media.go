@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"ebb/sessions"
+	"ebb/sql/convert"
 	"ebb/sql/dbsqlc"
 	"ebb/sql/pg"
 )
@@ -57,6 +58,9 @@ func (s *Store) Pages(ctx context.Context, key sessions.Key, id string, from, th
 	pages := make([]sessions.MediaPage, len(rows))
 	for i, r := range rows {
 		pages[i] = sessions.MediaPage{Number: r.Page, Title: r.Title, Text: r.Body}
+		if pages[i].Withheld, err = convert.Withheld(r.Withheld); err != nil {
+			return nil, err
+		}
 	}
 	return pages, nil
 }

@@ -43,12 +43,19 @@ CROSS JOIN LATERAL (
     SELECT f.id, g.page FROM document_pages g
     JOIN files f ON f.session_key = g.session_key AND f.media_id = g.media_id
     WHERE g.session_key = @session_key AND f.session_key = @session_key AND g.terms IS NOT NULL AND g.terms @> ARRAY[k.key]
+      AND NOT coalesce(jsonb_exists(g.withheld, @model::text), false)
     LIMIT @max_rows::int
 ) p;
 
+-- name: FilePagesWithhold :exec
+-- FilePagesWithhold marks pages that a model refuses: documents and numbers are parallel.
+UPDATE document_pages g SET withheld = coalesce(g.withheld, '{}') || @mark::jsonb
+FROM (SELECT unnest(@media_ids::text[]) AS media_id, unnest(@numbers::int[]) AS page) n
+WHERE g.session_key = @session_key AND g.media_id = n.media_id AND g.page = n.page;
+
 -- name: FilePages :many
 -- FilePages reads pages of kept files: ids and numbers are parallel. Either terms or texts are read.
-SELECT f.id, f.name, f.version, f.pages, f.created_at, g.page, g.title,
+SELECT f.id, f.name, f.version, f.pages, f.media_id, f.created_at, g.page, g.title,
     (CASE WHEN @texts::boolean THEN g.body ELSE '' END)::text AS body,
     (CASE WHEN @texts::boolean THEN '{}' ELSE coalesce(g.terms, '{}') END)::bigint[] AS terms
 FROM (SELECT unnest(@ids::bigint[]) AS id, unnest(@numbers::int[]) AS page) n

@@ -13,7 +13,7 @@ WHERE p.session_key = @session_key AND p.media_id = ANY(@ids::text[]);
 
 -- name: DocumentPages :many
 -- DocumentPages reads the pages of a document, in order.
-SELECT g.page, g.title, g.body FROM document_pages g
+SELECT g.page, g.title, g.body, g.withheld FROM document_pages g
 WHERE g.session_key = @session_key AND g.media_id = @media_id AND g.page BETWEEN @first_page::int AND @last_page::int
 ORDER BY g.page;
 

@@ -30,7 +30,7 @@ func (x *searching) filePages(ctx context.Context) error {
 		keys[i] = scope.KeyFor(h)
 	}
 	rows, err := x.store.db.Q.FilePagesWithTerms(ctx, x.store.db.Pool, &dbsqlc.FilePagesWithTermsParams{
-		SessionKey: x.reader.Key, Keys: keys, MaxRows: maxOfPages,
+		SessionKey: x.reader.Key, Keys: keys, MaxRows: maxOfPages, Model: string(x.reader.Reads),
 	})
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (x *searching) pageHits(ctx context.Context, finds []rank.Match) (map[int]m
 		for i := range rows {
 			if r, p := &rows[i], x.found[f.Place].page; p != nil && r.ID == p.ID && r.Page == p.Page {
 				hits[f.Place] = memory.Hit{
-					Path: sessions.KeptPath(r.ID, r.Page), File: r.ID, Content: x.query.Piece(r.Body, min(x.chars, pageChars)), Who: citation(r), At: r.CreatedAt,
+					Path: sessions.KeptPath(r.ID, r.Page), File: r.ID, Page: sessions.PageID{Media: r.MediaID, Number: r.Page}, Content: x.query.Piece(r.Body, min(x.chars, pageChars)), Who: citation(r), At: r.CreatedAt,
 				}
 			}
 		}

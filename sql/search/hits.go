@@ -55,7 +55,7 @@ func (x *searching) hits(ctx context.Context, finds []rank.Match) ([]memory.Hit,
 			if !ok {
 				continue // forgotten meanwhile
 			}
-			h.Path, h.File, h.Content, h.Who, h.At = p.Path, p.File, p.Content, p.Who, p.At
+			h.Path, h.File, h.Page, h.Content, h.Who, h.At = p.Path, p.File, p.Page, p.Content, p.Who, p.At
 		} else if f.Doc.Seq == 0 {
 			m := memories[0]
 			memories = memories[1:]

@@ -180,9 +180,25 @@ func (k *Asker) suspects(q question, refused request, cause *llm.CallError) *ses
 	s := &sessions.Suspicion{
 		Model: q.made.View.Reads, Class: string(cause.Class), At: k.requests.shared.Now(), From: first, Through: first + int64(len(q.made.Asked)) - 1,
 		Summaries: len(v.Summaries) > 0, Pinned: v.Session.Pinned != "", Facts: refused.recalled.facts, Events: refused.recalled.events,
+		Pages: withPagesOf(v.Tail, refused.recalled.pages),
 	}
 	if len(v.Tail) > 0 {
 		s.From = min(s.From, v.Tail[0].Seq)
 	}
 	return s
+}
+
+// withPagesOf adds the pages of documents that join a view as a whole.
+func withPagesOf(events []sessions.Event, pages []sessions.PageID) []sessions.PageID {
+	pages = slices.Clone(pages)
+	for _, e := range events {
+		for _, m := range e.Media {
+			for n := 1; m.Text != "" && n <= m.Pages; n++ {
+				if p := (sessions.PageID{Media: m.ID, Number: n}); !slices.Contains(pages, p) {
+					pages = append(pages, p)
+				}
+			}
+		}
+	}
+	return pages
 }

@@ -49,7 +49,7 @@ func (r mediaReader) open(ctx context.Context, q question) (question, error) {
 			events = append(events, e)
 		}
 	}
-	if err := r.media.Show(ctx, q.made.Lease.Key, events); err != nil {
+	if err := r.media.Show(ctx, q.made.Lease.Key, v.Reads, events); err != nil {
 		return q, err
 	}
 	q.media.of = map[int64][]sessions.Media{}
@@ -92,7 +92,7 @@ func (r mediaReader) search(ctx context.Context, q question) question {
 	}
 	key := q.made.Lease.Key
 	room := min(passageTokens, r.views.Settings(q.made.View.Session).Window.Usable()/8)
-	text, err := r.media.Passages(ctx, key, q.made.View.Tail, q.made.Asked, q.media.words, room)
+	text, err := r.media.Passages(ctx, key, q.made.View.Reads, q.made.View.Tail, q.made.Asked, q.media.words, room)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Documents could not be searched, the question goes without them")
 		return q

@@ -48,10 +48,10 @@ const (
 type Media interface {
 	// Fetch downloads and stores those that are not stored. The error is one of the storage, or the end of ctx.
 	Fetch(ctx context.Context, l sessions.Lease, events []sessions.Event) error
-	// Show fills in Event.Media.
-	Show(ctx context.Context, key sessions.Key, events []sessions.Event) error
+	// Show fills in Event.Media. It leaves out pages that the model refuses.
+	Show(ctx context.Context, key sessions.Key, reads sessions.ModelID, events []sessions.Event) error
 	// Passages returns the parts of large documents that a question is about, at most room tokens; empty for none.
-	Passages(ctx context.Context, key sessions.Key, before, asked []sessions.Event, question string, room int) (string, error)
+	Passages(ctx context.Context, key sessions.Key, reads sessions.ModelID, before, asked []sessions.Event, question string, room int) (string, error)
 }
 
 // NoMedia reads no attachments: requests name them, and none can be kept. A terminal has no files.
@@ -61,10 +61,12 @@ type NoMedia struct{}
 func (NoMedia) Fetch(context.Context, sessions.Lease, []sessions.Event) error { return nil }
 
 // Show implements [Media].
-func (NoMedia) Show(context.Context, sessions.Key, []sessions.Event) error { return nil }
+func (NoMedia) Show(context.Context, sessions.Key, sessions.ModelID, []sessions.Event) error {
+	return nil
+}
 
 // Passages implements [Media].
-func (NoMedia) Passages(context.Context, sessions.Key, []sessions.Event, []sessions.Event, string, int) (string, error) {
+func (NoMedia) Passages(context.Context, sessions.Key, sessions.ModelID, []sessions.Event, []sessions.Event, string, int) (string, error) {
 	return "", nil
 }
 

@@ -75,6 +75,7 @@ type recalled struct {
 	tokens int
 	facts  []int64
 	events []int64
+	pages  []sessions.PageID
 }
 
 // show makes the part of a request that shows v. It leaves out facts that the view shows.
@@ -87,6 +88,8 @@ func (r recaller) show(q question, v sessions.View) recalled {
 			part.facts = append(part.facts, h.MemoryID)
 		case h.Seq != 0:
 			part.events = append(part.events, h.Seq)
+		case h.File != 0:
+			part.pages = append(part.pages, h.Page)
 		}
 	}
 	if q.found.searched && (len(fresh) > 0 || len(q.found.hits) == 0) {

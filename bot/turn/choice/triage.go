@@ -84,19 +84,23 @@ func isMissed(s sessions.Scheduled, now time.Time, grace time.Duration) bool {
 	return now.Sub(s.DueAt) > grace
 }
 
-// triage takes the oldest messages of one kind, up to half of a request. A message that stops those before it is not
+// triage takes the oldest messages of one kind, up to half of a request. Questions with more than [sessions.MaxAttachments] files together are for
+// several turns, each of which reads its own: a burst of files neither takes a turn's whole time nor loses any. A message that stops those before it is not
 // answered with them.
 func (k Kinds) triage(pending []sessions.Event, usable int, now time.Time, c Commands) (kind Kind, take int) {
 	if len(pending) == 0 {
 		return "", 0
 	}
 	kind = k.KindOf(pending[0], now)
-	budget := usable / 2
+	budget, files := usable/2, 0
 	for i, e := range pending {
 		if k.KindOf(e, now) != kind || i > 0 && (kind == Command || kind == Dead || kind == Ask && standsAlone(c, e, pending[:i])) {
 			break
 		}
-		if budget -= e.Tokens; budget < 0 && i > 0 {
+		if kind == Ask {
+			files += e.Message.Files()
+		}
+		if budget -= e.Tokens; (budget < 0 || files > sessions.MaxAttachments) && i > 0 {
 			break
 		}
 		take = i + 1

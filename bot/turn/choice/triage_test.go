@@ -2,6 +2,7 @@ package choice
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -131,6 +132,31 @@ func TestTriageTakesAtLeastOne(t *testing.T) {
 	e.Tokens = 1 << 20
 	_, take := c.Kinds.triage([]sessions.Event{e, waits("ask", now)}, usable, now, c.cfg.Commands)
 	want(t, "taken", take, 1)
+}
+
+// A turn reads a bounded number of files. A burst of more is answered in several turns, and no file is left out for another message's.
+func TestTriageBoundsFiles(t *testing.T) {
+	t.Parallel()
+	c, now := testChooser(t), time.Now()
+	withFiles := func(n int, kind string) sessions.Event {
+		e := waits("ask", now)
+		for range n {
+			e.Message.Attachments = append(e.Message.Attachments, sessions.Attachment{Kind: kind})
+		}
+		return e
+	}
+	for name, row := range map[string]struct {
+		pending []sessions.Event
+		want    int
+	}{
+		"25 of one file":          {slices.Repeat([]sessions.Event{withFiles(1, "file")}, 25), 20},
+		"three of eight":          {slices.Repeat([]sessions.Event{withFiles(8, "picture")}, 3), 2},
+		"one of more than it may": {[]sessions.Event{withFiles(30, "file"), waits("ask", now), withFiles(1, "file")}, 2},
+		"recordings":              {slices.Repeat([]sessions.Event{withFiles(9, "audio")}, 10), 10},
+	} {
+		_, take := c.Kinds.triage(row.pending, usable, now, c.cfg.Commands)
+		want(t, name, take, row.want)
+	}
 }
 
 // The language of a word that says little is that of the conversation, which includes commands and their answers.
