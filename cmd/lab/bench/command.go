@@ -20,7 +20,7 @@ type Command struct {
 }
 
 type allCommand struct {
-	Only []string `help:"Only these rows: commits, turns, server, latency, history, tokens, upkeep, replay, takeover, restart, memory, files, search, erasure, console." placeholder:"ROW"`
+	Only []string `help:"Only these rows: commits, turns, kinds, server, latency, history, tokens, upkeep, replay, takeover, restart, memory, files, search, erasure, console." placeholder:"ROW"`
 }
 
 type benchRow struct {
@@ -32,6 +32,7 @@ type benchRow struct {
 var benchRows = []benchRow{
 	{"commits", (*suite).measureCommits},
 	{"turns", (*suite).measureTurns},
+	{"kinds", (*suite).measureKinds},
 	{"server", (*suite).measureServer},
 	{"latency", (*suite).measureLatency},
 	{"history", (*suite).measureHistory},

@@ -26,6 +26,12 @@ func newBenchModel() *benchModel {
 // A question with holdWord hangs the model at its first request.
 const holdWord = "#hold"
 
+// A question with toolWord is answered by a call of benchTool first.
+const (
+	toolWord  = "#tool"
+	benchTool = "odd__echo"
+)
+
 // replyTo repeats the marks of its question: the askers find their answers by them.
 func (m *benchModel) replyTo(r openaitest.Request) openaitest.Reply {
 	switch r.Kind {
@@ -36,12 +42,23 @@ func (m *benchModel) replyTo(r openaitest.Request) openaitest.Reply {
 	case openaitest.Summary:
 		return openaitest.Text(rig.SampleSummary)
 	}
-	asked := rig.MarksAsked(r.Messages)
+	asked := rig.MarksAsked(withoutRounds(r.Messages))
+	if strings.Contains(r.Last().Content, toolWord) {
+		return openaitest.Calls(benchTool, `{"text":"发布窗口"}`)
+	}
 	if strings.Contains(r.Last().Content, holdWord) && m.isFirst(asked) {
 		m.held <- asked
 		return openaitest.Hang()
 	}
 	return openaitest.Text(asked + " 发布窗口是周五晚上八点到十点，回滚由李娜负责；压测报告下班前会放到群文件里，到时候再提醒大家。")
+}
+
+// withoutRounds leaves out the calls of tools behind the question, and their results.
+func withoutRounds(messages []openaitest.Message) []openaitest.Message {
+	for n := len(messages) - 1; n > 0 && (messages[n].Role == "tool" || len(messages[n].ToolCalls) > 0); n-- {
+		messages = messages[:n]
+	}
+	return messages
 }
 
 func (m *benchModel) isFirst(asked string) bool {

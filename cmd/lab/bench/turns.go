@@ -34,39 +34,62 @@ func (b *suite) measureTurns(ctx context.Context) (figures []rig.Figure, err err
 		return nil, err
 	}
 	commits := b.turnCommits()
-	turns, seconds, cpu, allocated, units := 0, 0.0, time.Duration(0), 0.0, 0.0
+	var sum loopUsage
+	units := 0.0
 	for range turnsRounds {
-		before, err := g.readUsage(ctx)
-		if err != nil {
+		if err := sum.addLoop(ctx, r, g, turnsSlice, r.AskPlainly); err != nil {
 			return nil, err
 		}
-		n, took, err := r.RunClosedLoop(ctx, turnsSlice, turnsConversations)
-		if err != nil {
-			return nil, err
-		}
-		after, err := g.readUsage(ctx)
-		if err != nil {
-			return nil, err
-		}
-		turns, seconds, cpu, allocated = turns+n, seconds+took.Seconds(), cpu+after.cpu-before.cpu, allocated+after.allocated-before.allocated
 		rate, err := b.commitCeiling(ctx, ceilingSlice, rig.MaxInFlight, commits)
 		if err != nil {
 			return nil, err
 		}
 		units += rate / turnsRounds
 	}
-	rate := float64(turns) / seconds
+	rate := sum.rate()
 	share := rig.Ratio(rate, units)
-	each := time.Duration(rig.Ratio(float64(cpu), float64(turns)))
+	each := sum.cpuEach()
 	return []rig.Figure{
 		rig.Figure{
 			Name: "turns/s end to end", Measured: fmt.Sprintf("%.0f turns/s, %d in flight", rate, rig.MaxInFlight), Target: ">= 25 % of the ceiling",
 			Ratio: fmt.Sprintf("%.0f %% of %.0f x %d commits/s", 100*share, units, commits),
 		}.AtLeast(share, 0.25),
 		rig.Figure{Name: "gateway CPU a turn", Measured: rig.FormatMillis(each), Target: "<= 1.5 ms"}.AtMost(float64(each), float64(1500*time.Microsecond)),
-		{Name: "gateway allocations a turn", Measured: fmt.Sprintf("%.0f KB", allocated/float64(turns)/1024)},
+		{Name: "gateway allocations a turn", Measured: fmt.Sprintf("%.0f KB", sum.allocatedEach()/1024)},
 	}, nil
 }
+
+// loopUsage is the work of closed loops.
+type loopUsage struct {
+	turns     int
+	seconds   float64
+	cpu       time.Duration
+	allocated float64 // bytes
+}
+
+// addLoop runs a closed loop of one gateway.
+func (u *loopUsage) addLoop(ctx context.Context, r *fixture, g *gatewayProcess, slice time.Duration, ask func(conversation string) *rig.Question) error {
+	before, err := g.readUsage(ctx)
+	if err != nil {
+		return err
+	}
+	n, took, err := r.RunClosedLoop(ctx, slice, turnsConversations, ask)
+	if err != nil {
+		return err
+	}
+	after, err := g.readUsage(ctx)
+	if err != nil {
+		return err
+	}
+	u.turns, u.seconds, u.cpu, u.allocated = u.turns+n, u.seconds+took.Seconds(), u.cpu+after.cpu-before.cpu, u.allocated+after.allocated-before.allocated
+	return nil
+}
+
+func (u *loopUsage) rate() float64 { return float64(u.turns) / u.seconds }
+func (u *loopUsage) cpuEach() time.Duration {
+	return time.Duration(rig.Ratio(float64(u.cpu), float64(u.turns)))
+}
+func (u *loopUsage) allocatedEach() float64 { return rig.Ratio(u.allocated, float64(u.turns)) }
 
 // measureLatency measures from the frame to the call of the webhook, far below the maximal rate.
 func (b *suite) measureLatency(ctx context.Context) (figures []rig.Figure, err error) {

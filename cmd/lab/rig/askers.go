@@ -111,6 +111,9 @@ func (c *Askers) noteEntry(e dingtalktest.Entry) {
 // Ask sends a message in a conversation.
 func (c *Askers) Ask(conversation, text string) *Question { return c.AskAbout(conversation, text, nil) }
 
+// AskPlainly sends the usual question.
+func (c *Askers) AskPlainly(conversation string) *Question { return c.Ask(conversation, "") }
+
 // AskAbout sends a message that quotes another one; nil: none.
 func (c *Askers) AskAbout(conversation, text string, quote *dingtalktest.Quote) *Question {
 	c.mu.Lock()
@@ -134,15 +137,15 @@ func (c *Askers) ConversationID(name string) string { return "cid-" + c.prefix +
 func ConversationName(n int) string { return fmt.Sprintf("n%05d", n) }
 
 // RunClosedLoop keeps MaxInFlight messages in flight: each worker asks in its next conversation after its answer. It
-// returns when all are answered.
-func (c *Askers) RunClosedLoop(ctx context.Context, d time.Duration, conversations int) (turns int, took time.Duration, err error) {
+// returns when all are answered. ask sends a question in a conversation.
+func (c *Askers) RunClosedLoop(ctx context.Context, d time.Duration, conversations int, ask func(conversation string) *Question) (turns int, took time.Duration, err error) {
 	began := time.Now()
 	turns, err = c.runWorkers(MaxInFlight, func(worker, i int) (bool, error) {
 		if time.Since(began) >= d {
 			return false, nil
 		}
 		n := (worker + i*MaxInFlight) % (conversations - conversations%MaxInFlight)
-		return true, c.Ask(ConversationName(n), "").Wait(ctx)
+		return true, ask(ConversationName(n)).Wait(ctx)
 	})
 	return turns, time.Since(began), err
 }

@@ -9,6 +9,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -21,6 +22,12 @@ func Serve(ctx context.Context) error { return New().Run(ctx, &mcp.StdioTranspor
 
 // slowNote is long enough for a process to die meanwhile.
 const slowNote = 1500 * time.Millisecond
+
+// Handler serves [New] over HTTP.
+func Handler() http.Handler {
+	s := New()
+	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil)
+}
 
 type words struct {
 	Text string `json:"text"`
