@@ -1,14 +1,22 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+	"unicode"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"ebb/bot/tools/mcp/mcptest"
 	"ebb/sessions"
 )
 
@@ -173,5 +181,149 @@ func TestOddToolsAreNamed(t *testing.T) {
 	}
 	if n := p.Status()[0].Tools; len(got) != 3 || n != 2 {
 		t.Errorf("%d tools, %q", n, got)
+	}
+}
+
+// A list of 10,000 tools is offered up to the bound, and as many others are named.
+func TestEndlessListIsBounded(t *testing.T) {
+	t.Parallel()
+	tools := make([]map[string]any, 10_000)
+	for i := range tools {
+		tools[i] = map[string]any{"name": fmt.Sprintf("t%05d", i), "inputSchema": map[string]any{"type": "object"}}
+	}
+	raw, err := json.Marshal(map[string]any{"tools": tools})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := running(t, scripted(t, map[string]string{"initialize": initialized, "tools/list": `"result":` + string(raw)}))
+	if status := p.Status()[0]; !status.Connected || status.Tools != maxTools || len(status.Odd) != maxTools {
+		t.Errorf("connected %v, %d tools, %d odd ones: %s", status.Connected, status.Tools, len(status.Odd), status.Fault)
+	}
+}
+
+// Names of any bytes become names that providers accept, and are shown to people on one line.
+func TestNamesOfOddBytes(t *testing.T) {
+	t.Parallel()
+	p := running(t, scripted(t, map[string]string{
+		"initialize": initialized,
+		"tools/list": `"result":{"tools":[{"name":"a\u0000b","inputSchema":{"type":"object"}},{"name":"../../x","inputSchema":{"type":"object"}},{"name":"查询","inputSchema":{"type":"object"}},` +
+			`{"name":"a\n# b\u202e","inputSchema":{"type":"object"}},{"name":"` + strings.Repeat("long", 1000) + `","inputSchema":{"type":"object"}},{"name":"\ud800","inputSchema":{"type":"object"}}]}`,
+		"tools/call": `"result":{"content":[{"type":"text","text":"ran"}]}`,
+	}))
+	tools, names := p.Tools("cid", sessions.Group), map[string]bool{}
+	for _, tool := range tools {
+		name := tool.Spec().Name
+		if names[name] || len(name) > maxName || strings.ContainsFunc(name, func(r rune) bool { return r > '~' || r < '-' }) {
+			t.Errorf("a tool is offered as %q", name)
+		}
+		names[name] = true
+		if got, err := call(t, p, name, `{}`); err != nil || got != "ran" {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	if len(tools) != 6 {
+		t.Errorf("%d tools are offered: %v", len(tools), namesOf(tools))
+	}
+	for _, one := range p.Odd("cid", sessions.Group) {
+		if len(one) > 400 || strings.ContainsFunc(one, unicode.IsControl) || strings.Contains(one, "\u202e") {
+			t.Errorf("people read %q", one)
+		}
+	}
+}
+
+// Results of any form are a text or a failure of their call. The next call has its own.
+func TestResultsOfOddForms(t *testing.T) {
+	t.Parallel()
+	answers := map[string]string{
+		"no base64":        `{"content":[{"type":"image","mimeType":"image/png","data":"!!!"}]}`,
+		"an empty picture": `{"content":[{"type":"image","mimeType":"","data":""}]}`,
+		"no resource":      `{"content":[{"type":"resource"}]}`,
+		"a resource":       `{"content":[{"type":"resource","resource":{"uri":"x://%zz","blob":"AAAA"}}]}`,
+		"an unknown part":  `{"content":[{"type":"hologram","data":1}]}`,
+		"no parts":         `{"content":null}`,
+		"a list":           `[]`,
+		"a word":           `"done"`,
+		"nothing":          `null`,
+		"a link to a file": `{"content":[{"type":"resource_link","uri":"file:///etc/passwd","name":"x"}]}`,
+	}
+	for name, answer := range answers {
+		said := map[string]string{
+			"initialize": initialized, "tools/list": `"result":{"tools":[{"name":"a","inputSchema":{"type":"object"}}]}`, "tools/call": `"result":` + answer,
+		}
+		p := running(t, scripted(t, said))
+		got, err := call(t, p, "odd__a", `{}`)
+		if err == nil && got == "" || len(got) > 1000 {
+			t.Errorf("%s: the model reads %q", name, got)
+		}
+		if got, again := call(t, p, "odd__a", `{}`); (err == nil) != (again == nil) || again != nil && strings.Contains(again.Error(), errAway.Error()) {
+			t.Errorf("%s: the next call gave %q, %v", name, got, again)
+		}
+	}
+}
+
+// An answer that comes after the time of its call is no answer of the next one, and the connection stays.
+func TestLateAnswerIsDropped(t *testing.T) {
+	t.Parallel()
+	first := make(chan struct{})
+	var calls atomic.Int32
+	s, _ := overHTTP(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			raw, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(raw))
+			if bytes.Contains(raw, []byte(`"tools/call"`)) && calls.Add(1) == 1 {
+				<-first
+			}
+			h.ServeHTTP(w, r)
+		})
+	})
+	s.Timeout = time.Second
+	p := running(t, s)
+	since := p.Status()[0].Since
+	if _, err := call(t, p, "odd__echo", `{"text":"first"}`); err == nil || !strings.Contains(err.Error(), "no answer within 1s") {
+		t.Errorf("the late call: %v", err)
+	}
+	close(first)
+	for _, text := range []string{"second", "third"} {
+		if got, err := call(t, p, "odd__echo", `{"text":"`+text+`"}`); err != nil || got != "echo: "+text {
+			t.Errorf("after it: %q, %v", got, err)
+		}
+	}
+	if status := p.Status()[0]; !status.Connected || !status.Since.Equal(since) {
+		t.Error("the connection was made again")
+	}
+}
+
+// A server that announces another list all the time is asked for it at growing pauses.
+func TestFloodOfChangesIsSlowed(t *testing.T) {
+	t.Parallel()
+	var lists atomic.Int32
+	server := mcptest.New()
+	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	s, _ := overHTTP(t, func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			raw, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(raw))
+			if bytes.Contains(raw, []byte(`"tools/list"`)) {
+				lists.Add(1)
+			}
+			h.ServeHTTP(w, r)
+		})
+	})
+	p := running(t, s)
+	announce := time.NewTicker(20 * time.Millisecond)
+	defer announce.Stop()
+	began := time.Now()
+	for i := 0; time.Since(began) < 3*time.Second; i++ {
+		<-announce.C
+		server.RemoveTools(fmt.Sprint("new", i-1))
+		server.AddTool(&mcp.Tool{Name: fmt.Sprint("new", i), InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return nil, nil
+		})
+	}
+	if n := lists.Load(); n < 2 || n > 5 {
+		t.Errorf("the list was read %d times in three seconds", n)
+	}
+	if got, err := call(t, p, "odd__echo", `{"text":"a"}`); err != nil || got != "echo: a" {
+		t.Errorf("meanwhile: %q, %v", got, err)
 	}
 }
