@@ -12,6 +12,47 @@ import (
 	"ebb/sessions"
 )
 
+const inspectApprovals = `-- name: InspectApprovals :many
+SELECT a.session_key, a.id, a.turn_event_id, a.tool, a.arguments, a.asked_by, a.state, a.decided_by, a.decided_at, a.decided_event, a.created_at, a.expires_at, a.webhook, a.webhook_expires FROM approvals a
+ORDER BY a.session_key, a.id
+`
+
+// InspectApprovals lists all calls that needed an approval.
+func (q *Queries) InspectApprovals(ctx context.Context, db DBTX) ([]Approval, error) {
+	rows, err := db.Query(ctx, inspectApprovals)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Approval
+	for rows.Next() {
+		var i Approval
+		if err := rows.Scan(
+			&i.SessionKey,
+			&i.ID,
+			&i.TurnEventID,
+			&i.Tool,
+			&i.Arguments,
+			&i.AskedBy,
+			&i.State,
+			&i.DecidedBy,
+			&i.DecidedAt,
+			&i.DecidedEvent,
+			&i.CreatedAt,
+			&i.ExpiresAt,
+			&i.Webhook,
+			&i.WebhookExpires,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const inspectFacts = `-- name: InspectFacts :many
 SELECT m.source_session AS session_key, m.scope, m.content FROM memories m WHERE m.superseded_by IS NULL AND m.kind <> 'digest'
 `

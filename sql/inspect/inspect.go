@@ -191,6 +191,19 @@ func (i *Inspector) Replies(ctx context.Context) ([]Letter, error) {
 	return out, nil
 }
 
+// Approvals reads all calls that needed an approval, by session, in their order.
+func (i *Inspector) Approvals(ctx context.Context) ([]sessions.Approval, error) {
+	rows, err := i.q.InspectApprovals(ctx, i.pool)
+	if err != nil {
+		return nil, fmt.Errorf("reading all approvals: %w", err)
+	}
+	out := make([]sessions.Approval, len(rows))
+	for n := range rows {
+		out[n] = convert.Approval(&rows[n])
+	}
+	return out, nil
+}
+
 // Restarts reads the accounts of all processes, the newest first.
 func (i *Inspector) Restarts(ctx context.Context) ([]sessions.Restart, error) {
 	rows, err := i.q.RestartsList(ctx, i.pool, math.MaxInt32)

@@ -44,3 +44,8 @@ SELECT m.source_session AS session_key, m.scope, m.content FROM memories m WHERE
 -- InspectReplies lists all replies of all turns, in the order of their commits.
 SELECT o.session_key, o.id, o.nonce, o.state, o.body, o.refusals, coalesce(o.target ->> 'conversation_id', '')::text AS conversation_id
 FROM outbox o ORDER BY o.session_key, o.id;
+
+-- name: InspectApprovals :many
+-- InspectApprovals lists all calls that needed an approval.
+SELECT a.* FROM approvals a
+ORDER BY a.session_key, a.id;

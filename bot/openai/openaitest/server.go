@@ -43,6 +43,8 @@ type Options struct {
 	Usage func(Request, Reply) (prompt, completion int)
 	// Strict answers requests with findings of Illegal with a 400.
 	Strict bool
+	// Found is called for each request with findings of Illegal, if set.
+	Found func(Request, []string)
 	// Synonyms are groups of words with the same meaning, for embeddings.
 	Synonyms [][]string
 	// EmbedFault replaces the answer to a request for vectors, if it returns one.
@@ -227,7 +229,7 @@ func (s *Server) chat(w http.ResponseWriter, hr *http.Request) {
 		fail(w, http.StatusUnauthorized, "Incorrect API key provided: "+req.Key)
 		return
 	}
-	if bad := illegal(req, s.formed()); s.opts.Strict && len(bad) > 0 {
+	if bad := s.findings(req); s.opts.Strict && len(bad) > 0 {
 		fail(w, http.StatusBadRequest, strings.Join(bad, "; "))
 		return
 	}
@@ -243,6 +245,18 @@ func (s *Server) chat(w http.ResponseWriter, hr *http.Request) {
 	reply.count(prompt, completion)
 	reply.atOnce = s.opts.Lean && reply.delay == 0
 	reply.write(ctx, w, req)
+}
+
+// findings are those of Illegal, for the options that want them.
+func (s *Server) findings(r Request) []string {
+	if !s.opts.Strict && s.opts.Found == nil {
+		return nil
+	}
+	bad := illegal(r, s.formed())
+	if len(bad) > 0 && s.opts.Found != nil {
+		s.opts.Found(r, bad)
+	}
+	return bad
 }
 
 // A step's function is called outside the lock.

@@ -213,7 +213,7 @@ func (e *evidence) checkAttached(f *findings) {
 		case a.expired && shown:
 			f.addBroken("the attachment of message %s has expired, and the model got it", mark)
 		case !shown && !named && strings.Contains(asked.text, modelWords) && !isWiped(replies):
-			f.addBroken("the attachment of message %s was not in the request of %s, and no reply says so: %q", mark, a.ask, shorten(replies))
+			f.addBroken("the attachment %s of message %s was not in the request of %s, and no reply says so: %q", a.word, mark, a.ask, shorten(replies))
 		case named && !a.expired && !e.mayFailToDownload(e.said[mark]):
 			f.addBroken("the attachment of message %s was named as unreadable without a cause: %q", mark, shorten(replies))
 		}

@@ -19,7 +19,7 @@ func TestCheckerOfAttachments(t *testing.T) {
 		want  string
 	}{
 		{"shown", func(*evidence) {}, ""},
-		{"not shown", func(e *evidence) { e.content = nil }, "the attachment of message q0000001 was not in the request of q0000001, and no reply says so"},
+		{"not shown", func(e *evidence) { e.content = nil }, "the attachment F000001 of message q0000001 was not in the request of q0000001, and no reply says so"},
 		{"not shown, and said so", func(e *evidence) {
 			e.content, e.spoiled = nil, append(e.spoiled, at(50))
 			e.note(gone)
@@ -28,7 +28,7 @@ func TestCheckerOfAttachments(t *testing.T) {
 		{"another file named", func(e *evidence) {
 			e.content, e.spoiled = nil, append(e.spoiled, at(50))
 			e.note("（《N0000002 清单.txt》打不开：钉钉的下载凭证已失效，请重新发送。）")
-		}, "the attachment of message q0000001 was not in the request of q0000001, and no reply says so"},
+		}, "the attachment F000001 of message q0000001 was not in the request of q0000001, and no reply says so"},
 		{"expired and named", func(e *evidence) { e.attach(func(a *attachment) { a.expired = true }); e.content = nil; e.note(gone) }, ""},
 		{"expired and shown", func(e *evidence) { e.attach(func(a *attachment) { a.expired = true }) }, "the attachment of message q0000001 has expired, and the model got it"},
 		{"the model failed", func(e *evidence) { e.content = nil; e.reword(2, 0, "q0000001 q0000002 周五") }, ""},

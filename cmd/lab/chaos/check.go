@@ -21,7 +21,7 @@ func (e *evidence) checkAll() *findings {
 		(*evidence).checkInbox, (*evidence).checkOrder, (*evidence).checkTurns, (*evidence).checkReplies, (*evidence).checkLetters,
 		(*evidence).checkSetAside, (*evidence).checkFacts, (*evidence).checkTurnLines, (*evidence).checkTerms, (*evidence).checkOverlaps,
 		(*evidence).checkAccounts, (*evidence).checkRest, (*evidence).checkCards, (*evidence).checkErased, (*evidence).checkKept, (*evidence).checkMonths, (*evidence).checkReminders,
-		(*evidence).checkAttached, (*evidence).checkTools,
+		(*evidence).checkAttached, (*evidence).checkTools, (*evidence).checkApprovals,
 	} {
 		check(e, f)
 	}
@@ -151,6 +151,8 @@ func (e *evidence) checkTurns(f *findings) {
 			case command:
 				f.commands++
 			case e.said[mark].attached.wordless && !slices.Contains(has, mark): // checkAttached judges it
+			case len(has) == 0 && approvalNumber.MatchString(t.text):
+				f.asked++
 			case len(has) == 0:
 				f.apologies++
 			case !slices.Contains(has, mark):

@@ -360,7 +360,7 @@ func (t *talkers) sayAs(who rig.Person, place string, text func(*remark) string,
 // sendAs sends one message of a script.
 func (t *talkers) sendAs(who rig.Person, place string, make func(*remark) dingtalktest.Message, change func(*remark)) string {
 	t.mu.Lock()
-	u := &remark{mark: fmt.Sprintf("q%07d", len(t.order)+1), place: place, thread: place, sent: time.Now()}
+	u := &remark{mark: fmt.Sprintf("q%07d", len(t.order)+1), who: who.ID, place: place, thread: place, sent: time.Now()}
 	m := make(u)
 	m.MsgID, m.Sender, m.SenderNick = u.mark, who.ID, who.Name
 	if place == dingtalktest.DirectConversation(who.ID) {

@@ -128,7 +128,12 @@ func (e *evidence) dropErased() {
 // notes stand under the answer to a message that the model read in part, or without its pictures and files. The log has the answer alone.
 var notes = regexp.MustCompile(`(\n\n（(这条消息很长：|[^（）\n]*(打不开：|没能取到：|没能及时取到))[^\n]*）)+$`)
 
-func withoutNote(text string) string { return strings.TrimSpace(notes.ReplaceAllString(text, "")) }
+// granted stands before the answer to an approval.
+var granted = regexp.MustCompile(`^(✅ [^\n]*(同意了|approved) #\d+ [^\n]*\n+)+`)
+
+func withoutNote(text string) string {
+	return strings.TrimSpace(granted.ReplaceAllString(notes.ReplaceAllString(strings.TrimSpace(text), ""), ""))
+}
 
 func erasuresLine(all []erasure) string {
 	n := map[string]int{}

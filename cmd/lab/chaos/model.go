@@ -27,6 +27,7 @@ type chaosModel struct {
 	both    []overlap
 	words   map[string]wordSeen   // numbers of facts and reminders, in any request
 	results map[string]callResult // the last result of a call that a request had
+	illegal []string              // faults of requests
 	shown   map[string][]string   // words of pictures and files in the last request with a message, by its mark
 }
 

@@ -60,7 +60,7 @@ func openChaos(ctx context.Context, opt Command, program string, out io.Writer) 
 		PingInterval: time.Second, DisconnectGrace: 2 * time.Second, KeepMessages: 2_000_000, IgnoreMsgUUID: w.keysIgnored(),
 	})
 	w.mind = newChaosModel(rand.New(rand.NewPCG(opt.Seed, 1)))
-	w.model = openaitest.New(openaitest.Options{Reply: w.mind.replyTo, Usage: countText, KeepRequests: 1})
+	w.model = openaitest.New(openaitest.Options{Reply: w.mind.replyTo, Usage: countText, KeepRequests: 1, Found: w.mind.noteIllegal})
 	w.talk = newChaosTalk(ctx, w.sim, rand.New(rand.NewPCG(opt.Seed, 2)), !opt.Calm, w.perMember())
 	w.talk.people = ordinaryMembers(opt.Harm > 0)
 	w.mind.thread = w.talk.threadOf

@@ -110,10 +110,13 @@ func spoilOpenAPI(w injector, _ context.Context, t fault) error {
 	return nil
 }
 
-// isScheduled finds messages that schedules made.
-func isScheduled(id sessions.MessageID) bool { return strings.HasPrefix(string(id), "schedule:") }
+// scheduledIDs begin the ids of messages that gateways made: of schedules, of waits for approval that ended, and of buttons that decide.
+var scheduledIDs = regexp.MustCompile(`^(schedule:|approval:|approve-|reject-)`)
 
-// noteScheduled counts the messages of schedules as said by their members, so that all checks of turns apply to them. Their ids are
+// isScheduled finds messages that no member wrote.
+func isScheduled(id sessions.MessageID) bool { return scheduledIDs.MatchString(string(id)) }
+
+// noteScheduled counts the messages of schedules and approvals as said by their members, so that all checks of turns apply to them. Their ids are
 // unique in their conversations alone.
 func (e *evidence) noteScheduled() {
 	for i := range e.log {

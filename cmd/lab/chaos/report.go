@@ -32,6 +32,7 @@ from the first push to the answer: p50 %s, p99 %s
 	fmt.Fprintln(out, erasuresLine(w.erasures.copyAll()))
 	fmt.Fprintf(out, "pictures and files: shown to the model %d, named as unreadable %d\n", f.shown, f.unread)
 	fmt.Fprintf(out, "calls of tools: effects %d, results %d, failed with their server %d, outcome unknown %d\n", f.effects, f.results, f.failedCalls, f.unknownCalls)
+	fmt.Fprintf(out, "approvals: messages that ended with a request %d, approved %d, rejected %d, expired %d\n", f.asked, f.approved, f.rejected, f.expired)
 	fmt.Fprintf(out, "reminders set %d, delivered %d\n", f.reminders, f.reminded)
 	if w.opt.Cards {
 		fmt.Fprintln(out, cardsLine(f))

@@ -121,7 +121,7 @@ func (t *talkers) drawMessage() (*remark, dingtalktest.Message) {
 		who = chaosAdmin
 	}
 	m := dingtalktest.Message{MsgID: mark, Sender: who.ID, SenderNick: who.Name, Direct: t.rng.IntN(8) == 0}
-	u := &remark{mark: mark, command: command}
+	u := &remark{mark: mark, who: who.ID, command: command}
 	switch {
 	case m.Direct:
 		u.place = dingtalktest.DirectConversation(who.ID)

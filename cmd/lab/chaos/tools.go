@@ -29,6 +29,7 @@ var toolKinds = []chaosKind{
 	{"odd tool dies", 2, callTool(odd, "die")},
 	{"odd tool hangs", 1, callTool(odd, "hang")},
 	{"odd tool floods", 1, callTool(odd, "flood")},
+	{"approval", 8, askApproval},
 }
 
 // The names of the servers.
@@ -51,6 +52,7 @@ type wantedCall struct {
 	word   string // in its arguments, and in no others
 	server string
 	how    string // it goes: ok, slow, die, hang, flood
+	signs  bool   // it needs an approval
 }
 
 // effect is one execution of a call.
@@ -76,11 +78,11 @@ func (w *world) toolServers(process string) (map[string]any, error) {
 	var servers []map[string]any
 	for _, name := range []string{sound, odd} {
 		servers = append(servers, map[string]any{
-			"name": name, "command": program, "args": []string{"tools"}, "allow": []string{"note"}, "timeout": toolTime.String(), "max_result_tokens": 300,
+			"name": name, "command": program, "args": []string{"tools"}, "allow": []string{"note", signTool}, "confirm": []string{signTool}, "timeout": toolTime.String(), "max_result_tokens": 300,
 			"env": map[string]string{"ODD_FILE": w.effectsFile(process, name)},
 		})
 	}
-	return map[string]any{"mcp": servers}, nil
+	return map[string]any{"mcp": servers, "approval_timeout": approvalTime.String()}, nil
 }
 
 const effectsSuffix = ".effects"
@@ -142,16 +144,13 @@ var (
 // has them as text.
 func turnIn(messages []openaitest.Message) []openaitest.Message {
 	for i, m := range slices.Backward(messages) {
-		calls := len(m.ToolCalls) > 0 || toolWord.MatchString(m.Content) && !strings.Contains(m.Content, approvalWords)
+		calls := len(m.ToolCalls) > 0 || toolWord.MatchString(m.Content) && !approvalNumber.MatchString(m.Content)
 		if m.Role == "assistant" && !calls {
 			return messages[i+1:]
 		}
 	}
 	return messages
 }
-
-// approvalWords are in each notice of a call that waits.
-const approvalWords = "等待批准"
 
 // questionsOf are the messages of people.
 func questionsOf(turn []openaitest.Message) []openaitest.Message {
@@ -183,15 +182,20 @@ func nextCall(turn []openaitest.Message) (tool, args string) {
 
 // noteResults notes the results of calls in a request.
 func (m *chaosModel) noteResults(r openaitest.Request) {
-	words := map[string]string{} // by the id of the call
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	words, last := map[string]string{}, map[string]string{} // words by the id of a call, and results by word
 	for _, msg := range r.Messages {
 		for _, c := range msg.ToolCalls {
 			words[c.ID] = toolWord.FindString(c.Arguments)
 		}
-		if word := words[msg.ToolCallID]; msg.Role == "tool" && word != "" && m.results[word].text != msg.Content {
-			m.results[word] = callResult{r.Key, time.Now(), msg.Content}
+		if word := words[msg.ToolCallID]; msg.Role == "tool" && word != "" {
+			last[word] = msg.Content
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for word, text := range last {
+		if m.results[word].text != text {
+			m.results[word] = callResult{r.Key, time.Now(), text}
 		}
 	}
 }
@@ -213,7 +217,7 @@ func (e *evidence) checkTools(f *findings) {
 	for _, x := range e.effects {
 		f.effects++
 		if times[x.word]++; times[x.word] == 2 {
-			f.addBroken("call %s (%s) had its effect twice, the second one in %s of %s", x.word, x.how, x.name, x.process)
+			f.addBroken("call %s (%s) had its effect twice, also in %s of %s at %s", x.word, x.how, x.name, x.process, x.at.Format("15:04:05.000"))
 		}
 	}
 	wanted := map[string]remark{}
@@ -230,10 +234,12 @@ func (e *evidence) checkTools(f *findings) {
 	for word, r := range e.results {
 		u, c := wanted[word], wanted[word].wants
 		done := strings.Contains(r.text, "noted: "+c.how+" "+word) || c.how == "flood" && strings.Contains(r.text, "0123456789")
+		waits := strings.HasPrefix(r.text, "Not run yet: ") // checkApprovals judges it
 		cutOff := strings.Contains(r.text, view.Interrupted) || strings.HasPrefix(r.text, "Not run: ")
 		switch {
 		case done && times[word] == 0:
 			f.addBroken("call %s has the result %q, and no server made it", word, shorten(r.text))
+		case waits:
 		case done:
 			f.results++
 		case cutOff:

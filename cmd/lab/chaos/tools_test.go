@@ -23,7 +23,7 @@ func TestCheckerOfTools(t *testing.T) {
 		want   string
 	}{
 		{"made once", sound, func(*evidence) {}, ""},
-		{"made twice", sound, func(e *evidence) { e.effects = append(e.effects, e.effects[0]) }, "call T000001 (ok) had its effect twice, the second one in sound of g1-1"},
+		{"made twice", sound, func(e *evidence) { e.effects = append(e.effects, e.effects[0]) }, "call T000001 (ok) had its effect twice, also in sound of g1-1"},
 		{"a result of nothing", sound, func(e *evidence) { e.effects = nil }, "and no server made it"},
 		{"not asked for", sound, func(e *evidence) { e.effects = append(e.effects, effect{word: "T000009"}) }, "call T000009 had an effect, and no member asked for it"},
 		{"outcome unknown", sound, func(e *evidence) { e.fail(view.Interrupted) }, ""},
@@ -40,8 +40,8 @@ func TestCheckerOfTools(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			e := wholeEvidence()
-			e.change("q0000001", func(r *remark) { r.wants = wantedCall{"T000001", tt.server, "ok"} })
-			e.change("q0000002", func(r *remark) { r.wants = wantedCall{"T000002", odd, "die"} })
+			e.change("q0000001", func(r *remark) { r.wants = wantedCall{word: "T000001", server: tt.server, how: "ok"} })
+			e.change("q0000002", func(r *remark) { r.wants = wantedCall{word: "T000002", server: odd, how: "die"} })
 			e.effects = []effect{{at: at(50), word: "T000001", how: "ok", process: "g1-1", name: tt.server}}
 			e.results = map[string]callResult{"T000001": {"g1-1", at(60), "noted: ok T000001"}}
 			tt.spoil(e)
@@ -60,7 +60,7 @@ func (e *evidence) fail(text string) { e.results["T000001"] = callResult{"g1-1",
 func TestModelMakesCalls(t *testing.T) {
 	t.Parallel()
 	say := func(role, text string) openaitest.Message { return openaitest.Message{Role: role, Content: text} }
-	first, second := wantedCall{"T000001", sound, "ok"}, wantedCall{"T000002", odd, "die"}
+	first, second := wantedCall{word: "T000001", server: sound, how: "ok"}, wantedCall{word: "T000002", server: odd, how: "die"}
 	call := openaitest.Message{Role: "assistant", ToolCalls: []openaitest.Call{{ID: "a", Name: "sound__note", Arguments: `{"text":"ok T000001"}`}}}
 	result := openaitest.Message{Role: "tool", ToolCallID: "a", Content: "noted: ok T000001"}
 	earlier := []openaitest.Message{say("user", "q0000001 "+first.request("note")), call, result, say("assistant", "q0000001 "+modelWords)}

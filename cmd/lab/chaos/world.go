@@ -157,6 +157,7 @@ type sample struct {
 // remark is one message of a person, and its state at DingTalk.
 type remark struct {
 	mark      string // the message's id; in the text, unless that is a command
+	who       string // staff id of the member
 	place     string // the conversation
 	thread    string // the session: the conversation, or one of its members
 	command   bool
