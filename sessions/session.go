@@ -141,7 +141,7 @@ type View struct {
 	Summaries []Summary
 	Tail      []Event
 	Pending   []Event
-	Runs      []ToolRun // calls of an earlier attempt at the pending messages
+	Runs      []ToolRun // calls of earlier attempts at the pending messages, also at others with them
 	// Gap is the note for events left out between summaries and tail.
 	Gap string
 	// Suspect counts the failed attempts of the oldest pending message if it is a suspect, see [Turns.Begin]. Width is its

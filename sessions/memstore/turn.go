@@ -61,8 +61,8 @@ func (m Turns) beginTurn(ctx context.Context, l sessions.Lease, limit int, alone
 		}
 	}
 	slices.SortFunc(v.Tail, func(a, b sessions.Event) int { return cmp.Compare(a.Seq, b.Seq) })
-	for _, r := range s.runs {
-		if slices.ContainsFunc(v.Pending, func(e sessions.Event) bool { return e.ID == r.EventID }) {
+	for _, r := range s.runs { // the first message of a broken attempt may be answered already
+		if slices.ContainsFunc(v.Pending, func(e sessions.Event) bool { return e.ID == r.EventID || e.Attempts > 0 }) {
 			v.Runs = append(v.Runs, r)
 		}
 	}
@@ -246,7 +246,9 @@ func (m Turns) Commit(ctx context.Context, l sessions.Lease, t sessions.TurnResu
 	s.addUsage(t, first)
 	s.addWaits(l.Key, t.Waits)
 	s.runs = slices.DeleteFunc(s.runs, func(r sessions.ToolRun) bool {
-		return t.Ran && (slices.Contains(t.Taken, r.EventID) || slices.Contains(t.Dead, r.EventID))
+		return t.Ran && !slices.ContainsFunc(s.events, func(e *sessions.Event) bool {
+			return e.State == sessions.Pending && (e.ID == r.EventID || e.Attempts > 0 || s.marks[e.ID].attempt != 0)
+		})
 	})
 	c.LastSeq = s.state.LastSeq
 	for id, c := range m.t.cardRows {

@@ -67,6 +67,7 @@ var storeTests = []struct {
 	{"a model's refusals are kept with their rows", testWithheld},
 	{"an erasure takes the marks of refusals", testWithheldErased},
 	{"tool calls survive a crash and go with the commit", testToolRuns},
+	{"messages of a broken attempt know its calls, apart too", testToolRunsApart},
 	{"every write is fenced by the term", testFencing},
 	{"leases go stale and change hands", testTakeover},
 	{"two replicas fight over a lease", testLeaseRace},

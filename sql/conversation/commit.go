@@ -194,7 +194,7 @@ func writesOf(l sessions.Lease, t sessions.TurnResult) (*writes, error) {
 		w.left = append(w.left, &dbsqlc.TurnReturnParams{SessionKey: l.Key, Owner: string(l.Owner), Term: &l.Term, Ids: t.Left})
 	}
 	if t.Ran {
-		w.runs = append(w.runs, &dbsqlc.TurnRunsDeleteParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: w.messages})
+		w.runs = append(w.runs, &dbsqlc.TurnRunsDeleteParams{SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term})
 	}
 	w.addWaits(l, t)
 	if t.CardTo != 0 {

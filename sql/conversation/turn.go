@@ -190,7 +190,7 @@ func addSummaries(v *sessions.View, summaries *dbsqlc.TurnSummariesBatchResults)
 func addRuns(ctx context.Context, s *pg.DB, v *sessions.View) error {
 	p := &dbsqlc.TurnRunsParams{SessionKey: v.Session.Key}
 	for _, e := range v.Pending {
-		p.Ids = append(p.Ids, e.ID)
+		p.Ids, p.Broken = append(p.Ids, e.ID), p.Broken || e.Attempts > 0
 	}
 	rows, err := s.Q.TurnRuns(ctx, s.Pool, p)
 	for _, r := range rows {

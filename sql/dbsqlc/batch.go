@@ -4876,8 +4876,10 @@ func (b *TurnReturnBatchResults) Close() error {
 
 const turnRunsDelete = `-- name: TurnRunsDelete :batchexec
 DELETE FROM tool_runs r USING dingtalk_sessions s
-WHERE r.session_key = $1 AND r.event_id = ANY($2::bigint[])
-  AND s.session_key = $1 AND s.lease_owner = $3::text AND s.lease_term = $4
+WHERE r.session_key = $1 AND s.session_key = $1 AND s.lease_owner = $2::text AND s.lease_term = $3
+  AND NOT EXISTS (
+    SELECT FROM dingtalk_session_events e
+    WHERE e.session_key = $1 AND e.state = 'pending' AND (e.id = r.event_id OR e.attempts > 0 OR e.attempt_term IS NOT NULL))
 `
 
 type TurnRunsDeleteBatchResults struct {
@@ -4888,18 +4890,16 @@ type TurnRunsDeleteBatchResults struct {
 
 type TurnRunsDeleteParams struct {
 	SessionKey sessions.Key
-	Ids        []int64
 	Owner      string
 	Term       int64
 }
 
-// TurnRunsDelete deletes the tool runs of messages that the turn ended.
+// TurnRunsDelete deletes the tool runs of ended messages, once no message of a broken attempt waits: one of them may have wanted the call.
 func (q *Queries) TurnRunsDelete(ctx context.Context, db DBTX, arg []*TurnRunsDeleteParams) *TurnRunsDeleteBatchResults {
 	batch := &pgx.Batch{}
 	for _, a := range arg {
 		vals := []interface{}{
 			a.SessionKey,
-			a.Ids,
 			a.Owner,
 			a.Term,
 		}

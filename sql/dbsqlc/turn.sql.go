@@ -259,13 +259,14 @@ func (q *Queries) TurnAnswer(ctx context.Context, db DBTX, arg *TurnAnswerParams
 
 const turnRuns = `-- name: TurnRuns :many
 SELECT r.event_id, r.call_id, r.name, r.arguments, r.finished, r.result FROM tool_runs r
-WHERE r.session_key = $1 AND r.event_id = ANY($2::bigint[])
+WHERE r.session_key = $1 AND (r.event_id = ANY($2::bigint[]) OR $3::boolean)
 ORDER BY r.event_id, r.started_at, r.call_id
 `
 
 type TurnRunsParams struct {
 	SessionKey sessions.Key
 	Ids        []int64
+	Broken     bool
 }
 
 type TurnRunsRow struct {
@@ -277,9 +278,10 @@ type TurnRunsRow struct {
 	Result    string
 }
 
-// TurnRuns lists the calls of earlier attempts at some messages.
+// TurnRuns lists the calls of earlier attempts at some messages. broken: one of them was in a broken attempt, whose call is stored for the first
+// of its messages. That one may be answered already, since messages of broken attempts are taken apart.
 func (q *Queries) TurnRuns(ctx context.Context, db DBTX, arg *TurnRunsParams) ([]TurnRunsRow, error) {
-	rows, err := db.Query(ctx, turnRuns, arg.SessionKey, arg.Ids)
+	rows, err := db.Query(ctx, turnRuns, arg.SessionKey, arg.Ids, arg.Broken)
 	if err != nil {
 		return nil, err
 	}

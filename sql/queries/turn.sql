@@ -75,9 +75,10 @@ ORDER BY e.seq;
 SELECT a.* FROM session_summaries a WHERE a.session_key = @session_key AND a.status = 'active' ORDER BY a.start_seq;
 
 -- name: TurnRuns :many
--- TurnRuns lists the calls of earlier attempts at some messages.
+-- TurnRuns lists the calls of earlier attempts at some messages. broken: one of them was in a broken attempt, whose call is stored for the first
+-- of its messages. That one may be answered already, since messages of broken attempts are taken apart.
 SELECT r.event_id, r.call_id, r.name, r.arguments, r.finished, r.result FROM tool_runs r
-WHERE r.session_key = @session_key AND r.event_id = ANY(@ids::bigint[])
+WHERE r.session_key = @session_key AND (r.event_id = ANY(@ids::bigint[]) OR @broken::boolean)
 ORDER BY r.event_id, r.started_at, r.call_id;
 
 -- name: SuspectSessions :one
@@ -243,10 +244,12 @@ WHERE e.session_key = @session_key AND e.id = ANY(@ids::bigint[]) AND e.state = 
   AND s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term;
 
 -- name: TurnRunsDelete :batchexec
--- TurnRunsDelete deletes the tool runs of messages that the turn ended.
+-- TurnRunsDelete deletes the tool runs of ended messages, once no message of a broken attempt waits: one of them may have wanted the call.
 DELETE FROM tool_runs r USING dingtalk_sessions s
-WHERE r.session_key = @session_key AND r.event_id = ANY(@ids::bigint[])
-  AND s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term;
+WHERE r.session_key = @session_key AND s.session_key = @session_key AND s.lease_owner = @owner::text AND s.lease_term = @term
+  AND NOT EXISTS (
+    SELECT FROM dingtalk_session_events e
+    WHERE e.session_key = @session_key AND e.state = 'pending' AND (e.id = r.event_id OR e.attempts > 0 OR e.attempt_term IS NOT NULL));
 
 -- name: TurnUsage :batchexec
 -- TurnUsage counts a person's share of the turn.

@@ -47,7 +47,7 @@ func (k *Asker) Ask(ctx context.Context, made choice.Choice, live chat.Live) (An
 	if a, isBare := bareAnswer(q); isBare || err != nil {
 		return a, err
 	}
-	if q.files, err = k.files.Recall(ctx, made.Lease.Key, made.View.Runs); err != nil {
+	if q.files, err = k.files.Recall(ctx, made.Lease.Key, runsOf(made)); err != nil {
 		return Answer{For: q.made}, err
 	}
 	q = k.requests.shorten(q)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rs/zerolog"
 
 	"ebb/bot/sendfile"
+	"ebb/bot/turn/choice"
 	"ebb/bot/wording"
 	"ebb/sessions"
 )
@@ -23,6 +25,13 @@ func sender(q *question, call string) func(name string, body []byte) error {
 		}
 		return err
 	}
+}
+
+// runsOf are the calls of earlier attempts whose files belong to this answer. The answer to another message of a broken attempt has its own.
+func runsOf(made choice.Choice) []sessions.ToolRun {
+	return slices.DeleteFunc(slices.Clone(made.View.Runs), func(r sessions.ToolRun) bool {
+		return !slices.ContainsFunc(made.Asked, func(e sessions.Event) bool { return e.ID == r.EventID })
+	})
 }
 
 // keepFiles stores the files of a call, before its result is recorded. A storage that refuses one costs that file.
