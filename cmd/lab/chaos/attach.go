@@ -83,14 +83,21 @@ func (m *chaosModel) noteContent(r openaitest.Request, asked string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for mark := range strings.FieldsSeq(asked) {
-		m.shown[mark] = words
+		if m.shown[mark] == nil {
+			m.shown[mark] = map[string][]string{}
+		}
+		m.shown[mark][r.Key] = words
 	}
 }
 
-func (m *chaosModel) contentShown() map[string][]string {
+func (m *chaosModel) contentShown() map[string]map[string][]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return maps.Clone(m.shown)
+	out := map[string]map[string][]string{}
+	for mark, by := range m.shown {
+		out[mark] = maps.Clone(by)
+	}
+	return out
 }
 
 // expiredShare is one in this number of attachments, whose code has expired.
@@ -206,7 +213,7 @@ func (e *evidence) checkAttached(f *findings) {
 		if a.word == "" || !answered || !taken || isWiped(asked.text+own.text) {
 			continue // other checks find messages that no turn took
 		}
-		shown := slices.Contains(e.content[a.ask], a.word)
+		shown := e.isShown(a, asked)
 		replies := e.repliesTo(own) + e.repliesTo(asked)
 		named := a.unreadable(mark, replies)
 		switch {
@@ -224,6 +231,23 @@ func (e *evidence) checkAttached(f *findings) {
 			f.unread++
 		}
 	}
+}
+
+// isShown reports whether the request of the process that answered had an attachment. A process that lost the session meanwhile may ask
+// without it, and stores nothing. Any process counts where the log of the one that answered broke off.
+func (e *evidence) isShown(a attachment, t loggedTurn) bool {
+	by := e.content[a.ask]
+	for _, line := range e.turns {
+		if line.msgID == t.asked[0] && line.session == string(t.key) {
+			return slices.Contains(by[line.process], a.word)
+		}
+	}
+	for _, words := range by {
+		if slices.Contains(words, a.word) {
+			return true
+		}
+	}
+	return false
 }
 
 // repliesTo joins the replies of a turn. Notes about attachments stand in them, and not in the log.

@@ -19,6 +19,10 @@ func TestCheckerOfAttachments(t *testing.T) {
 		want  string
 	}{
 		{"shown", func(*evidence) {}, ""},
+		{"shown to a process that stored nothing", func(e *evidence) {
+			e.content = map[string]map[string][]string{"q0000001": {"g2-1": {"F000001"}}}
+		}, "the attachment F000001 of message q0000001 was not in the request of q0000001, and no reply says so"},
+		{"no log of the answer", func(e *evidence) { e.turns = e.turns[1:] }, ""},
 		{"not shown", func(e *evidence) { e.content = nil }, "the attachment F000001 of message q0000001 was not in the request of q0000001, and no reply says so"},
 		{"not shown, and said so", func(e *evidence) {
 			e.content, e.spoiled = nil, append(e.spoiled, at(50))
@@ -38,7 +42,7 @@ func TestCheckerOfAttachments(t *testing.T) {
 			e := wholeEvidence()
 			e.reword(2, 0, "q0000001 q0000002 "+modelWords)
 			e.attach(func(a *attachment) { *a = attachment{word: "F000001", ask: "q0000001"} })
-			e.content = map[string][]string{"q0000001": {"F000001"}}
+			e.content = map[string]map[string][]string{"q0000001": {"g1-1": {"F000001"}, "g2-1": nil}}
 			tt.spoil(e)
 			got := e.checkAll().broken
 			if tt.want == "" && len(got) > 0 || tt.want != "" && (len(got) != 1 || !strings.Contains(got[0], tt.want)) {

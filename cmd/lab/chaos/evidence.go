@@ -60,8 +60,8 @@ type evidence struct {
 	remains  map[string][]string
 	months   []rig.Interval // DingTalk refused all counted calls
 	crashes  []crash
-	// Words of pictures and files in the last request with a message, by its mark, and the times of faults of downloads.
-	content   map[string][]string
+	// Words of pictures and files in the last request with a message, by its mark and the process, and the times of faults of downloads.
+	content   map[string]map[string][]string
 	spoiled   []time.Time
 	effects   []effect              // executed calls of tools
 	results   map[string]callResult // the last one that the model read, by call

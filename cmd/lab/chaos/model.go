@@ -25,10 +25,10 @@ type chaosModel struct {
 	now     map[string]modelCall // the latest question by session, until its answer is ready
 	asked   map[string]time.Time // first request by process and question
 	both    []overlap
-	words   map[string]wordSeen   // numbers of facts and reminders, in any request
-	results map[string]callResult // the last result of a call that a request had
-	illegal []string              // faults of requests
-	shown   map[string][]string   // words of pictures and files in the last request with a message, by its mark
+	words   map[string]wordSeen            // numbers of facts and reminders, in any request
+	results map[string]callResult          // the last result of a call that a request had
+	illegal []string                       // faults of requests
+	shown   map[string]map[string][]string // words of pictures and files in the last request with a message, by its mark and the process
 }
 
 // wordSeen is the last request with a word.
@@ -56,7 +56,7 @@ func (o overlap) conversationID() string {
 }
 
 func newChaosModel(rng *rand.Rand) *chaosModel {
-	return &chaosModel{rng: rng, now: map[string]modelCall{}, asked: map[string]time.Time{}, words: map[string]wordSeen{}, shown: map[string][]string{}, results: map[string]callResult{}}
+	return &chaosModel{rng: rng, now: map[string]modelCall{}, asked: map[string]time.Time{}, words: map[string]wordSeen{}, shown: map[string]map[string][]string{}, results: map[string]callResult{}}
 }
 
 // spoilFor makes half of the answers bad for a while.
