@@ -372,32 +372,6 @@ func testToolRuns(b *suite) {
 	}
 }
 
-// testToolRunsApart holds that the messages of a broken attempt know its calls, also after they were taken apart.
-func testToolRunsApart(b *suite) {
-	l := b.leaseWithMessages(2)
-	run := sessions.ToolRun{
-		EventID: b.beginTurn(l, 10).Pending[0].ID, Call: sessions.ToolCall{ID: "c1", Name: "pay", Arguments: `{"amount":5}`}, Finished: true, Result: "paid",
-	}
-	b.checkError(b.Store.Turns.RecordRun(b.ctx, l, run))
-	b.Expire(b.T, replicaA) // it died with both messages
-	b.sendBeat(replicaB)
-	l = b.acquireLease(replicaB)
-	for _, message := range []string{"first", "second"} {
-		v := b.beginAlone(l, sessions.Alone{}, 1)
-		if !slices.Equal(v.Runs, []sessions.ToolRun{run}) {
-			b.Errorf("the attempt at the %s message knows of runs %+v, want %+v", message, v.Runs, run)
-		}
-		b.commitTurn(l, newAnswer(v))
-	}
-	b.acceptMessage(replicaB, 3)
-	b.beginTurn(l, 10)
-	b.Expire(b.T, replicaB)
-	b.sendBeat(replicaA)
-	if v := b.beginAlone(b.acquireLease(replicaA), sessions.Alone{}, 1); len(v.Runs) != 0 {
-		b.Errorf("a later broken attempt knows of runs %+v, want none", v.Runs)
-	}
-}
-
 func testFencing(b *suite) {
 	l := b.leaseWithMessages(2)
 	t := newAnswer(b.beginTurn(l, 1))
