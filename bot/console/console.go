@@ -31,8 +31,10 @@ type Config struct {
 	Settings func() (text []byte, waiting []string, err error)
 	// Privacy returns the configuration in force that concerns data about people.
 	Privacy func() Privacy
-	// Calls returns the month's calls to DingTalk's open API and its quota, 0 for no bound. nil: they are not counted.
-	Calls    func() (made, quota int64)
+	// Calls returns the month's calls of each bot to DingTalk's open API. nil: they are not counted.
+	Calls func() []BotCalls
+	// BotName names a robot, also a former one; empty: it is unknown.
+	BotName  func(sessions.RobotCode) string
 	Location *time.Location
 	// Currency is that of the configured prices; empty: unknown.
 	Currency func() string

@@ -42,6 +42,28 @@ func (u usageSum) Unpriced() bool { return u.Cost == 0 && u.Usage.Prompt > 0 }
 type callsView struct {
 	Counted           bool
 	Made, Quota, Left int64
+	Bots              []BotCalls // of several
+}
+
+// BotCalls are the calls of a bot to DingTalk's open API in this month. Quota is 0 for no bound.
+type BotCalls struct {
+	Name        string
+	Made, Quota int64
+}
+
+// add sums the calls. The sum has no bound where one of the bots has none.
+func (v *callsView) add(all []BotCalls) {
+	bounded := true
+	for _, one := range all {
+		v.Made, v.Quota, bounded = v.Made+one.Made, v.Quota+one.Quota, bounded && one.Quota > 0
+	}
+	if !bounded {
+		v.Quota = 0
+	}
+	if len(all) > 1 {
+		v.Bots = all
+	}
+	v.Counted, v.Left = true, max(v.Quota-v.Made, 0)
 }
 
 // overview reads sums alone, so the page costs the same with 10 sessions and with 10,000. Calls to DingTalk concern the whole
@@ -68,8 +90,7 @@ func (c *Console) overview(w http.ResponseWriter, r *request) error {
 		v.Kinds = addTo(v.Kinds, string(one.Kind), one.Turns, one.Spending)
 	}
 	if c.cfg.Calls != nil && r.whole() {
-		v.Calls.Made, v.Calls.Quota = c.cfg.Calls()
-		v.Calls.Counted, v.Calls.Left = true, max(v.Calls.Quota-v.Calls.Made, 0)
+		v.Calls.add(c.cfg.Calls())
 	}
 	c.pages.show(w, r, http.StatusOK, "overview", v)
 	return nil

@@ -29,6 +29,7 @@ type usageView struct {
 	ByDay   []usageSum
 	ByKind  []usageSum
 	Top     []usageSum // the most expensive first
+	Bots    []usageSum // of several bots, the most expensive first
 	More    int        // sessions that Top leaves out
 	Models  []usageSum // for roles that see all groups, the most expensive first
 	People  []usageSum // as Models
@@ -55,12 +56,16 @@ func (c *Console) apiUsage(r *request, p pages.Page) ([]any, string, error) {
 		return nil, "", err
 	}
 	switch name := r.FormValue("by"); name {
-	case "", "day", "session":
+	case "", "day", "session", "bot":
 		place, err := pages.ParseCursor(pages.ListCosts, p.Cursor, pages.Place{})
 		if err != nil {
 			return nil, "", err
 		}
-		sums, err := r.lists.Costs(r.Context(), nil, since, name == "session")
+		sums, err := r.lists.Costs(r.Context(), nil, since, name == "session" || name == "bot")
+		if name == "bot" {
+			bots, next := c.botUsage(sums, place.Key, p.Limit)
+			return each(bots, func(row rows.Cost) rows.Cost { return row }), next, err
+		}
 		sums, next := costsAfter(sums, place.Key, p.Limit)
 		return each(sums, rows.OfCost), next, err
 	default:
@@ -116,9 +121,10 @@ func (c *Console) usage(w http.ResponseWriter, r *request) error {
 	for _, sum := range sums {
 		v.Top = append(v.Top, *sum)
 	}
-	slices.SortFunc(v.Top, func(a, b usageSum) int {
-		return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(b.Usage.Prompt, a.Usage.Prompt), cmp.Compare(a.Name, b.Name))
-	})
+	sortByCost(v.Top)
+	if v.Bots = c.usageByBot(bySession); len(v.Bots) == 1 {
+		v.Bots = nil
+	}
 	if r.FormValue("format") == "csv" {
 		return c.exportUsage(w, r, v, since)
 	}
@@ -134,6 +140,46 @@ func (c *Console) usage(w http.ResponseWriter, r *request) error {
 	}
 	c.pages.show(w, r, http.StatusOK, "usage", v)
 	return nil
+}
+
+func sortByCost(sums []usageSum) {
+	slices.SortFunc(sums, func(a, b usageSum) int {
+		return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(b.Usage.Prompt, a.Usage.Prompt), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// usageByBot adds up the sums of sessions.
+func (c *Console) usageByBot(bySession []pages.Cost) (sums []usageSum) {
+	for _, one := range bySession {
+		sums = addTo(sums, c.botOf(one.Key), one.Turns, one.Spending)
+	}
+	sortByCost(sums)
+	return sums
+}
+
+// botOf is the code of a robot that has no name.
+func (c *Console) botOf(key sessions.Key) string {
+	robot, _ := key.Conversation()
+	return cmp.Or(c.cfg.BotName(robot), string(robot))
+}
+
+// botUsage returns the sums of bots by kind of work, in the order of their names.
+func (c *Console) botUsage(bySession []pages.Cost, after string, limit int) ([]rows.Cost, string) {
+	sums := map[string]rows.Cost{}
+	for _, one := range bySession {
+		row := rows.OfUsage(pages.Usage{Bot: c.botOf(one.Key), Turns: one.Turns, Spending: one.Spending})
+		place := row.Bot + "\x00" + row.Kind
+		sums[place] = row.Plus(sums[place])
+	}
+	var list []rows.Cost
+	places := slices.DeleteFunc(slices.Sorted(maps.Keys(sums)), func(place string) bool { return after != "" && place <= after })
+	for i, place := range places {
+		if i == limit {
+			return list, pages.Place{Key: places[i-1]}.Cursor(pages.ListCosts)
+		}
+		list = append(list, sums[place])
+	}
+	return list, ""
 }
 
 // divideUsage reads one row more than a table shows, to know whether it leaves some out.

@@ -3,6 +3,7 @@ package console_test
 import (
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"io"
 	"iter"
 	"net/http"
@@ -269,5 +270,53 @@ func TestPagesHaveOneClock(t *testing.T) {
 				t.Errorf("an interval of minutes in %s has a zone: %s", c.name, around(page, "every 30"))
 			}
 		}
+	}
+}
+
+// Several bots have sums of their own, by their names: in the page, in the API as pages, and their calls in the overview. Where there is one, no
+// table has a single row.
+func TestUsageAndCallsOfBots(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	w.execute("DELETE FROM model_usage")
+	w.execute(`INSERT INTO model_usage (session_key, day, kind, model, person, turns, prompt_tokens, cost)
+		SELECT v.key, (now() AT TIME ZONE 'UTC')::date, 'turn', 'm', 'p', 1, v.tokens, v.tokens FROM (VALUES ('first/c1', 1000), ('first/c2', 500), ('second/c1', 7)) v (key, tokens)`)
+	calls := []console.BotCalls{{Name: "小甲", Made: 4211, Quota: 5000}, {Name: "财务", Made: 12}}
+	b := w.enter(w.serve(func(c *console.Config) { c.Calls = func() []console.BotCalls { return calls } }), adminToken)
+	_, page := b.get("/usage?lang=zh")
+	for _, want := range []string{"按机器人", `<th scope="row">first</th>`, "1,500", `<th scope="row">财务</th>`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %q: %s", want, around(page, "按机器人"))
+		}
+	}
+	tokens := map[string]int{}
+	for next, n := "", 0; n == 0 || next != "" && n < 5; n++ {
+		_, text := b.do("GET", "/api/v1/usage?by=bot&limit=1&cursor="+next, "", "Authorization", "Bearer "+adminToken)
+		var answer struct {
+			Items []struct {
+				Bot    string `json:"bot"`
+				Tokens int    `json:"prompt_tokens"`
+			} `json:"items"`
+			Next string `json:"next"`
+		}
+		if err := json.Unmarshal([]byte(text), &answer); err != nil || len(answer.Items) != 1 {
+			t.Fatalf("page %d: %v %s", n, err, text)
+		}
+		tokens[answer.Items[0].Bot] += answer.Items[0].Tokens
+		next = answer.Next
+	}
+	if len(tokens) != 2 || tokens["first"] != 1500 || tokens["财务"] != 7 {
+		t.Errorf("the API has the tokens %v", tokens)
+	}
+	if _, page = b.get("/?lang=zh"); !strings.Contains(page, "本月钉钉调用，按机器人") || !strings.Contains(page, "4,211") || !strings.Contains(page, `<b>4,223</b>`) {
+		t.Errorf("the overview has no calls by bot: %s", around(page, "小甲"))
+	}
+	calls = calls[:1]
+	w.execute("DELETE FROM model_usage WHERE session_key LIKE 'second/%'")
+	if _, page = b.get("/?lang=zh"); strings.Contains(page, "按机器人") || !strings.Contains(page, `<b>789</b>`) {
+		t.Errorf("the overview has a table of one bot: %s", around(page, "小甲"))
+	}
+	if _, page = b.get("/usage?lang=zh"); strings.Contains(page, "按机器人") {
+		t.Error("the usage has a table of one bot")
 	}
 }

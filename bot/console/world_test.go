@@ -123,7 +123,8 @@ func (w *world) serve(change func(*console.Config)) string {
 		return compaction.Settings{Enabled: !strings.Contains(s.Settings, `"enabled": false`), Window: compaction.Window{Context: 8000, Threshold: 4000, FlushRatio: 0.9}}
 	}
 	cfg := console.Config{
-		Lists: lists, Logins: lists, Audit: lists, Records: lists, Requests: reads.Requests, Search: reads.Search.Search, Reads: manage.New(manage.Config{Audit: lists, Rights: reads.Rights, Erasures: reads.Erasure}), Policy: policy, Location: time.UTC, Token: adminToken, ViewerToken: viewerToken, ShowCode: func(string) {}, Currency: func() string { return "" },
+		BotName: func(code sessions.RobotCode) string { return map[sessions.RobotCode]string{"second": "财务"}[code] },
+		Lists:   lists, Logins: lists, Audit: lists, Records: lists, Requests: reads.Requests, Search: reads.Search.Search, Reads: manage.New(manage.Config{Audit: lists, Rights: reads.Rights, Erasures: reads.Erasure}), Policy: policy, Location: time.UTC, Token: adminToken, ViewerToken: viewerToken, ShowCode: func(string) {}, Currency: func() string { return "" },
 		Manage: manage.New(manage.Config{Rights: w.store.Rights, Erasures: w.store.Erasure, Operators: w.operators(), Schedules: w.store.Schedules, Audit: manage.Unrecorded{}, Settings: policy}),
 		Privacy: func() console.Privacy {
 			return console.Privacy{

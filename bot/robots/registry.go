@@ -69,6 +69,24 @@ func (r *Registry) Others() []sessions.Robot {
 	return slices.SortedFunc(maps.Values(*others), func(a, b sessions.Robot) int { return cmp.Compare(a.Code, b.Code) })
 }
 
+// Name is empty for a robot that the installation does not know. A former one has its code behind the name, which another one may have now.
+func (r *Registry) Name(code sessions.RobotCode) string {
+	named := func(all []sessions.Robot) string {
+		if i := slices.IndexFunc(all, func(one sessions.Robot) bool { return one.Code == code }); i >= 0 {
+			return all[i].Name
+		}
+		return ""
+	}
+	if own := named(r.own); own != "" {
+		return own
+	}
+	name := named(r.Others())
+	if name == "" || name == string(code) {
+		return name
+	}
+	return name + " (" + string(code) + ")"
+}
+
 // Read reads the robots of the installation.
 func (r *Registry) Read(ctx context.Context) error {
 	known, err := r.records.KnownRobots(ctx)

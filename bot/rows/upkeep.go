@@ -126,6 +126,7 @@ type Cost struct {
 	Title      string          `json:"title,omitempty"`
 	Month      string          `json:"month,omitempty"` // 2006-01, UTC
 	Day        string          `json:"day,omitempty"`   // 2006-01-02, UTC
+	Bot        string          `json:"bot,omitempty"`
 	Model      string          `json:"model,omitempty"`
 	PersonID   sessions.UserID `json:"person_id,omitempty"`
 	PersonNick string          `json:"person_nick,omitempty"`
@@ -137,10 +138,17 @@ type Cost struct {
 	Cost       float64         `json:"cost"` // in llm.currency; 0 without a price
 }
 
+// Plus adds the figures of another row.
+func (c Cost) Plus(other Cost) Cost {
+	c.Turns, c.Prompt, c.Cached = c.Turns+other.Turns, c.Prompt+other.Prompt, c.Cached+other.Cached
+	c.Completion, c.Cost = c.Completion+other.Completion, c.Cost+other.Cost
+	return c
+}
+
 // OfUsage returns the row of a sum.
 func OfUsage(u pages.Usage) Cost {
 	return Cost{
-		SessionKey: u.Key, Title: u.Title, Day: u.Day, Model: u.Model, PersonID: u.Person, PersonNick: u.Nick, Kind: string(u.Kind),
+		SessionKey: u.Key, Title: u.Title, Day: u.Day, Bot: u.Bot, Model: u.Model, PersonID: u.Person, PersonNick: u.Nick, Kind: string(u.Kind),
 		Turns: u.Turns, Prompt: u.Usage.Prompt, Cached: u.Usage.Cached, Completion: u.Usage.Completion, Cost: u.Cost,
 	}
 }

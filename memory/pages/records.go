@@ -30,6 +30,7 @@ type Usage struct {
 	Key    sessions.Key
 	Title  string // title of a group
 	Day    string // 2006-01-02, UTC
+	Bot    string // its name, or its code
 	Person sessions.UserID
 	Nick   string // the newest
 	Turns  int    // one of several people counts for one of them

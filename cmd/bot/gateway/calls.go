@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ebb/bot/command"
+	"ebb/bot/console"
 	"ebb/bot/dingtalk/calls"
 	"ebb/bot/schedule"
 	"ebb/sessions"
@@ -42,16 +43,14 @@ func (g governors) Promise(ctx context.Context, p sessions.CallPromise) error {
 	return g.of(p.Robot).Promise(ctx, p)
 }
 
-// sum returns the calls of all robots and their quota, 0 where one of them has no bound.
-func (g governors) sum() (made, quota int64) {
-	for _, one := range g {
+// callsByBot returns the calls of each bot.
+func (g *gateway) callsByBot() []console.BotCalls {
+	all := make([]console.BotCalls, len(g.calls))
+	for i, one := range g.calls {
 		s := one.governor.Status()
-		made, quota = made+s.Calls, quota+s.Quota
-		if s.Quota == 0 {
-			quota = math.MinInt64
-		}
+		all[i] = console.BotCalls{Name: g.robots.Name(one.robot), Made: s.Calls, Quota: s.Quota}
 	}
-	return made, max(quota, 0)
+	return all
 }
 
 // watchCalls reads the calls of other replicas until stop. It does nothing without DingTalk.

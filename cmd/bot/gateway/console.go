@@ -61,11 +61,11 @@ func (g *gateway) openConsole() (http.Handler, error) {
 				return g.inForce.Load().Own(id, settings)
 			},
 		}),
-		Identity: g.login, Rights: g.rights,
+		BotName: g.robots.Name, Identity: g.login, Rights: g.rights,
 		Location: g.location, Currency: func() string { return g.inForce.Load().LLM.Currency }, Token: g.cfg.Admin.Token.Reveal(), ViewerToken: g.cfg.Admin.ViewerToken.Reveal(), ShowCode: g.showCode,
 	}
 	if len(g.calls) > 0 {
-		cfg.Calls = g.calls.sum
+		cfg.Calls = g.callsByBot
 	}
 	return console.New(cfg)
 }
