@@ -28,9 +28,9 @@ type initCmd struct {
 // Run asks for what flags and environment do not have, writes, and ends with the checks of doctor.
 func (c initCmd) Run(ctx context.Context, app *App) error {
 	err := c.write(ctx, app)
-	missing, exists := setup.MissingError{}, errors.Is(err, setup.ErrExists)
+	missing, hasNoPlace := setup.MissingError{}, errors.Is(err, setup.ErrExists) || errors.Is(err, setup.ErrPlace)
 	switch {
-	case exists || errors.As(err, &missing):
+	case hasNoPlace || errors.As(err, &missing):
 		return usageError{err}
 	case err != nil:
 		return err

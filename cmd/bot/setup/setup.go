@@ -57,6 +57,9 @@ func (e MissingError) Error() string {
 // ErrExists is returned for a file that is there already.
 var ErrExists = errors.New("there is a configuration already")
 
+// ErrPlace is returned where no configuration can be written. Nothing was asked for.
+var ErrPlace = errors.New("the configuration can't be written")
+
 // question is one value of the configuration.
 type question struct {
 	name     string // also that of a file with the value
@@ -77,8 +80,8 @@ const (
 
 // Run asks, writes and checks. Nothing is written before all answers are there, and no configuration that has a fault.
 func (s Setup) Run(ctx context.Context) error {
-	if _, err := os.Lstat(s.Path); !s.Force && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %s; --config names another file, and --force replaces this one", ErrExists, s.Path)
+	if err := s.checkPlace(); err != nil {
+		return err
 	}
 	answers, typed := map[string]string{}, map[string]string{}
 	var missing MissingError
@@ -117,6 +120,25 @@ func (s Setup) Run(ctx context.Context) error {
 		return missing
 	}
 	return s.write(answers, typed)
+}
+
+// checkPlace finds what would fail at the end: a person types secrets only for a file that can be written.
+func (s Setup) checkPlace() error {
+	there, err := os.Stat(s.Path)
+	if err == nil && there.IsDir() {
+		return fmt.Errorf("%w: %s is a folder; --config names a file, as in %s", ErrPlace, s.Path, filepath.Join(s.Path, "config.jsonc"))
+	}
+	if _, err := os.Lstat(s.Path); !s.Force && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %s; --config names another file, and --force replaces this one", ErrExists, s.Path)
+	}
+	trial, err := os.CreateTemp(filepath.Dir(s.Path), ".ebb-*.jsonc")
+	if err != nil {
+		return fmt.Errorf("%w: %w; --config names a file in a folder that is there and writable", ErrPlace, err)
+	}
+	if err := errors.Join(trial.Close(), os.Remove(trial.Name())); err != nil {
+		return fmt.Errorf("%w: %w", ErrPlace, err)
+	}
+	return nil
 }
 
 func (s Setup) questions() []question {

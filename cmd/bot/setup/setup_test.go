@@ -130,6 +130,28 @@ func TestNothingIsWrittenOver(t *testing.T) {
 	}
 }
 
+// A place that can't have the file is named before the first question, also with --force: a folder, and a folder that is not there.
+func TestPlaceIsCheckedFirst(t *testing.T) {
+	t.Parallel()
+	s, _ := prepare(t)
+	folder := filepath.Dir(s.Path)
+	for path, want := range map[string]string{
+		folder: "is a folder; --config names a file, as in " + filepath.Join(folder, "config.jsonc"), filepath.Join(folder, "none", "mine.jsonc"): "no such file or directory; --config names a file in a folder",
+	} {
+		for _, force := range []bool{false, true} {
+			asked := &person{}
+			one := Setup{Path: path, Force: force, Getenv: s.Getenv, Out: s.Out, Ask: asked}
+			err := one.Run(t.Context())
+			if !errors.Is(err, ErrPlace) || errors.Is(err, ErrExists) || !strings.Contains(err.Error(), want) || len(asked.asked) > 0 {
+				t.Errorf("%s, force %t: %v after the questions %q", path, force, err, asked.asked)
+			}
+		}
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("left are %v, %v", left, err)
+	}
+}
+
 // An answer that can't work changes nothing: the secrets of a working configuration stay, also with --force, and a first run leaves no file.
 func TestRefusedAnswersChangeNothing(t *testing.T) {
 	t.Parallel()

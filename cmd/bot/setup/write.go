@@ -73,7 +73,7 @@ func (s Setup) write(answers, typed map[string]string) error {
 		s.say("%s: in %s", filepath.Base(path), path)
 	}
 	if err := s.writeConfig(answers, func(path string) error { return os.Rename(path, s.Path) }); err != nil {
-		return err
+		return fmt.Errorf("%w; %s is as it was, and secrets that were typed are new", err, s.Path)
 	}
 	s.say("configuration: in %s", s.Path)
 	return nil
