@@ -42,7 +42,7 @@ func (u usageSum) Unpriced() bool { return u.Cost == 0 && u.Usage.Prompt > 0 }
 type callsView struct {
 	Counted           bool
 	Made, Quota, Left int64
-	Bots              []BotCalls // of several
+	Bots              []BotCalls // one for each of several
 }
 
 // BotCalls are the calls of a bot to DingTalk's open API in this month. Quota is 0 for no bound.

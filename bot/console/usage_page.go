@@ -29,7 +29,7 @@ type usageView struct {
 	ByDay   []usageSum
 	ByKind  []usageSum
 	Top     []usageSum // the most expensive first
-	Bots    []usageSum // of several bots, the most expensive first
+	Bots    []usageSum // one for each of several, the most expensive first
 	More    int        // sessions that Top leaves out
 	Models  []usageSum // for roles that see all groups, the most expensive first
 	People  []usageSum // as Models

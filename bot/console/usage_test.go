@@ -273,7 +273,7 @@ func TestPagesHaveOneClock(t *testing.T) {
 	}
 }
 
-// Several bots have sums of their own, by their names: in the page, in the API as pages, and their calls in the overview. Where there is one, no
+// table has a single row for an only bot.
 // table has a single row.
 func TestUsageAndCallsOfBots(t *testing.T) {
 	t.Parallel()
