@@ -361,7 +361,7 @@ func (b *Bot) connect(turns, upkeep, replies context.Context) {
 	last := newLastFlush(b.shared, b.cfg.Memory.Flushes, b.store.Leases, b.worker)
 	b.drain = &drain{
 		shared: b.shared, began: b.draining, turns: b.turns, upkeep: b.upkeep, outbox: b.outbox, replies: b.store.Outbox, leases: b.store.Leases,
-		notices: []func(context.Context) error{refuser.Wait, alarm.Wait}, last: last,
+		refusals: refuser.Wait, alarms: alarm.Wait, last: last,
 		leaving: &handover{
 			shared: b.shared, elector: b.cfg.Elector, turns: b.turns, outbox: b.outbox, last: last, left: make(chan sessions.Key, sweepLimit),
 		},

@@ -24,7 +24,8 @@ type drain struct {
 	outbox   *outbox.Outbox
 	replies  sessions.Outbox
 	leases   sessions.Leases
-	notices  []func(context.Context) error // each waits for refusals, or for notices to administrators
+	refusals func(context.Context) error // waits for refusals in delivery
+	alarms   func(context.Context) error // waits for notices to administrators
 	last     *lastFlush
 	leaving  *handover
 	restarts *restartStats
@@ -60,9 +61,7 @@ func (d *drain) run(ctx context.Context, stop stops) {
 	if finish(ctx, max(time.Second, d.turnTime-time.Since(began)), stop.outbox, d.shared.CommitTimeout, d.outbox.Wait) {
 		d.releaseReplies(ctx)
 	}
-	for _, wait := range d.notices {
-		finish(ctx, time.Second, stop.outbox, d.shared.CommitTimeout, wait)
-	}
+	finish(ctx, time.Second, stop.outbox, d.shared.CommitTimeout, d.refusals)
 	finish(ctx, upkeepGrace, stop.upkeep, d.shared.CommitTimeout, d.upkeep.Wait)
 	log.Info().Dur("took_ms", time.Since(began)).Int("turns_left", left).Int("replies_left", d.outbox.Waiting()).Msg("Drained")
 	drained.Store(true)
@@ -72,6 +71,7 @@ func (d *drain) run(ctx context.Context, stop stops) {
 	for _, g := range []*errgroup.Group{&idle, &d.last.work, &handing} {
 		_ = g.Wait() // its functions return no errors
 	}
+	finish(ctx, time.Second, func(error) {}, d.shared.CommitTimeout, d.alarms) // flushes ask models too
 	sum := &d.last.sum
 	sum.owed.Add(int64(d.last.recordOwed(ctx, "")))
 	d.restarts.flushed.Store(sum.saved.Load() + sum.nothing.Load())

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ebb/bot"
 	"ebb/bot/bottest"
 	"ebb/memory"
 	"ebb/sessions"
@@ -265,5 +266,32 @@ func TestHandOver(t *testing.T) {
 		a.Stop()
 		synctest.Wait()
 		bottest.Want(t, "replies", append(a.Wire.Texts(), b.Wire.Texts()...), []string{"from a", "from b"})
+	})
+}
+
+// A model that refuses the key of the last flushes needs an administrator: the notice is stored before the end of the drain.
+func TestStopAwaitsNoticesOfLastFlushes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		denied := &llm.CallError{Class: llm.Denied, Model: "fake", Err: errors.New("no such key")}
+		w := bottest.Start(t, bottest.Setup{
+			Model: &bottest.Script{Flush: func(context.Context, llm.Request) (llm.Response, error) {
+				return llm.Response{Parts: []llm.Part{{Model: "fake", Requests: 1, Err: denied}}}, denied
+			}},
+			Config: func(c *bot.Config) {
+				c.Admins = []sessions.UserID{"u-root"}
+				c.Robot = func() sessions.RobotCode { return "robot" }
+			},
+		})
+		w.Say("m1", "alice", "hello")
+		w.Store.Fail(func(op string) error {
+			if op == "accept" { // a slow storage
+				time.Sleep(500 * time.Millisecond)
+			}
+			return nil
+		})
+		w.Stop()
+		stored := w.Store.Mem.Events(t.Context(), sessions.NewKey("robot", "notices:u-root", ""))
+		bottest.Want(t, "notices to administrators", len(stored), 1)
 	})
 }

@@ -136,7 +136,7 @@ func (r *restartReport) write(ctx context.Context, opened *bool) error {
 	return r.store.KeepRestart(ctx, me, sessions.Running, r.stats.figures())
 }
 
-// end records a clean stop while the heartbeat still runs: a process without either counts as killed. It
+// end records a clean stop before the heartbeat is deleted: a process without either counts as killed. It
 // reports whether the record is stored.
 func (r *restartReport) end(ctx context.Context) bool {
 	one, stop := context.WithTimeout(context.WithoutCancel(ctx), r.shared.CommitTimeout)

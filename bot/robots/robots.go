@@ -15,7 +15,7 @@ import (
 	"ebb/sessions"
 )
 
-// Robot is one robot and its parts. Display is nil if its turns are not shown.
+// Robot is one robot and its parts. Display is [chat.NoDisplay] if its turns are not shown.
 type Robot struct {
 	Code      sessions.RobotCode
 	Name      string // in logs
