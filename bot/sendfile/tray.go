@@ -35,7 +35,7 @@ type Store interface {
 // Desk opens trays.
 type Desk struct {
 	Store   Store
-	Timeout time.Duration                        // bounds one attempt to store a file
+	Timeout time.Duration                        // bounds one statement
 	Refusal func(robot sessions.RobotCode) error // why a robot sends no file now; nil: it does
 }
 
@@ -63,7 +63,9 @@ func (d Desk) Recall(ctx context.Context, key sessions.Key, runs []sessions.Tool
 		events[i] = r.EventID
 	}
 	slices.Sort(events)
-	kept, err := d.Store.Kept(ctx, key, slices.Compact(events))
+	one, stop := context.WithTimeout(ctx, d.Timeout)
+	defer stop()
+	kept, err := d.Store.Kept(one, key, slices.Compact(events))
 	if err != nil {
 		return t, fmt.Errorf("read files of earlier calls: %w", err)
 	}

@@ -67,8 +67,8 @@ func (r *Runner) turn(ctx context.Context, key sessions.Key, rest slot.Rest) (mo
 	ctx = slot.WithLease(ctx, place.Lease)
 
 	// A choice of these messages.
-	if err := r.load(ctx, place.Lease, &place.View); err != nil || len(place.View.Pending) == 0 {
-		return false, nil, err
+	if len(place.View.Pending) == 0 {
+		return false, nil, nil
 	}
 	taken, end := place.View.Pending, errPanic
 	defer func() { // also during a panic
@@ -76,6 +76,10 @@ func (r *Runner) turn(ctx context.Context, key sessions.Key, rest slot.Rest) (mo
 			err = errors.Join(err, r.abandon(ctx, place.Lease, taken, end))
 		}
 	}()
+	if err := r.load(ctx, place.Lease, &place.View); err != nil {
+		end = err
+		return false, nil, err
+	}
 	made, err := r.choose(ctx, place, rest)
 	if err != nil {
 		end = err
@@ -124,8 +128,12 @@ func (r *Runner) turn(ctx context.Context, key sessions.Key, rest slot.Rest) (mo
 	return false, cut.rest(made.Since), nil
 }
 
-// load completes the waiting messages: their quotes, and the commands that a bare yes or no confirms.
+// load completes the waiting messages: their quotes, and the commands that a bare yes or no confirms. A dead letter, which is taken alone,
+// stays as it is: its words or its quote may be what breaks turns.
 func (r *Runner) load(ctx context.Context, l sessions.Lease, v *sessions.View) error {
+	if v.Pending[0].Attempts >= choice.MaxBroken {
+		return nil
+	}
 	if err := r.cfg.Views.Quotes(ctx, l, v); err != nil {
 		return err
 	}
@@ -151,7 +159,9 @@ func (r *Runner) choose(ctx context.Context, place slot.Slot, rest slot.Rest) (c
 
 // decide executes a command that decides on calls of tools. The turn that follows makes them. A repeated attempt finds the decision made.
 func (r *Runner) decide(ctx context.Context, made choice.Choice) (choice.Choice, error) {
-	calls, err := r.cfg.Commands.Decide(ctx, made.Lease, made.Asked[0])
+	one, stop := context.WithTimeout(ctx, r.shared.CommitTimeout) // a statement that hangs frees the slot
+	defer stop()
+	calls, err := r.cfg.Commands.Decide(one, made.Lease, made.Asked[0])
 	if err != nil {
 		return made, fmt.Errorf("decide on calls of tools: %w", err)
 	}

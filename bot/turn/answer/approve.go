@@ -21,14 +21,17 @@ const (
 
 // approvals keeps the calls that need one.
 type approvals struct {
-	desk *approval.Desk
-	now  func() time.Time
+	desk    *approval.Desk
+	now     func() time.Time
+	timeout time.Duration // bounds one statement
 }
 
 // ask lets a call wait for a decision, with a result that says so. The turn ends after its round. The same call waits once.
 func (p approvals) ask(ctx context.Context, q *question, a *Answer, c sessions.ToolCall) (string, error) {
 	if q.waiting == nil {
-		waiting, err := p.desk.Waiting(ctx, q.made.Lease.Key)
+		one, stop := context.WithTimeout(ctx, p.timeout)
+		defer stop()
+		waiting, err := p.desk.Waiting(one, q.made.Lease.Key)
 		if err != nil {
 			return "", fmt.Errorf("read what waits for approval: %w", err)
 		}

@@ -33,7 +33,7 @@ func New(c Config) *Asker {
 	recalls := recaller{c.Shared, c.Views, c.Memory}
 	return &Asker{
 		media: mediaReader{c.Shared, c.Views, c.Media}, recaller: recalls, requests: requestBuilder{c.Shared, c.Views, recalls, inlineCompactor{c.Shared, c.Views, c.Store, c.Upkeep}},
-		rounds: roundRunner{c.Shared, c.Views, toolCaller{c.Shared, c.Views, c.Store, c.May, c.Stats, approvals{c.Approvals, c.Shared.Now}}, c.Stats, c.MaxToolRounds},
+		rounds: roundRunner{c.Shared, c.Views, toolCaller{c.Shared, c.Views, c.Store, c.May, c.Stats, approvals{c.Approvals, c.Shared.Now, c.Shared.CommitTimeout}}, c.Stats, c.MaxToolRounds},
 		files:  c.Files, model: c.Model, upkeep: c.Upkeep, stats: c.Stats,
 	}
 }

@@ -70,7 +70,9 @@ func (c inlineCompactor) compact(ctx context.Context, q question, needed func(se
 	if err := c.upkeep.Inline(work, lease, waiting, needed); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Inline compaction did not make room")
 	}
-	v, err := c.store.Begin(ctx, lease, 0)
+	one, stop := context.WithTimeout(ctx, c.shared.CommitTimeout)
+	defer stop()
+	v, err := c.store.Begin(one, lease, 0)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("View could not be read again")
 		return q

@@ -49,7 +49,9 @@ func (r mediaReader) open(ctx context.Context, q question) (question, error) {
 			events = append(events, e)
 		}
 	}
-	if err := r.media.Show(ctx, q.made.Lease.Key, v.Reads, events); err != nil {
+	shown, stop := withHalf(ctx) // a storage that hangs is no model that takes too long
+	defer stop()
+	if err := r.media.Show(shown, q.made.Lease.Key, v.Reads, events); err != nil {
 		return q, err
 	}
 	q.media.of = map[int64][]sessions.Media{}
@@ -90,6 +92,8 @@ func (r mediaReader) search(ctx context.Context, q question) question {
 	if len(q.media.of) == 0 {
 		return q
 	}
+	ctx, stop := withHalf(ctx)
+	defer stop()
 	key := q.made.Lease.Key
 	room := min(passageTokens, r.views.Settings(q.made.View.Session).Window.Usable()/8)
 	text, err := r.media.Passages(ctx, key, q.made.View.Reads, q.made.View.Tail, q.made.Asked, q.media.words, room)

@@ -42,7 +42,9 @@ func (l Limits) admit(ctx context.Context, made Choice, commands Commands) (Choi
 	if len(a.People) == 0 {
 		return made, nil
 	}
-	reached, err := l.counts.Admit(ctx, limits, a)
+	one, stop := context.WithTimeout(ctx, l.shared.CommitTimeout) // a statement that hangs frees the slot
+	defer stop()
+	reached, err := l.counts.Admit(one, limits, a)
 	if err != nil {
 		return made, fmt.Errorf("count turn: %w", err)
 	}
@@ -136,7 +138,9 @@ func (l Limits) notice(ctx context.Context, made Choice) (string, error) {
 	if made.View.Session.ConversationType != sessions.Private {
 		n.Group = made.View.Session.ConversationID
 	}
-	due, err := l.counts.Notify(ctx, n)
+	one, stop := context.WithTimeout(ctx, l.shared.CommitTimeout)
+	defer stop()
+	due, err := l.counts.Notify(one, n)
 	if err != nil || !due {
 		return "", err
 	}

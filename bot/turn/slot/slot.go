@@ -187,16 +187,29 @@ func widthAmong(n int, v sessions.View) int {
 // leaseTries bounds the leases of one turn; a session that loses more passes its slot on.
 const leaseTries = 3
 
-// begin takes a lease again that an erasure took, and keeps the slot. Otherwise frequent erasures would starve the
-// turn, and no mark would count them.
-func (s *Slots) begin(ctx context.Context, l sessions.Lease, rest Rest, e entry) (Slot, admission, error) {
-	p, err := s.queue.enter(ctx, l, rest, e)
+// begin enters a slot and marks messages there.
+func (s *Slots) begin(ctx context.Context, l sessions.Lease, rest Rest, e entry) (taken Slot, p admission, err error) {
+	p, err = s.queue.enter(ctx, l, rest, e)
 	if err != nil {
 		return Slot{Lease: l, Leave: func() {}}, p, llm.ErrStop
 	}
-	taken := Slot{Lease: l, Leave: p.release, Aside: p.stop}
+	marked := false
+	defer func() {
+		if !marked { // during a panic: no caller gets the slot
+			p.release()
+		}
+	}()
+	taken = Slot{Lease: l, Leave: p.release, Aside: p.stop}
+	taken.Lease, taken.View, err = s.mark(ctx, l, e, p)
+	marked = true
+	return taken, p, err
+}
+
+// mark takes a lease again that an erasure took, and keeps the slot. Otherwise frequent erasures would starve the
+// turn, and no mark would count them.
+func (s *Slots) mark(ctx context.Context, l sessions.Lease, e entry, p admission) (_ sessions.Lease, v sessions.View, err error) {
 	if !s.cfg.Shared.Leases.Trusted() { // the wait may have been long
-		return taken, p, ErrHeartbeat
+		return l, v, ErrHeartbeat
 	}
 	guard.GrowStack()
 	// The timeout frees the slot when a statement hangs.
@@ -204,16 +217,16 @@ func (s *Slots) begin(ctx context.Context, l sessions.Lease, rest Rest, e entry)
 	defer stop()
 	for tries := 1; ; tries++ {
 		if e.alone || p.command != 0 {
-			taken.View, err = s.cfg.Turns.BeginAlone(one, taken.Lease, s.cfg.MaxMerged, p.takes(e))
+			v, err = s.cfg.Turns.BeginAlone(one, l, s.cfg.MaxMerged, p.takes(e))
 		} else {
-			taken.View, err = s.cfg.Turns.Begin(one, taken.Lease, s.cfg.MaxMerged)
+			v, err = s.cfg.Turns.Begin(one, l, s.cfg.MaxMerged)
 		}
 		if !errors.Is(err, sessions.ErrLeaseLost) || tries == leaseTries {
-			return taken, p, err
+			return l, v, err
 		}
 		_ = s.cfg.Shared.Leases.Check(l.Key, err)
-		if taken.Lease, err = s.lease(one, l.Key); err != nil {
-			return taken, p, err
+		if l, err = s.lease(one, l.Key); err != nil {
+			return l, v, err
 		}
 	}
 }
