@@ -17,6 +17,10 @@ func readPDF(in io.ReaderAt, size int64, limits Limits, put emit) error {
 	case err != nil:
 		return err
 	}
+	nodes := 0
+	if !isTree(doc.Trailer().Key("Root").Key("Pages"), 0, &nodes) {
+		return errors.New("the tree of pages has a circle")
+	}
 	var broken error
 	good := 0
 	for i := 1; i <= min(doc.NumPage(), limits.Pages+1); i++ {
@@ -36,6 +40,39 @@ func readPDF(in io.ReaderAt, size int64, limits Limits, put emit) error {
 	return nil
 }
 
+// Bounds of a tree of pages.
+const (
+	maxTreeDepth = 64
+	maxTreeNodes = 10_000 // those that have children
+)
+
+// isTree reports whether a tree of pages ends: the parser descends in it without a bound.
+func isTree(node pdf.Value, depth int, nodes *int) bool {
+	if node.Key("Type").Name() != "Pages" {
+		return true
+	}
+	if *nodes++; depth > maxTreeDepth || *nodes > maxTreeNodes {
+		return false
+	}
+	kids := node.Key("Kids")
+	for i := range kids.Len() {
+		if !isTree(kids.Index(i), depth+1, nodes) {
+			return false
+		}
+	}
+	return true
+}
+
+// endsAbove reports whether the parents of a page end: the parser looks for its fonts there.
+func endsAbove(page pdf.Value) bool {
+	for range maxTreeDepth {
+		if page = page.Key("Parent"); page.IsNull() {
+			return true
+		}
+	}
+	return false
+}
+
 func pageOf(doc *pdf.Reader, number int) (text string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -45,6 +82,9 @@ func pageOf(doc *pdf.Reader, number int) (text string, err error) {
 	page := doc.Page(number)
 	if page.V.IsNull() {
 		return "", fmt.Errorf("page %d is missing", number)
+	}
+	if !endsAbove(page.V) {
+		return "", fmt.Errorf("page %d is above itself", number)
 	}
 	fonts := map[string]*pdf.Font{}
 	for _, name := range page.Fonts() {
