@@ -273,8 +273,8 @@ func TestPagesHaveOneClock(t *testing.T) {
 	}
 }
 
-// table has a single row for an only bot.
-// table has a single row.
+// Several bots have sums of their own, by their names: in the page, in the API as pages, and their calls in the overview. An only bot has no table
+// of one row.
 func TestUsageAndCallsOfBots(t *testing.T) {
 	t.Parallel()
 	w := open(t)
