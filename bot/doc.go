@@ -123,7 +123,7 @@
 //	llm.Response             a whole answer, or calls of tools            sessions/llm/model.go
 //	answer.Answer            a turn's, with the sessions.TurnResult of its commit  bot/turn/answer/answer.go
 //	dbsqlc.TurnReplyParams   the row                                      sql/conversation/commit.go
-//	sessions.Outgoing        a stored reply, on its way                   sessions/store.go
+//	sessions.Outgoing        a stored reply, on its way                   sessions/message.go
 //	outbox.pending           its place in a queue, without its text       bot/outbox/queue.go
 //	dbsqlc.OutboxClaimRow    the row, for a later attempt                 sql/conversation/outbox.go
 //	dingtalk.message         a part of it                                 bot/dingtalk/markdown.go

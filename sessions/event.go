@@ -3,6 +3,7 @@ package sessions
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -143,3 +144,84 @@ const (
 // IsUpkeep reports whether a kind counts in SpentToday. Answers don't, and neither do probes: refusals of a provider are no upkeep of
 // the session, and the members' limits leave them out, too.
 func (k SpentKind) IsUpkeep() bool { return k != SpentTurn && k != SpentProbe }
+
+// Readable returns the events as a model is shown them: a note stands for what it refuses. A nick that it refuses is left out of
+// all of them. The given events stay as they are.
+func Readable(events []Event, model ModelID) []Event {
+	nicks := WithheldNicks(events, model)
+	out := slices.Clone(events)
+	for i := range out {
+		if parts := out[i].Withheld[model].Parts; len(parts) > 0 || nicks[out[i].SenderNick] {
+			out[i] = out[i].Without(parts...)
+		}
+		if nicks[out[i].SenderNick] {
+			out[i].SenderNick = ""
+		}
+	}
+	return out
+}
+
+// WithheldNicks are the nicks that a model refuses, as far as the events show it.
+func WithheldNicks(events []Event, model ModelID) map[string]bool {
+	var nicks map[string]bool
+	for _, e := range events {
+		if e.SenderNick != "" && e.Withheld.From(model, WithheldNick) {
+			if nicks == nil {
+				nicks = map[string]bool{}
+			}
+			nicks[e.SenderNick] = true
+		}
+	}
+	return nicks
+}
+
+// Without returns the event without some of its parts. A note stands for the body.
+func (e Event) Without(parts ...WithheldPart) Event {
+	for _, part := range parts {
+		switch part {
+		case WithheldBody:
+			e.Content, e.ToolCalls, e.Blob = WithheldText, nil, ""
+			e.Tokens = min(e.Tokens, WithheldTokens)
+			e.dropQuote()
+		case WithheldQuote:
+			if _, own, ok := strings.Cut(e.Content, quoteEnd); ok && strings.HasPrefix(e.Content, quoteStart) {
+				e.Content = own
+			}
+			e.dropQuote()
+		case WithheldNick:
+			e.SenderNick = ""
+		}
+	}
+	return e
+}
+
+func (e *Event) dropQuote() {
+	if e.Message == nil {
+		return
+	}
+	m := *e.Message
+	m.Quote, m.Text = nil, e.Content
+	e.Message = &m
+}
+
+// ErasedText replaces an erased body, and ErasedTokens is its count: a little more than its size.
+const (
+	ErasedText   = "[已删除 erased]"
+	ErasedTokens = 8
+)
+
+// Readable returns the events as a model is shown them until the rows at fault are found. A note stands for a row under
+// suspicion. Names may be at fault too.
+func (s *Suspicion) Readable(events []Event, model ModelID) []Event {
+	if !s.Concerns(model) {
+		return events
+	}
+	out := slices.Clone(events)
+	for i := range out {
+		out[i].SenderNick = ""
+		if s.Covers(model, out[i].Seq) {
+			out[i] = out[i].Without(WithheldBody)
+		}
+	}
+	return out
+}

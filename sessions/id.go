@@ -80,3 +80,11 @@ func (k Key) String() string { return string(k) }
 
 // MarshalZerologObject adds the key to a log line as its session.
 func (k Key) MarshalZerologObject(e *zerolog.Event) { e.Str("session", string(k)) }
+
+// Lease is the right to write a session. Term grows with every change of owner; a write with an old term fails with
+// [ErrLeaseLost].
+type Lease struct {
+	Key   Key
+	Owner ReplicaID
+	Term  int64
+}

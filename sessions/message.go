@@ -313,3 +313,62 @@ type Mention struct {
 	Nick    string `json:"nick,omitempty"`
 	Named   bool   `json:"named,omitempty"` // the text names the person, who is only notified
 }
+
+// ScheduleKind is the way in which a scheduled message is answered.
+type ScheduleKind string
+
+// The kinds of schedules.
+const (
+	Remind   ScheduleKind = "remind"  // the answer is the schedule's text; no model is asked
+	AskModel ScheduleKind = "ask"     // the text goes to the model as a message of its creator
+	Expired  ScheduleKind = "expired" // the wait of a call for an approval is over; there is no schedule
+)
+
+// Scheduled says that a schedule made a message. The times are in the zone of the bot.
+type Scheduled struct {
+	ID      int64        `json:"id"` // the schedule; 0 for Expired
+	Kind    ScheduleKind `json:"kind"`
+	DueAt   time.Time    `json:"due_at"`
+	Next    time.Time    `json:"next,omitzero"`     // the time after it; zero for none
+	Repeats bool         `json:"repeats,omitempty"` // it has or had further times
+	Origin  string       `json:"origin,omitempty"`  // see Schedule.Origin; the schedule expires before its messages
+	Call    string       `json:"call,omitempty"`    // the tool of an expired call, and Number its number
+	Number  int64        `json:"number,omitempty"`
+	Lang    string       `json:"lang,omitempty"` // the lead's language, en or zh; empty in messages of older releases: zh
+}
+
+// Accepted is the outcome of [Inbox.Accept] and [Inbox.AcceptHere].
+type Accepted struct {
+	New     bool  // false: stored before, by another call
+	EventID int64 // 0: deleted with its session
+	Lease   Lease // as it stands now: of owner, or of another living replica
+	// Clash reports that the sender's encrypted id was accepted with another staff id before.
+	Clash     bool
+	Elsewhere bool // not stored
+}
+
+// Reply is a turn's reply to the conversation, for the outbox.
+type Reply struct {
+	Target Target
+	Text   string // Markdown
+	// Nonce is the key by which DingTalk recognises a reply that is sent again.
+	Nonce string
+}
+
+// Outgoing is a row of the outbox.
+type Outgoing struct {
+	ID       int64
+	Key      Key
+	Reply    Reply
+	Attempts int    // attempts begun, including the current one
+	Refusals int    // attempts that DingTalk definitely refused, under a code without a cause
+	Part     int    // parts of a split reply that are known to have arrived
+	Joint    string // key of the message in which the last try sent it with others; empty: alone
+	Maybe    bool   // an attempt may have arrived: its process died before the mark, or DingTalk's answer was lost
+	Took     bool   // another process had it before this one
+	Due      bool   // its pause is over, and the next attempt has not begun
+	Via      string // openapi: it waits for calls to the open API
+	Created  time.Time
+	NextAt   time.Time
+	Joined   []Reply
+}

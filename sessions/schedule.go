@@ -6,16 +6,6 @@ import (
 	"time"
 )
 
-// ScheduleKind is the way in which a scheduled message is answered.
-type ScheduleKind string
-
-// The kinds of schedules.
-const (
-	Remind   ScheduleKind = "remind"  // the answer is the schedule's text; no model is asked
-	AskModel ScheduleKind = "ask"     // the text goes to the model as a message of its creator
-	Expired  ScheduleKind = "expired" // the wait of a call for an approval is over; there is no schedule
-)
-
 // ScheduleState is the state of a schedule.
 type ScheduleState string
 
@@ -64,19 +54,6 @@ func OriginOf(message MessageID, call string) string {
 		origin += ", call " + call
 	}
 	return origin
-}
-
-// Scheduled says that a schedule made a message. The times are in the zone of the bot.
-type Scheduled struct {
-	ID      int64        `json:"id"` // the schedule; 0 for Expired
-	Kind    ScheduleKind `json:"kind"`
-	DueAt   time.Time    `json:"due_at"`
-	Next    time.Time    `json:"next,omitzero"`     // the time after it; zero for none
-	Repeats bool         `json:"repeats,omitempty"` // it has or had further times
-	Origin  string       `json:"origin,omitempty"`  // see Schedule.Origin; the schedule expires before its messages
-	Call    string       `json:"call,omitempty"`    // the tool of an expired call, and Number its number
-	Number  int64        `json:"number,omitempty"`
-	Lang    string       `json:"lang,omitempty"` // the lead's language, en or zh; empty in messages of older releases: zh
 }
 
 // Lead is the line before the message's words in its event.

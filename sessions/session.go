@@ -60,14 +60,6 @@ type States interface {
 	Configure(ctx context.Context, l Lease, settings string) error
 }
 
-// Lease is the right to write a session. Term grows with every change of owner; a write with an old term fails with
-// [ErrLeaseLost].
-type Lease struct {
-	Key   Key
-	Owner ReplicaID
-	Term  int64
-}
-
 // Leases grants the right to run a session's turns. A lease is valid while its owner's heartbeat is younger than the
 // store's time to live.
 type Leases interface {

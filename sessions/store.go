@@ -212,12 +212,6 @@ type Eraser interface {
 	Delete(ctx context.Context, key Key) (Deleted, error)
 }
 
-// ErasedText replaces an erased body, and ErasedTokens is its count: a little more than its size.
-const (
-	ErasedText   = "[已删除 erased]"
-	ErasedTokens = 8
-)
-
 // Erased counts the rows wiped by [Eraser.Erase].
 type Erased struct {
 	Events    int
@@ -236,16 +230,6 @@ type Deleted struct {
 	Memories    int
 	Blobs       int
 	Replies     int
-}
-
-// Accepted is the outcome of [Inbox.Accept] and [Inbox.AcceptHere].
-type Accepted struct {
-	New     bool  // false: stored before, by another call
-	EventID int64 // 0: deleted with its session
-	Lease   Lease // as it stands now: of owner, or of another living replica
-	// Clash reports that the sender's encrypted id was accepted with another staff id before.
-	Clash     bool
-	Elsewhere bool // not stored
 }
 
 // TurnResult is the result of a turn, for [Turns.Commit].
@@ -387,32 +371,6 @@ type Source struct {
 	Staged []byte // result of the same job before a crash; nil for none
 }
 
-// Reply is a turn's reply to the conversation, for the outbox.
-type Reply struct {
-	Target Target
-	Text   string // Markdown
-	// Nonce is the key by which DingTalk recognises a reply that is sent again.
-	Nonce string
-}
-
-// Outgoing is a row of the outbox.
-type Outgoing struct {
-	ID       int64
-	Key      Key
-	Reply    Reply
-	Attempts int    // attempts begun, including the current one
-	Refusals int    // attempts that DingTalk definitely refused, under a code without a cause
-	Part     int    // parts of a split reply that are known to have arrived
-	Joint    string // key of the message in which the last try sent it with others; empty: alone
-	Maybe    bool   // an attempt may have arrived: its process died before the mark, or DingTalk's answer was lost
-	Took     bool   // another process had it before this one
-	Due      bool   // its pause is over, and the next attempt has not begun
-	Via      string // openapi: it waits for calls to the open API
-	Created  time.Time
-	NextAt   time.Time
-	Joined   []Reply
-}
-
 // SendTime bounds one try to send a reply, from its claim: 5 s for the request, and one for the claim and the rate of
 // calls. An erasure waits as long for a try under way, whose text was read before.
 const SendTime = 6 * time.Second
@@ -462,4 +420,24 @@ type SendOutcome struct {
 	Carrier string    // key of the message of the card, which a quote has; empty: unknown
 	Error   string
 	NextAt  time.Time // next try, if neither Sent nor Failed
+}
+
+// WithheldCount counts what a model refuses of a session.
+type WithheldCount struct {
+	Events    int // refused whole, or in part
+	Summaries int // summaries of the view
+	Facts     int // in force, said in the session
+	// Newest is the newest of the events: its place, author and time, without text. Zero for none.
+	Newest Event
+}
+
+// Withholder keeps rows that a model refuses out of requests to it.
+type Withholder interface {
+	// Withhold adds marks, and replaces the suspicion that it settles. Erased and missing rows are skipped. The next turn reads pinned
+	// memory again if facts are marked.
+	Withhold(ctx context.Context, l Lease, w Withholding) error
+
+	// CountWithheld counts the events of the session's generation, summaries and facts that the model refuses. Without a model it counts
+	// all with a mark.
+	CountWithheld(ctx context.Context, key Key, model ModelID) (WithheldCount, error)
 }

@@ -1,9 +1,7 @@
 package sessions
 
 import (
-	"context"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -63,65 +61,6 @@ func (s *Suspicion) CoversPage(model ModelID, page PageID) bool {
 	return s != nil && s.Model == model && slices.Contains(s.Pages, page)
 }
 
-// Readable returns the events as a model is shown them: a note stands for what it refuses. A nick that it refuses is left out of
-// all of them. The given events stay as they are.
-func Readable(events []Event, model ModelID) []Event {
-	nicks := WithheldNicks(events, model)
-	out := slices.Clone(events)
-	for i := range out {
-		if parts := out[i].Withheld[model].Parts; len(parts) > 0 || nicks[out[i].SenderNick] {
-			out[i] = out[i].Without(parts...)
-		}
-		if nicks[out[i].SenderNick] {
-			out[i].SenderNick = ""
-		}
-	}
-	return out
-}
-
-// WithheldNicks are the nicks that a model refuses, as far as the events show it.
-func WithheldNicks(events []Event, model ModelID) map[string]bool {
-	var nicks map[string]bool
-	for _, e := range events {
-		if e.SenderNick != "" && e.Withheld.From(model, WithheldNick) {
-			if nicks == nil {
-				nicks = map[string]bool{}
-			}
-			nicks[e.SenderNick] = true
-		}
-	}
-	return nicks
-}
-
-// Without returns the event without some of its parts. A note stands for the body.
-func (e Event) Without(parts ...WithheldPart) Event {
-	for _, part := range parts {
-		switch part {
-		case WithheldBody:
-			e.Content, e.ToolCalls, e.Blob = WithheldText, nil, ""
-			e.Tokens = min(e.Tokens, WithheldTokens)
-			e.dropQuote()
-		case WithheldQuote:
-			if _, own, ok := strings.Cut(e.Content, quoteEnd); ok && strings.HasPrefix(e.Content, quoteStart) {
-				e.Content = own
-			}
-			e.dropQuote()
-		case WithheldNick:
-			e.SenderNick = ""
-		}
-	}
-	return e
-}
-
-func (e *Event) dropQuote() {
-	if e.Message == nil {
-		return
-	}
-	m := *e.Message
-	m.Quote, m.Text = nil, e.Content
-	e.Message = &m
-}
-
 // Suspicion has the rows of a refused request of which some are at fault. Requests to the model leave out all of them until
 // the ones at fault are found.
 type Suspicion struct {
@@ -145,22 +84,6 @@ func (s *Suspicion) Covers(model ModelID, seq int64) bool {
 // CoversFact is likewise for a fact.
 func (s *Suspicion) CoversFact(model ModelID, id int64) bool {
 	return s != nil && s.Model == model && slices.Contains(s.Facts, id)
-}
-
-// Readable returns the events as a model is shown them until the rows at fault are found. A note stands for a row under
-// suspicion. Names may be at fault too.
-func (s *Suspicion) Readable(events []Event, model ModelID) []Event {
-	if !s.Concerns(model) {
-		return events
-	}
-	out := slices.Clone(events)
-	for i := range out {
-		out[i].SenderNick = ""
-		if s.Covers(model, out[i].Seq) {
-			out[i] = out[i].Without(WithheldBody)
-		}
-	}
-	return out
 }
 
 // Concerns reports whether rows are under suspicion for the model.
@@ -210,24 +133,4 @@ func (w Withholding) Replaces(s *Suspicion) bool {
 // Mark is the refusal of one of its rows.
 func (w Withholding) Mark(parts ...WithheldPart) Refusal {
 	return Refusal{Parts: parts, Class: w.Class, At: w.At}
-}
-
-// WithheldCount counts what a model refuses of a session.
-type WithheldCount struct {
-	Events    int // refused whole, or in part
-	Summaries int // summaries of the view
-	Facts     int // in force, said in the session
-	// Newest is the newest of the events: its place, author and time, without text. Zero for none.
-	Newest Event
-}
-
-// Withholder keeps rows that a model refuses out of requests to it.
-type Withholder interface {
-	// Withhold adds marks, and replaces the suspicion that it settles. Erased and missing rows are skipped. The next turn reads pinned
-	// memory again if facts are marked.
-	Withhold(ctx context.Context, l Lease, w Withholding) error
-
-	// CountWithheld counts the events of the session's generation, summaries and facts that the model refuses. Without a model it counts
-	// all with a mark.
-	CountWithheld(ctx context.Context, key Key, model ModelID) (WithheldCount, error)
 }

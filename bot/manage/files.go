@@ -9,15 +9,6 @@ import (
 	"ebb/sessions"
 )
 
-// Files keeps and deletes files.
-type Files interface {
-	// KeepFile stores a file whose pages the session has. It refuses a further one with [sessions.ErrManyFiles] or [sessions.ErrManyPages], and with
-	// [sessions.ErrOthersFile] a version of a file that may does not allow to replace. Then it returns that file.
-	KeepFile(ctx context.Context, l sessions.Lease, f sessions.KeptFile, may sessions.FileRights) (sessions.Keeping, error)
-	// ForgetFile returns [sessions.ErrNotFound] without such a file.
-	ForgetFile(ctx context.Context, key sessions.Key, id int64) error
-}
-
 // filesOf are the rights of a person over files that the person sent or kept, and over all in the person's private chat. other is the second id of
 // the person; empty: not known.
 func filesOf(a Actor, key sessions.Key, other sessions.UserID) sessions.FileRights {

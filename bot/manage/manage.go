@@ -165,6 +165,18 @@ type Operators struct {
 	}
 }
 
+// Resolve returns the settings in force that a conversation's own settings would make.
+type Resolve func(id sessions.ConversationID, settings string) (compaction.Settings, error)
+
+// Files keeps and deletes files.
+type Files interface {
+	// KeepFile stores a file whose pages the session has. It refuses a further one with [sessions.ErrManyFiles] or [sessions.ErrManyPages], and with
+	// [sessions.ErrOthersFile] a version of a file that may does not allow to replace. Then it returns that file.
+	KeepFile(ctx context.Context, l sessions.Lease, f sessions.KeptFile, may sessions.FileRights) (sessions.Keeping, error)
+	// ForgetFile returns [sessions.ErrNotFound] without such a file.
+	ForgetFile(ctx context.Context, key sessions.Key, id int64) error
+}
+
 // Config is what a [Manager] needs. Without actors in a chat Sessions, Compactions, Scopes and Upkeep may be nil,
 // and without operators the parts of Operators.
 type Config struct {

@@ -5,13 +5,9 @@ import (
 	"regexp"
 	"strings"
 
-	"ebb/compaction"
 	"ebb/memory/pages"
 	"ebb/sessions"
 )
-
-// Resolve returns the settings in force that a conversation's own settings would make.
-type Resolve func(id sessions.ConversationID, settings string) (compaction.Settings, error)
 
 // plainSetting matches a possible key; 重点=端口 is a focus.
 var plainSetting = regexp.MustCompile(`^(?:[a-zA-Z_]+|策略|模式)$`)

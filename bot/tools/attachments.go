@@ -16,7 +16,7 @@ import (
 const maxShown = 4
 
 // attachments shows the pictures of messages in the next request, and says of each attachment how it is read.
-func (h historian) attachments(ctx context.Context, in chat.ToolInput, events []sessions.Event) string {
+func attachments(ctx context.Context, files Files, in chat.ToolInput, events []sessions.Event) string {
 	seqs := map[int64]int64{} // by the event that has the attachment
 	var ids []int64
 	for _, e := range events {
@@ -27,10 +27,10 @@ func (h historian) attachments(ctx context.Context, in chat.ToolInput, events []
 			seqs[q.Event] = e.Seq
 		}
 	}
-	known, err := h.from.Files.Attachments(ctx, in.Reader.Key, ids)
+	known, err := files.Attachments(ctx, in.Reader.Key, ids)
 	var pictures map[string]sessions.Picture
 	if err == nil {
-		pictures, err = h.from.Files.Pictures(ctx, in.Reader.Key, pictureIDs(known))
+		pictures, err = files.Pictures(ctx, in.Reader.Key, pictureIDs(known))
 	}
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Attachments of the log could not be read")

@@ -88,7 +88,7 @@ func (h historian) call(ctx context.Context, in chat.ToolInput, a historyArgs) (
 	if err != nil || len(shown) == 0 {
 		return text, err
 	}
-	return text + h.attachments(ctx, in, shown), nil
+	return text + attachments(ctx, h.from.Files, in, shown), nil
 }
 
 // seek turns arguments into a query. Models send numbers as texts and dates without times: a day means all of it, a minute all its
