@@ -103,7 +103,7 @@ type Quote struct {
 	Text     string    `json:"text,omitempty"` // empty if the frame has no words of it
 	FromBot  bool      `json:"from_bot,omitempty"`
 	SentAt   time.Time `json:"sent_at,omitzero"` // by DingTalk's clock
-	Card     string    `json:"card,omitempty"`   // key of the quoted message, which a card has in place of words
+	Card     string    `json:"card,omitempty"`   // the platform's key of the quoted message; a card has it in place of words
 	// Event is the quoted message in the log, whose files are the quote's too; 0: none, or it has no files.
 	Event int64 `json:"event,omitempty"`
 	// Mentioned is like that of [Message].
@@ -113,6 +113,9 @@ type Quote struct {
 	Who   string `json:"who,omitempty"`
 	Shown string `json:"shown,omitempty"`
 }
+
+// FileWords stand for a file that the bot sent, in a quote.
+func FileWords(name string) string { return "[文件: " + name + "]" }
 
 // Lead is the line of the quoted message before a message's words. bot is the bot's name.
 func (q Quote) Lead(bot string) string {

@@ -403,6 +403,8 @@ type SendAttempt struct {
 	Joint string  // key of a message that holds several replies; empty for one alone
 	Part  int     // parts of a reply alone that are known to have arrived: the row keeps them where its key is Nonce
 	Nonce string  // key of a reply alone, as its sender knows it; an erasure that changes the text changes the key
+	// Carrier is the platform's key of the part that arrived last, by which people quote it; empty: unknown.
+	Carrier string
 }
 
 // SendOutcome is the outcome of a try to send one reply.
@@ -417,7 +419,7 @@ type SendOutcome struct {
 	Part    int
 	Via     string    // webhook, openapi or card; after a failure, openapi if it waits for calls
 	Card    CardState // new state of the reply's card; empty: unchanged
-	Carrier string    // key of the message of the card, which a quote has; empty: unknown
+	Carrier string    // the platform's key of the card or the message, by which people quote it; empty: unknown
 	Error   string
 	NextAt  time.Time // next try, if neither Sent nor Failed
 }

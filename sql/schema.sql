@@ -557,6 +557,7 @@ CREATE TABLE outbox (
     error       text NOT NULL DEFAULT '',
     next_at     timestamptz NOT NULL DEFAULT now(),
     settled_at  timestamptz,
+    carriers    text[] NOT NULL DEFAULT '{}',  -- DingTalk's keys of its messages, by which people quote them; a webhook gives none
 
     PRIMARY KEY (session_key, id)
 ) WITH (fillfactor = 80);

@@ -36,7 +36,7 @@ type Accept func(ctx context.Context, m sessions.Message) error
 type Sent struct {
 	Via  string             // one of the ways below
 	Card sessions.CardState // new state of the reply's card; empty: unchanged
-	// Carrier is the key of the card's message, by which people quote it; empty: unknown.
+	// Carrier is the platform's key of the message, by which people quote it; empty: unknown, as by a webhook.
 	Carrier string
 	Part    int  // parts that arrived
 	More    bool // parts remain, each for another call of Send

@@ -239,10 +239,10 @@ func TestDecodeReadsQuotes(t *testing.T) {
 			}}, "originalMsgId": "orig", "originalProcessQueryKey": "k"},
 			sessions.Quote{ID: "orig", SenderID: testBot, Kind: "interactiveCard", FromBot: true, Card: "k"},
 		},
-		{"the robot's card, no sender", dict{
+		{"a card without a sender, which may be another robot's", dict{
 			"text":                    dict{"content": "x", "repliedMsg": dict{"msgType": "interactiveCard"}},
 			"originalProcessQueryKey": "k",
-		}, sessions.Quote{Kind: "interactiveCard", FromBot: true, Card: "k"}},
+		}, sessions.Quote{Kind: "interactiveCard", Card: "k"}},
 		{
 			"a card's tree", quoting(dict{"msgType": "interactiveCard", "content": dict{"cardContent": dict{
 				"title": "Build", "contents": []any{dict{"text": "green"}, dict{"value": 7}},

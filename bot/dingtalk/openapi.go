@@ -29,19 +29,20 @@ type apiBody struct {
 }
 
 // A private chat's conversation id is not valid here, so the person gets the message. The API has no idempotency key.
-func (t *Transport) sendOpenAPI(ctx context.Context, to sessions.Target, m message) *chat.SendError {
+// key is that of the message.
+func (t *Transport) sendOpenAPI(ctx context.Context, to sessions.Target, m message) (key string, _ *chat.SendError) {
 	if !t.config.serves(to.RobotCode) {
-		return &chat.SendError{After: waitExhausted, Aside: true, Err: errOtherRobot}
+		return "", &chat.SendError{After: waitExhausted, Aside: true, Err: errOtherRobot}
 	}
-	key, param := "sampleMarkdown", any(markdownBody{m.title, m.withNames()})
+	form, param := "sampleMarkdown", any(markdownBody{m.title, m.withNames()})
 	if to.File != nil {
-		key, param = files.Message(*to.File)
+		form, param = files.Message(*to.File)
 	}
 	text, err := encode(param)
 	if err != nil {
-		return &chat.SendError{Permanent: true, Err: err}
+		return "", &chat.SendError{Permanent: true, Err: err}
 	}
-	body := apiBody{RobotCode: to.RobotCode, MsgKey: key, MsgParam: string(text)}
+	body := apiBody{RobotCode: to.RobotCode, MsgKey: form, MsgParam: string(text)}
 	if body.RobotCode == "" {
 		body.RobotCode = t.config.robotCode()
 	}
@@ -52,12 +53,12 @@ func (t *Transport) sendOpenAPI(ctx context.Context, to sessions.Target, m messa
 	if to.Scheduled {
 		call.need = calls.Reminder
 		if failed := t.checkShare(ctx, to); failed != nil {
-			return failed
+			return "", failed
 		}
 	}
 	if to.ConversationType == sessions.Private {
 		if to.StaffID == "" {
-			return &chat.SendError{Permanent: true, Err: errors.New("no staff id to write to")}
+			return "", &chat.SendError{Permanent: true, Err: errors.New("no staff id to write to")}
 		}
 		call.api, call.path, call.doing = calls.PrivateSend, "/v1.0/robot/oToMessages/batchSend", "sending to the person"
 		body.UserIDs = []sessions.UserID{to.StaffID}
@@ -77,7 +78,7 @@ func (t *Transport) sendOpenAPI(ctx context.Context, to sessions.Target, m messa
 			zerolog.Ctx(ctx).Debug().Err(err).Msg("Call of a schedule not counted for its person")
 		}
 	}
-	return failed
+	return clipRunes(a.body.str("processQueryKey"), maxCarrier), failed
 }
 
 // checkShare refuses a person's schedules beyond their share of the month.

@@ -17,7 +17,6 @@ func quoteOf(o, body object, bot string) (*sessions.Quote, []sessions.Attachment
 			q, files := readQuote(r, bot, maxQuoteDepth)
 			q.ID = cmp.Or(q.ID, original)
 			q.Card = clipRunes(o.str("originalProcessQueryKey"), maxCarrier)
-			q.FromBot = q.FromBot || q.SenderID == "" && q.Kind == "interactiveCard" && q.Card != ""
 			return &q, files
 		}
 		if text := quotedWords(from["quoteContent"]); text != "" {

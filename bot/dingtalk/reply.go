@@ -52,21 +52,21 @@ func (t *Transport) Send(ctx context.Context, o sessions.Outgoing) (chat.Sent, e
 	if o.Reply.Nonce != "" {
 		uuid = o.Reply.Nonce + "-" + strconv.Itoa(o.Part)
 	}
-	via, err := t.sendPart(ctx, o.Reply.Target, parts[o.Part], uuid)
+	via, carrier, err := t.sendPart(ctx, o.Reply.Target, parts[o.Part], uuid)
 	if err != nil {
 		t.counters.failed.Add(1)
 		return chat.Sent{Part: o.Part}, err
 	}
 	arrived := o.Part + 1
-	return chat.Sent{Via: via, Part: arrived, More: arrived < len(parts)}, nil
+	return chat.Sent{Via: via, Carrier: carrier, Part: arrived, More: arrived < len(parts)}, nil
 }
 
 // sendPart sends through the webhook and falls back to the open API only without a valid one: the API costs a call of the month and
 // has no idempotency key.
-func (t *Transport) sendPart(ctx context.Context, to sessions.Target, m message, uuid string) (string, error) {
+func (t *Transport) sendPart(ctx context.Context, to sessions.Target, m message, uuid string) (via, carrier string, _ error) {
 	if wait := t.limits.takePlace(to.ConversationID); wait > 0 {
 		t.counters.limited.Add(1)
-		return "", &chat.SendError{After: wait, Err: errTooMany}
+		return "", "", &chat.SendError{After: wait, Err: errTooMany}
 	}
 	err := t.checkWebhook(to)
 	if err == nil {
@@ -75,18 +75,19 @@ func (t *Transport) sendPart(ctx context.Context, to sessions.Target, m message,
 	if err == nil {
 		t.counters.webhook.Add(1)
 		t.limits.noteArrival(to.ConversationID)
-		return chat.ViaWebhook, nil
+		return chat.ViaWebhook, "", nil
 	}
 	if !errors.Is(err, errNoWebhook) {
-		return "", err
+		return "", "", err
 	}
-	if apiErr := t.sendOpenAPI(ctx, to, m); apiErr != nil {
+	carrier, apiErr := t.sendOpenAPI(ctx, to, m)
+	if apiErr != nil {
 		apiErr.Err = fmt.Errorf("%w, after: %w", apiErr.Err, err)
-		return "", apiErr
+		return "", "", apiErr
 	}
 	t.counters.openAPI.Add(1)
 	t.limits.noteArrival(to.ConversationID)
-	return chat.ViaOpenAPI, nil
+	return chat.ViaOpenAPI, carrier, nil
 }
 
 // Messages bring the addresses of webhooks, so only DingTalk's own host is accepted.

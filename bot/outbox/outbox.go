@@ -150,7 +150,7 @@ func (o *Outbox) sendBatch(q *queue, batch []*pending) {
 			return
 		}
 		ctx, stop := context.WithTimeout(o.sender.ctx, o.sendTime(batch[0])) // before the claim: an erasure counts from there
-		outs, err := o.claim(q, batch)
+		outs, err := o.claim(q, batch, a.outcome.Carrier)
 		if err != nil || len(outs) < len(batch) || !o.sender.shared.Leases.Trusted() {
 			stop()
 			o.interrupt(q, batch, begun, a, err)
@@ -187,20 +187,20 @@ func (o *Outbox) interrupt(q *queue, batch []*pending, begun []sessions.Outgoing
 	if begun == nil {
 		return
 	}
-	a = attempt{outcome: sessions.SendOutcome{Maybe: len(batch) > 1, Part: a.outcome.Part, Via: a.outcome.Via, Error: errBetweenParts.Error(), NextAt: next}}
+	a = attempt{outcome: sessions.SendOutcome{Maybe: len(batch) > 1, Part: a.outcome.Part, Via: a.outcome.Via, Carrier: a.outcome.Carrier, Error: errBetweenParts.Error(), NextAt: next}}
 	o.sender.recordOutcome(batch, begun, a.outcome)
 	o.apply(q, batch, a)
 }
 
 var errBetweenParts = errors.New("interrupted between two parts")
 
-// claim returns the rows as they are now, and drops replies without one.
-func (o *Outbox) claim(q *queue, batch []*pending) ([]sessions.Outgoing, error) {
+// claim returns the rows as they are now, and drops replies without one. carrier is the key of the part before.
+func (o *Outbox) claim(q *queue, batch []*pending, carrier string) ([]sessions.Outgoing, error) {
 	if first := batch[0].fresh; first != nil {
 		batch[0].fresh = nil
 		return []sessions.Outgoing{*first}, nil
 	}
-	rows, try := map[rowID]sessions.Outgoing{}, sessions.SendAttempt{Joint: jointKey(batch)}
+	rows, try := map[rowID]sessions.Outgoing{}, sessions.SendAttempt{Joint: jointKey(batch), Carrier: carrier}
 	if len(batch) == 1 { // parts of a joined message are not parts of its replies
 		try.Part, try.Nonce = batch[0].part, batch[0].nonce
 	}

@@ -79,7 +79,7 @@ func (s *sender) sendPart(ctx context.Context, q *queue, batch []*pending, outs 
 	if batch[0].way.fault != fileGone || out.Reply.Target.File == nil {
 		sent, err = s.guarded(batch[0].log.WithContext(ctx), out)
 	}
-	a := attempt{outcome: sessions.SendOutcome{Part: sent.Part, Via: sent.Via}}
+	a := attempt{outcome: sessions.SendOutcome{Part: sent.Part, Via: sent.Via, Carrier: sent.Carrier}}
 	if err == nil && sent.More {
 		a.more = true
 		return a
@@ -88,7 +88,7 @@ func (s *sender) sendPart(ctx context.Context, q *queue, batch []*pending, outs 
 		if sent.Via != chat.ViaCard && batch[0].file == nil { // a card shows its last frame once, however often it is sent
 			s.countDoubles(batch, outs)
 		}
-		a.outcome.Sent, a.outcome.Card, a.outcome.Carrier = true, sent.Card, sent.Carrier
+		a.outcome.Sent, a.outcome.Card = true, sent.Card
 		s.recordOutcome(batch, outs, a.outcome)
 		s.dropFile(batch[0])
 		s.noteScheduled(ctx, batch, outs, true)

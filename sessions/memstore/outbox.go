@@ -68,6 +68,7 @@ func (m Outbox) Claim(ctx context.Context, l sessions.Lease, t sessions.SendAtte
 			continue
 		}
 		o.Attempts++
+		o.noteCarrier(t.Carrier)
 		if o.Reply.Nonce == t.Nonce {
 			o.Part = max(o.Part, t.Part)
 		}
@@ -106,7 +107,9 @@ func (m Outbox) Settle(_ context.Context, t sessions.SendOutcome) error {
 			if o.ID != t.ID || !final && o.Attempts != t.Attempt {
 				continue
 			}
-			if t.Card != "" {
+			if t.Card == "" {
+				o.noteCarrier(t.Carrier)
+			} else {
 				id := cardID{t.Key, o.Reply.Target.Card}
 				if c := m.t.cardRows[id]; c != nil {
 					c.carrier = cmp.Or(t.Carrier, c.carrier)

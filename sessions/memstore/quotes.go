@@ -3,6 +3,8 @@ package memstore
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"ebb/sessions"
@@ -21,8 +23,10 @@ func (m Turns) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) (
 	case q.Card != "" && m.onCard(key, q.Card) != nil:
 		answer := m.onCard(key, q.Card)
 		return sessions.Event{Key: key, Role: answer.Role, Content: answer.Content}, nil
+	case q.Card != "" && s.ofMessage(q.Card) != "":
+		return sessions.Event{Key: key, Role: sessions.RoleAssistant, Content: s.ofMessage(q.Card)}, nil
 	case q.FromBot:
-		if answer := s.sentAt(q.SentAt); answer != nil {
+		if answer := s.sentAt(q.SentAt, q.Card == ""); answer != nil {
 			return sessions.Event{Key: key, Role: answer.Role, Content: answer.Content}, nil
 		}
 	default:
@@ -47,13 +51,37 @@ func (m Turns) onCard(key sessions.Key, carrier string) *sessions.Event {
 	return nil
 }
 
-// sentAt is nil for none or several.
-func (s *sessionRows) sentAt(at time.Time) *sessions.Event {
+// ofMessage is the answers in a message by its key; empty for none.
+func (s *sessionRows) ofMessage(carrier string) string {
+	var said []string
+	for _, o := range s.outbox {
+		if !slices.Contains(o.carriers, carrier) {
+			continue
+		}
+		if f := o.Reply.Target.File; f != nil {
+			said = append(said, sessions.FileWords(f.Name))
+		}
+		if o.answer != nil {
+			said = append(said, o.answer.Content)
+		}
+	}
+	return strings.Join(said, "\n")
+}
+
+// noteCarrier notes the key of a message of the reply; empty: it has none.
+func (o *outboxRow) noteCarrier(carrier string) {
+	if carrier != "" {
+		o.carriers = append(o.carriers, carrier)
+	}
+}
+
+// sentAt is nil for none or several. keyed includes replies whose keys are known.
+func (s *sessionRows) sentAt(at time.Time, keyed bool) *sessions.Event {
 	const skew = 2 * time.Second
 	var found []*outboxRow
 	for _, o := range s.outbox {
 		arrived := o.sent || o.inFlight || o.Maybe || o.Part > 0
-		if !at.IsZero() && arrived && !o.Created.After(at.Add(skew)) && (!o.settled || !o.ended.Before(at.Add(-skew))) {
+		if !at.IsZero() && o.Reply.Target.File == nil && (keyed || len(o.carriers) == 0) && arrived && !o.Created.After(at.Add(skew)) && (!o.settled || !o.ended.Before(at.Add(-skew))) {
 			found = append(found, o)
 		}
 	}

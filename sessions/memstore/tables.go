@@ -65,6 +65,7 @@ type outboxRow struct {
 	sent     bool
 	ended    time.Time       // time of settling
 	answer   *sessions.Event // nil: a notice
+	carriers []string        // keys of its messages
 }
 
 // handTime passes before the sweep shows a reply to its own sender again.

@@ -64,6 +64,7 @@ var storeTests = []struct {
 	{"a notice is given once in a window", testNotify},
 	{"figures beyond all bounds are kept as far as they fit", testAbsurdFigures},
 	{"what a message replies to is looked up", testQuoted},
+	{"a message of the open API is found by its key", testQuotedByKey},
 	{"a model's refusals are kept with their rows", testWithheld},
 	{"an erasure takes the marks of refusals", testWithheldErased},
 	{"tool calls survive a crash and go with the commit", testToolRuns},

@@ -117,7 +117,7 @@ func (s *Outbox) Claim(ctx context.Context, l sessions.Lease, t sessions.SendAtt
 	p := s.db.Pool.Pipeline()
 	held := holdLease(ctx, s.db.Q, p, l)
 	taken := s.db.Q.OutboxClaim(ctx, p, []*dbsqlc.OutboxClaimParams{{
-		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: t.IDs, Joint: t.Joint, Part: pg.Clamp(t.Part), Nonce: pg.Clean(t.Nonce), HandSeconds: pg.ClaimTime.Seconds(),
+		SessionKey: l.Key, Owner: string(l.Owner), Term: l.Term, Ids: t.IDs, Joint: t.Joint, Part: pg.Clamp(t.Part), Nonce: pg.Clean(t.Nonce), Carrier: pg.Clean(t.Carrier), HandSeconds: pg.ClaimTime.Seconds(),
 	}})
 	if err := sendHeld(ctx, p, held); err != nil {
 		return nil, fmt.Errorf("claiming replies: %w", err)
@@ -199,13 +199,15 @@ func queueSettled(ctx context.Context, q *dbsqlc.Queries, p *pg.Pipeline, now ti
 	if t.Refused {
 		refusals = 1
 	}
+	carrier := t.Carrier
 	if t.Card != "" && t.Card != sessions.CardOpen {
+		carrier = "" // the card has it
 		q.OutboxCard(ctx, p, []*dbsqlc.OutboxCardParams{{SessionKey: t.Key, ID: t.ID, State: string(t.Card), Carrier: pg.Clean(t.Carrier)}})
 	}
 	if !t.Sent && !t.Failed {
 		return q.OutboxPause(ctx, p, []*dbsqlc.OutboxPauseParams{{
 			SessionKey: t.Key, ID: t.ID, Attempt: pg.Clamp(t.Attempt), Part: pg.Clamp(t.Part), Via: pg.Clean(t.Via), Error: pg.Clean(t.Error),
-			NextAt: t.NextAt, Maybe: t.Maybe, Refusals: refusals, Erased: sessions.ErasedText,
+			NextAt: t.NextAt, Maybe: t.Maybe, Refusals: refusals, Carrier: pg.Clean(carrier), Erased: sessions.ErasedText,
 		}}).QueryRow
 	}
 	state := failed
@@ -214,6 +216,6 @@ func queueSettled(ctx context.Context, q *dbsqlc.Queries, p *pg.Pipeline, now ti
 	}
 	return q.OutboxSettle(ctx, p, []*dbsqlc.OutboxSettleParams{{
 		SessionKey: t.Key, ID: t.ID, State: state, SettledAt: now, Part: pg.Clamp(t.Part), Via: pg.Clean(t.Via), Error: pg.Clean(t.Error),
-		Maybe: t.Maybe, Refusals: refusals, Erased: sessions.ErasedText,
+		Maybe: t.Maybe, Refusals: refusals, Carrier: pg.Clean(carrier), Erased: sessions.ErasedText,
 	}}).QueryRow
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -30,11 +31,14 @@ func (s *Turns) Quoted(ctx context.Context, key sessions.Key, q sessions.Quote) 
 	return e, nil
 }
 
-// findQuoted finds the original of a quote: a card by its number, a message by its id. DingTalk gives no id of an answer, so that is
-// found by its time. Two answers at one time are none.
+// findQuoted finds the original of a quote: a card and a message of the open API by their key, a person's message by its id. DingTalk gives no
+// key of an answer by a webhook, so that is found by its time. Two answers at one time are none.
 func (s *Turns) findQuoted(ctx context.Context, key sessions.Key, q sessions.Quote) (sessions.Event, error) {
 	if q.Card != "" {
 		if e, err := quotedCard(ctx, s, key, q.Card); !errors.Is(err, pgx.ErrNoRows) {
+			return e, err
+		}
+		if e, err := s.quotedReply(ctx, key, q.Card); !errors.Is(err, pgx.ErrNoRows) {
 			return e, err
 		}
 	}
@@ -51,7 +55,7 @@ func (s *Turns) findQuoted(ctx context.Context, key sessions.Key, q sessions.Quo
 		return sessions.Event{}, sessions.ErrNotFound
 	}
 	rows, err := s.db.Q.QuotedAnswer(ctx, s.db.Pool, &dbsqlc.QuotedAnswerParams{
-		SessionKey: key, Oldest: q.SentAt.Add(-replyLife), Earliest: q.SentAt.Add(-quoteSkew), Latest: q.SentAt.Add(quoteSkew),
+		SessionKey: key, Oldest: q.SentAt.Add(-replyLife), Earliest: q.SentAt.Add(-quoteSkew), Latest: q.SentAt.Add(quoteSkew), Keyed: q.Card == "",
 	})
 	if err == nil && (len(rows) != 1 || rows[0] == "") {
 		err = sessions.ErrNotFound
@@ -60,6 +64,27 @@ func (s *Turns) findQuoted(ctx context.Context, key sessions.Key, q sessions.Quo
 		return sessions.Event{}, err
 	}
 	return sessions.Event{Key: key, Role: sessions.RoleAssistant, Content: rows[0]}, nil
+}
+
+// quotedReply finds the answers in a message of the open API by its key. A file is named before its answer.
+func (s *Turns) quotedReply(ctx context.Context, key sessions.Key, carrier string) (sessions.Event, error) {
+	rows, err := s.db.Q.QuotedReply(ctx, s.db.Pool, &dbsqlc.QuotedReplyParams{SessionKey: key, Carrier: pg.Clean(carrier)})
+	if err != nil {
+		return sessions.Event{}, err
+	}
+	var said []string
+	for _, r := range rows {
+		if r.File != "" {
+			said = append(said, sessions.FileWords(r.File))
+		}
+		if r.Content != "" {
+			said = append(said, r.Content)
+		}
+	}
+	if len(said) == 0 {
+		return sessions.Event{}, pgx.ErrNoRows
+	}
+	return sessions.Event{Key: key, Role: sessions.RoleAssistant, Content: strings.Join(said, "\n")}, nil
 }
 
 // quotedCard finds the answer on a card of the bot by the key of the card's message.

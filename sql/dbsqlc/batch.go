@@ -2234,13 +2234,14 @@ UPDATE outbox o SET
     in_flight = true,
     joint = $1::text,
     part = CASE WHEN o.nonce = $2::text THEN greatest(o.part, $3::int) ELSE o.part END,
+    carriers = CASE WHEN $4::text = '' THEN o.carriers ELSE array_append(o.carriers, $4::text) END,
     attempts = o.attempts + 1,
-    sender = $4::text,
+    sender = $5::text,
     state = 'sending',
-    next_at = now() + interval '1 second' * $5::float8
+    next_at = now() + interval '1 second' * $6::float8
 FROM dingtalk_sessions s
-WHERE o.session_key = $6 AND o.id = ANY($7::bigint[]) AND o.state IN ('sending', 'waiting')
-  AND s.session_key = $6 AND s.lease_owner = $4::text AND s.lease_term = $8
+WHERE o.session_key = $7 AND o.id = ANY($8::bigint[]) AND o.state IN ('sending', 'waiting')
+  AND s.session_key = $7 AND s.lease_owner = $5::text AND s.lease_term = $9
 RETURNING o.id, o.target, o.body, o.nonce, o.resumed, o.attempts, o.part, o.refusals, o.created_at
 `
 
@@ -2254,6 +2255,7 @@ type OutboxClaimParams struct {
 	Joint       string
 	Nonce       string
 	Part        int
+	Carrier     string
 	Owner       string
 	HandSeconds float64
 	SessionKey  sessions.Key
@@ -2275,7 +2277,8 @@ type OutboxClaimRow struct {
 
 // OutboxClaim takes open replies of a session for one try and returns their current state. A reply that was settled,
 // given up or erased meanwhile does not come back. joint is the key of the message that they are a part of. part is the
-// number of delivered parts of a reply sent alone, under its key: an erasure replaces the key with the text.
+// number of delivered parts of a reply sent alone, under its key: an erasure replaces the key with the text. carrier is DingTalk's key of
+// the part that arrived last.
 func (q *Queries) OutboxClaim(ctx context.Context, db DBTX, arg []*OutboxClaimParams) *OutboxClaimBatchResults {
 	batch := &pgx.Batch{}
 	for _, a := range arg {
@@ -2283,6 +2286,7 @@ func (q *Queries) OutboxClaim(ctx context.Context, db DBTX, arg []*OutboxClaimPa
 			a.Joint,
 			a.Nonce,
 			a.Part,
+			a.Carrier,
 			a.Owner,
 			a.HandSeconds,
 			a.SessionKey,
@@ -2397,8 +2401,9 @@ UPDATE outbox o SET
     via = $5,
     error = $6,
     resumed = o.resumed OR $2::boolean,
-    next_at = $7
-WHERE o.session_key = $8 AND o.id = $9 AND o.attempts = $10::int
+    carriers = CASE WHEN $7::text = '' THEN o.carriers ELSE array_append(o.carriers, $7::text) END,
+    next_at = $8
+WHERE o.session_key = $9 AND o.id = $10 AND o.attempts = $11::int
 RETURNING o.id
 `
 
@@ -2415,6 +2420,7 @@ type OutboxPauseParams struct {
 	Part       int
 	Via        string
 	Error      string
+	Carrier    string
 	NextAt     time.Time
 	SessionKey sessions.Key
 	ID         int64
@@ -2434,6 +2440,7 @@ func (q *Queries) OutboxPause(ctx context.Context, db DBTX, arg []*OutboxPausePa
 			a.Part,
 			a.Via,
 			a.Error,
+			a.Carrier,
 			a.NextAt,
 			a.SessionKey,
 			a.ID,
@@ -2604,8 +2611,9 @@ UPDATE outbox o SET
     part = greatest(o.part, $6::int),
     via = $7,
     error = $8,
-    resumed = o.resumed OR $4::boolean
-WHERE o.session_key = $9 AND o.id = $10
+    resumed = o.resumed OR $4::boolean,
+    carriers = CASE WHEN $9::text = '' THEN o.carriers ELSE array_append(o.carriers, $9::text) END
+WHERE o.session_key = $10 AND o.id = $11
 RETURNING o.id
 `
 
@@ -2624,6 +2632,7 @@ type OutboxSettleParams struct {
 	Part       int
 	Via        string
 	Error      string
+	Carrier    string
 	SessionKey sessions.Key
 	ID         int64
 }
@@ -2642,6 +2651,7 @@ func (q *Queries) OutboxSettle(ctx context.Context, db DBTX, arg []*OutboxSettle
 			a.Part,
 			a.Via,
 			a.Error,
+			a.Carrier,
 			a.SessionKey,
 			a.ID,
 		}

@@ -615,6 +615,7 @@ func (q *Queries) OutboxDelete(ctx context.Context, db DBTX, sessionKey sessions
 const outboxErase = `-- name: OutboxErase :execrows
 UPDATE outbox o SET
     body = $1::text,
+    target = o.target - 'file',
     error = CASE WHEN o.state IN ('sent', 'failed') THEN o.error ELSE 'erased' END,
     state = CASE WHEN o.state = 'sent' THEN 'sent' ELSE 'failed' END,
     settled_at = coalesce(o.settled_at, $2::timestamptz)
@@ -637,7 +638,7 @@ type OutboxEraseParams struct {
 }
 
 // OutboxErase wipes replies that may repeat the events. Those are replies settled since the first event, and open ones
-// that hold an answer among the events, or are of its commit, which are given up.
+// that hold an answer among the events, or are of its commit, which are given up. The name of a file may repeat them too.
 func (q *Queries) OutboxErase(ctx context.Context, db DBTX, arg *OutboxEraseParams) (int64, error) {
 	result, err := db.Exec(ctx, outboxErase,
 		arg.Erased,
@@ -706,6 +707,7 @@ UPDATE outbox o SET
     attempts = o.attempts + 1,
     body = CASE WHEN $2::text = '' OR o.target ? 'file' THEN $3::text ELSE $2::text END,
     error = CASE WHEN $2::text = '' OR o.target ? 'file' THEN 'erased' ELSE o.error END,
+    target = o.target - 'file',
     state = CASE WHEN $2::text = '' OR o.target ? 'file' THEN 'failed' ELSE o.state END,
     settled_at = CASE WHEN $2::text = '' OR o.target ? 'file' THEN $4::timestamptz ELSE o.settled_at END
 WHERE o.session_key = $5 AND o.id = $6 AND o.state IN ('sending', 'waiting')

@@ -400,6 +400,7 @@ type Outbox struct {
 	Error      string
 	NextAt     time.Time
 	SettledAt  *time.Time
+	Carriers   []string
 }
 
 type Person struct {

@@ -20,11 +20,11 @@ SELECT coalesce((
 FROM (
     SELECT d.created_at FROM outbox d
     WHERE d.session_key = $1 AND d.created_at BETWEEN $2 AND $3 AND d.settled_at >= $4::timestamptz
-      AND (d.state = 'sent' OR d.in_flight OR d.resumed OR d.part > 0)
+      AND (d.state = 'sent' OR d.in_flight OR d.resumed OR d.part > 0) AND NOT d.target ? 'file' AND ($5::boolean OR d.carriers = '{}')
     UNION ALL
     SELECT w.created_at FROM outbox w
     WHERE w.session_key = $1 AND w.created_at BETWEEN $2 AND $3 AND w.state IN ('sending', 'waiting')
-      AND (w.in_flight OR w.resumed OR w.part > 0)
+      AND (w.in_flight OR w.resumed OR w.part > 0) AND NOT w.target ? 'file' AND ($5::boolean OR w.carriers = '{}')
 ) o
 LIMIT 2
 `
@@ -34,17 +34,20 @@ type QuotedAnswerParams struct {
 	Oldest     time.Time
 	Latest     time.Time
 	Earliest   time.Time
+	Keyed      bool
 }
 
 // QuotedAnswer lists at most two replies that may have been sent at a time, each with its answer. A reply is sent after
 // its commit and before it is settled; one that surely did not arrive is left out. A notice has no answer. A turn
-// writes its answer and its reply at one time. Settled replies have an index by time, and few are open.
+// writes its answer and its reply at one time. Settled replies have an index by time, and few are open. Files are left out, and so are
+// replies with keys where the quote has another key.
 func (q *Queries) QuotedAnswer(ctx context.Context, db DBTX, arg *QuotedAnswerParams) ([]string, error) {
 	rows, err := db.Query(ctx, quotedAnswer,
 		arg.SessionKey,
 		arg.Oldest,
 		arg.Latest,
 		arg.Earliest,
+		arg.Keyed,
 	)
 	if err != nil {
 		return nil, err
@@ -121,6 +124,48 @@ func (q *Queries) QuotedMessage(ctx context.Context, db DBTX, arg *QuotedMessage
 		&i.Withheld,
 	)
 	return i, err
+}
+
+const quotedReply = `-- name: QuotedReply :many
+SELECT coalesce((
+    SELECT e.content FROM dingtalk_session_events e
+    WHERE e.session_key = $1 AND e.created_at = o.created_at AND e.seq IS NOT NULL AND e.role = 'assistant'
+    ORDER BY e.seq DESC LIMIT 1), '')::text AS content,
+    coalesce(o.target -> 'file' ->> 'name', '')::text AS file
+FROM outbox o
+WHERE o.session_key = $1 AND o.carriers <> '{}' AND $2::text = ANY(o.carriers)
+ORDER BY o.id
+`
+
+type QuotedReplyParams struct {
+	SessionKey sessions.Key
+	Carrier    string
+}
+
+type QuotedReplyRow struct {
+	Content string
+	File    string
+}
+
+// QuotedReply lists the replies of a message by its key, each with its answer and the name of its file. A joined message has several.
+func (q *Queries) QuotedReply(ctx context.Context, db DBTX, arg *QuotedReplyParams) ([]QuotedReplyRow, error) {
+	rows, err := db.Query(ctx, quotedReply, arg.SessionKey, arg.Carrier)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []QuotedReplyRow
+	for rows.Next() {
+		var i QuotedReplyRow
+		if err := rows.Scan(&i.Content, &i.File); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const requote = `-- name: Requote :execrows

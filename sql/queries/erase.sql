@@ -158,9 +158,10 @@ SELECT (coalesce((SELECT sum(a.tokens) FROM session_summaries a WHERE a.session_
 
 -- name: OutboxErase :execrows
 -- OutboxErase wipes replies that may repeat the events. Those are replies settled since the first event, and open ones
--- that hold an answer among the events, or are of its commit, which are given up.
+-- that hold an answer among the events, or are of its commit, which are given up. The name of a file may repeat them too.
 UPDATE outbox o SET
     body = @erased::text,
+    target = o.target - 'file',
     error = CASE WHEN o.state IN ('sent', 'failed') THEN o.error ELSE 'erased' END,
     state = CASE WHEN o.state = 'sent' THEN 'sent' ELSE 'failed' END,
     settled_at = coalesce(o.settled_at, @at::timestamptz)
@@ -205,6 +206,7 @@ UPDATE outbox o SET
     attempts = o.attempts + 1,
     body = CASE WHEN @body::text = '' OR o.target ? 'file' THEN @erased::text ELSE @body::text END,
     error = CASE WHEN @body::text = '' OR o.target ? 'file' THEN 'erased' ELSE o.error END,
+    target = o.target - 'file',
     state = CASE WHEN @body::text = '' OR o.target ? 'file' THEN 'failed' ELSE o.state END,
     settled_at = CASE WHEN @body::text = '' OR o.target ? 'file' THEN @at::timestamptz ELSE o.settled_at END
 WHERE o.session_key = @session_key AND o.id = @id AND o.state IN ('sending', 'waiting');

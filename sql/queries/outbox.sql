@@ -34,7 +34,8 @@ UPDATE outbox o SET
     part = greatest(o.part, @part::int),
     via = @via,
     error = @error,
-    resumed = o.resumed OR @maybe::boolean
+    resumed = o.resumed OR @maybe::boolean,
+    carriers = CASE WHEN @carrier::text = '' THEN o.carriers ELSE array_append(o.carriers, @carrier::text) END
 WHERE o.session_key = @session_key AND o.id = @id
 RETURNING o.id;
 
@@ -53,6 +54,7 @@ UPDATE outbox o SET
     via = @via,
     error = @error,
     resumed = o.resumed OR @maybe::boolean,
+    carriers = CASE WHEN @carrier::text = '' THEN o.carriers ELSE array_append(o.carriers, @carrier::text) END,
     next_at = @next_at
 WHERE o.session_key = @session_key AND o.id = @id AND o.attempts = @attempt::int
 RETURNING o.id;
@@ -104,11 +106,13 @@ WHERE o.session_key = @session_key AND o.state = 'waiting' AND o.sender <> @owne
 -- name: OutboxClaim :batchmany
 -- OutboxClaim takes open replies of a session for one try and returns their current state. A reply that was settled,
 -- given up or erased meanwhile does not come back. joint is the key of the message that they are a part of. part is the
--- number of delivered parts of a reply sent alone, under its key: an erasure replaces the key with the text.
+-- number of delivered parts of a reply sent alone, under its key: an erasure replaces the key with the text. carrier is DingTalk's key of
+-- the part that arrived last.
 UPDATE outbox o SET
     in_flight = true,
     joint = @joint::text,
     part = CASE WHEN o.nonce = @nonce::text THEN greatest(o.part, @part::int) ELSE o.part END,
+    carriers = CASE WHEN @carrier::text = '' THEN o.carriers ELSE array_append(o.carriers, @carrier::text) END,
     attempts = o.attempts + 1,
     sender = @owner::text,
     state = 'sending',

@@ -98,7 +98,8 @@ WHERE e.session_key = @session_key AND e.msg_id = @msg_id::text;
 -- name: QuotedAnswer :many
 -- QuotedAnswer lists at most two replies that may have been sent at a time, each with its answer. A reply is sent after
 -- its commit and before it is settled; one that surely did not arrive is left out. A notice has no answer. A turn
--- writes its answer and its reply at one time. Settled replies have an index by time, and few are open.
+-- writes its answer and its reply at one time. Settled replies have an index by time, and few are open. Files are left out, and so are
+-- replies with keys where the quote has another key.
 SELECT coalesce((
     SELECT e.content FROM dingtalk_session_events e
     WHERE e.session_key = @session_key AND e.created_at = o.created_at AND e.seq IS NOT NULL AND e.role = 'assistant'
@@ -106,11 +107,11 @@ SELECT coalesce((
 FROM (
     SELECT d.created_at FROM outbox d
     WHERE d.session_key = @session_key AND d.created_at BETWEEN @oldest AND @latest AND d.settled_at >= @earliest::timestamptz
-      AND (d.state = 'sent' OR d.in_flight OR d.resumed OR d.part > 0)
+      AND (d.state = 'sent' OR d.in_flight OR d.resumed OR d.part > 0) AND NOT d.target ? 'file' AND (@keyed::boolean OR d.carriers = '{}')
     UNION ALL
     SELECT w.created_at FROM outbox w
     WHERE w.session_key = @session_key AND w.created_at BETWEEN @oldest AND @latest AND w.state IN ('sending', 'waiting')
-      AND (w.in_flight OR w.resumed OR w.part > 0)
+      AND (w.in_flight OR w.resumed OR w.part > 0) AND NOT w.target ? 'file' AND (@keyed::boolean OR w.carriers = '{}')
 ) o
 LIMIT 2;
 
@@ -119,6 +120,17 @@ LIMIT 2;
 SELECT c.turn_event_id FROM cards c
 WHERE c.session_key = @session_key AND c.carrier = @carrier::text AND c.carrier <> ''
 ORDER BY c.created_at DESC LIMIT 1;
+
+-- name: QuotedReply :many
+-- QuotedReply lists the replies of a message by its key, each with its answer and the name of its file. A joined message has several.
+SELECT coalesce((
+    SELECT e.content FROM dingtalk_session_events e
+    WHERE e.session_key = @session_key AND e.created_at = o.created_at AND e.seq IS NOT NULL AND e.role = 'assistant'
+    ORDER BY e.seq DESC LIMIT 1), '')::text AS content,
+    coalesce(o.target -> 'file' ->> 'name', '')::text AS file
+FROM outbox o
+WHERE o.session_key = @session_key AND o.carriers <> '{}' AND @carrier::text = ANY(o.carriers)
+ORDER BY o.id;
 
 -- name: TurnAnswer :one
 -- TurnAnswer reads the answer of the turn that took a message. The events of a turn are in a row.
