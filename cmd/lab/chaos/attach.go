@@ -103,47 +103,56 @@ func (m *chaosModel) contentShown() map[string]map[string][]string {
 // expiredShare is one in this number of attachments, whose code has expired.
 const expiredShare = 8
 
+// expires reports whether DingTalk does not give out the attachment of a fault.
+func expires(t fault) bool { return t.n%expiredShare == 0 }
+
 // addFile stores the file of a message at DingTalk.
-func addFile(w injector, u *remark, t fault, a attachment, name string, data []byte) (code string) {
+func addFile(w injector, t fault, name string, data []byte) (code string) {
 	code = w.sim.AddFile(name, "application/octet-stream", data)
-	if a.expired = t.n%expiredShare == 0; a.expired {
+	if expires(t) {
 		w.sim.DropFile(code)
 	}
-	if a.ask == "" {
-		a.ask = u.mark
-	}
-	u.attached = a
 	return code
 }
 
-func addPicture(w injector, u *remark, t fault, wordless bool) (code string) {
-	return addFile(w, u, t, attachment{word: pictureWord(u.mark), picture: true, wordless: wordless}, "", paint(u.mark))
+// drawPicture and drawText set the record of a message with an attachment.
+func drawPicture(t fault, wordless bool) func(*remark) {
+	return func(u *remark) {
+		u.attached = attachment{word: pictureWord(u.mark), ask: u.mark, picture: true, wordless: wordless, expired: expires(t)}
+	}
 }
+
+func drawText(t fault, wordless bool) func(*remark) {
+	return func(u *remark) {
+		u.attached = attachment{word: fileWord(u.mark), ask: u.mark, wordless: wordless, expired: expires(t)}
+	}
+}
+
+func fileWord(mark string) string { return "F" + mark[2:] }
 
 // nameOf begins the name of a message's file. It is no mark: the reply to a question may name the file besides.
 func nameOf(mark string) string { return "N" + mark[1:] }
 
 // addText stores a text file.
-func addText(w injector, u *remark, t fault, wordless bool) (code, name string) {
-	a := attachment{word: "F" + u.mark[2:], wordless: wordless}
-	name = nameOf(u.mark) + []string{" 清单.txt", " 清单.csv", " 清单.md"}[t.n%3]
-	return addFile(w, u, t, a, name, fmt.Appendf(nil, "批次号,数量\n%s,%d\n", a.word, 1+t.n)), name
+func addText(w injector, t fault, mark string) (code, name string) {
+	name = nameOf(mark) + []string{" 清单.txt", " 清单.csv", " 清单.md"}[t.n%3]
+	return addFile(w, t, name, fmt.Appendf(nil, "批次号,数量\n%s,%d\n", fileWord(mark), 1+t.n)), name
 }
 
 // sendPicture has a member send a picture without a word, in private.
 func sendPicture(w injector, _ context.Context, t fault) error {
 	who := w.talk.people[t.n%len(w.talk.people)]
-	w.talk.sendAs(who, dingtalktest.DirectConversation(who.ID), func(u *remark) dingtalktest.Message {
-		return dingtalktest.Picture(addPicture(w, u, t, true))
-	}, nil)
+	w.talk.sendAs(who, dingtalktest.DirectConversation(who.ID), drawPicture(t, true), func(mark string) dingtalktest.Message {
+		return dingtalktest.Picture(addFile(w, t, "", paint(mark)))
+	})
 	return nil
 }
 
 func sendRichText(w injector, _ context.Context, t fault) error {
 	who := w.talk.people[t.n%len(w.talk.people)]
-	w.talk.sendAs(who, w.talk.pickPlace(who, t.n), func(u *remark) dingtalktest.Message {
-		return dingtalktest.RichText(dingtalktest.RichPart{Text: u.mark + " 请看这张图"}, dingtalktest.RichPart{DownloadCode: addPicture(w, u, t, false)})
-	}, nil)
+	w.talk.sendAs(who, w.talk.pickPlace(who, t.n), drawPicture(t, false), func(mark string) dingtalktest.Message {
+		return dingtalktest.RichText(dingtalktest.RichPart{Text: mark + " 请看这张图"}, dingtalktest.RichPart{DownloadCode: addFile(w, t, "", paint(mark))})
+	})
 	return nil
 }
 
@@ -151,7 +160,7 @@ func sendRichText(w injector, _ context.Context, t fault) error {
 func sendFile(w injector, ctx context.Context, t fault) error {
 	who := w.talk.people[t.n%len(w.talk.people)]
 	private := dingtalktest.DirectConversation(who.ID)
-	file := w.talk.sendAs(who, private, func(u *remark) dingtalktest.Message { return dingtalktest.File(addText(w, u, t, true)) }, nil)
+	file := w.talk.sendAs(who, private, drawText(t, true), func(mark string) dingtalktest.Message { return dingtalktest.File(addText(w, t, mark)) })
 	w.erasures.runScript(ctx, func(ctx context.Context) error {
 		if t.n%2 == 0 {
 			w.awaitAnswer(ctx, private, nameOf(file))
@@ -171,10 +180,10 @@ func sendFile(w injector, ctx context.Context, t fault) error {
 // quoteFile has a member of a group ask about a file that another one sent: the bot gets such a file by the quote alone.
 func quoteFile(w injector, _ context.Context, t fault) error {
 	who := w.talk.people[t.n%len(w.talk.people)]
-	w.talk.sendAs(who, w.talk.pickGroup(t.n), func(u *remark) dingtalktest.Message {
-		code, name := addText(w, u, t, false)
-		return dingtalktest.Message{Text: u.mark + " 这里的批次号是多少", Quote: dingtalktest.QuoteMedia("file", "file-of-"+u.mark, code, name)}
-	}, nil)
+	w.talk.sendAs(who, w.talk.pickGroup(t.n), drawText(t, false), func(mark string) dingtalktest.Message {
+		code, name := addText(w, t, mark)
+		return dingtalktest.Message{Text: mark + " 这里的批次号是多少", Quote: dingtalktest.QuoteMedia("file", "file-of-"+mark, code, name)}
+	})
 	return nil
 }
 

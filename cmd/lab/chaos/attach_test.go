@@ -5,8 +5,11 @@ import (
 	"image/png"
 	"strings"
 	"testing"
+	"time"
 
+	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/bot/openai/openaitest"
+	"ebb/cmd/lab/rig"
 )
 
 // Each case breaks one promise about pictures and files, or has a cause that excuses it.
@@ -70,5 +73,27 @@ func TestPicturesHaveMarks(t *testing.T) {
 		if got := markOf(openaitest.Picture{Width: img.Width, Height: img.Height}); err != nil || got != mark {
 			t.Errorf("the picture of %s has the mark %s: %v", mark, got, err)
 		}
+	}
+}
+
+// A message may be made by the simulator, which reports to the talkers under its own lock.
+func TestMessagesAreMadeWithoutTheLock(t *testing.T) {
+	t.Parallel()
+	sim := dingtalktest.New(dingtalktest.Options{})
+	defer sim.Close()
+	talk := newChaosTalk(t.Context(), sim, nil, false, false)
+	defer talk.close()
+	made := make(chan int, 1)
+	go talk.sendAs(rig.Zhang, "cid-a", func(*remark) {}, func(string) dingtalktest.Message {
+		made <- talk.countUnacked()
+		return dingtalktest.Text("q0000001")
+	})
+	select {
+	case n := <-made:
+		if n != 1 {
+			t.Errorf("%d messages are open, want 1", n)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the message is made under the lock of the talkers")
 	}
 }

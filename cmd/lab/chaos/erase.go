@@ -354,26 +354,33 @@ func (w injector) runBot(ctx context.Context, args ...string) (string, error) {
 
 // sayAs sends one text of a script. change marks its record.
 func (t *talkers) sayAs(who rig.Person, place string, text func(*remark) string, change func(*remark)) string {
-	return t.sendAs(who, place, func(u *remark) dingtalktest.Message { return dingtalktest.Text(text(u)) }, change)
+	said := ""
+	return t.sendAs(who, place, func(u *remark) {
+		said = text(u)
+		if change != nil {
+			change(u)
+		}
+	}, func(string) dingtalktest.Message { return dingtalktest.Text(said) })
 }
 
-// sendAs sends one message of a script.
-func (t *talkers) sendAs(who rig.Person, place string, make func(*remark) dingtalktest.Message, change func(*remark)) string {
+// sendAs sends one message of a script. draw sets its record. make gets its mark, and may call the simulator: the lock is not held then, because
+// the simulator holds its own while it reports to noteEntry.
+func (t *talkers) sendAs(who rig.Person, place string, draw func(*remark), make func(mark string) dingtalktest.Message) string {
+	private := place == dingtalktest.DirectConversation(who.ID)
 	t.mu.Lock()
 	u := &remark{mark: fmt.Sprintf("q%07d", len(t.order)+1), who: who.ID, place: place, thread: place, sent: time.Now()}
-	m := make(u)
-	m.MsgID, m.Sender, m.SenderNick = u.mark, who.ID, who.Name
-	if place == dingtalktest.DirectConversation(who.ID) {
-		m.Direct = true
-	} else if m.Conversation = place; t.member {
+	if t.member && !private {
 		u.thread += " " + who.ID
 	}
-	if change != nil {
-		change(u)
-	}
+	draw(u)
 	t.said[u.mark], t.order = u, append(t.order, u.mark)
 	t.open++
 	t.mu.Unlock()
+	m := make(u.mark)
+	m.MsgID, m.Sender, m.SenderNick, m.Direct = u.mark, who.ID, who.Name, private
+	if !private {
+		m.Conversation = place
+	}
 	t.sim.Say(m)
 	return u.mark
 }
