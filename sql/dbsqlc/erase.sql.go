@@ -161,6 +161,26 @@ func (q *Queries) AttemptRestore(ctx context.Context, db DBTX, arg *AttemptResto
 	return err
 }
 
+const brokenRunsErase = `-- name: BrokenRunsErase :exec
+UPDATE tool_runs r SET arguments = '{}', result = CASE WHEN r.finished THEN $1::text ELSE '' END
+WHERE r.session_key = $2 AND EXISTS (
+    SELECT FROM dingtalk_session_events f JOIN dingtalk_session_events e ON e.session_key = f.session_key
+    WHERE f.session_key = $2 AND f.id = r.event_id AND e.turn = f.turn AND e.seq = ANY($3::bigint[]))
+`
+
+type BrokenRunsEraseParams struct {
+	Erased     string
+	SessionKey sessions.Key
+	Seqs       []int64
+}
+
+// BrokenRunsErase wipes the input and the result of calls that a broken attempt made, where erased events are in the turn that answered its
+// first message. Other messages of the attempt still wait. The fact that the calls ran stays.
+func (q *Queries) BrokenRunsErase(ctx context.Context, db DBTX, arg *BrokenRunsEraseParams) error {
+	_, err := db.Exec(ctx, brokenRunsErase, arg.Erased, arg.SessionKey, arg.Seqs)
+	return err
+}
+
 const compactionViewSet = `-- name: CompactionViewSet :exec
 UPDATE compaction_log c SET view_before = $1
 WHERE c.session_key = $2 AND c.id = $3

@@ -133,7 +133,7 @@ func (e *eventErasure) eraseAll(ctx context.Context) error {
 	if len(e.seqs) == 0 {
 		steps = []func(context.Context) error{e.eraseQuotesOf} // an event without a place has no derived rows
 	}
-	for _, step := range append(steps, e.eraseUnplaced, e.eraseApprovals, e.deleteSchedules, e.sweepMedia) {
+	for _, step := range append(steps, e.eraseUnplaced, e.eraseCalls, e.deleteSchedules, e.sweepMedia) {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -284,9 +284,14 @@ func (e *eventErasure) eraseUnplaced(ctx context.Context) error {
 	return err
 }
 
-func (e *eventErasure) eraseApprovals(ctx context.Context) error {
+func (e *eventErasure) eraseCalls(ctx context.Context) error {
 	if err := e.store.db.Q.ApprovalsErase(ctx, e.tx, &dbsqlc.ApprovalsEraseParams{
 		SessionKey: e.row.SessionKey, Seqs: append([]int64{}, e.seqs...), Aside: append([]int64{}, e.aside...), At: time.Now(),
+	}); err != nil {
+		return err
+	}
+	if err := e.store.db.Q.BrokenRunsErase(ctx, e.tx, &dbsqlc.BrokenRunsEraseParams{
+		SessionKey: e.row.SessionKey, Seqs: append([]int64{}, e.seqs...), Erased: sessions.ErasedText,
 	}); err != nil {
 		return err
 	}

@@ -99,6 +99,14 @@ FROM approvals a
 WHERE r.session_key = @session_key AND a.session_key = @session_key AND a.arguments = '' AND a.decided_event = r.event_id
   AND (r.call_id = 'approved-' || a.id::text OR starts_with(r.call_id, 'approved-' || a.id::text || '+'));
 
+-- name: BrokenRunsErase :exec
+-- BrokenRunsErase wipes the input and the result of calls that a broken attempt made, where erased events are in the turn that answered its
+-- first message. Other messages of the attempt still wait. The fact that the calls ran stays.
+UPDATE tool_runs r SET arguments = '{}', result = CASE WHEN r.finished THEN @erased::text ELSE '' END
+WHERE r.session_key = @session_key AND EXISTS (
+    SELECT FROM dingtalk_session_events f JOIN dingtalk_session_events e ON e.session_key = f.session_key
+    WHERE f.session_key = @session_key AND f.id = r.event_id AND e.turn = f.turn AND e.seq = ANY(@seqs::bigint[]));
+
 -- name: ScheduleTexts :many
 -- ScheduleTexts lists the texts of the schedules that a message set.
 SELECT t.text FROM dingtalk_session_events e
