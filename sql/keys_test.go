@@ -113,12 +113,13 @@ var overAllSessions = map[string]string{
 	"SessionsReading":   "a person's rights: conversations that may read memory that is no more",
 	"EmbeddingsErase":   "a person's rights: vectors of texts that are no more",
 
-	"InspectGaps":     "the chaos test's look at everything",
-	"InspectLog":      "the chaos test's look at everything",
-	"InspectOpen":     "the chaos test's look at everything",
-	"InspectReplies":  "the chaos test's look at everything",
-	"InspectSessions": "the chaos test's look at everything",
-	"InspectTerms":    "the chaos test's look at everything",
+	"InspectApprovals": "the chaos test's look at everything",
+	"InspectGaps":      "the chaos test's look at everything",
+	"InspectLog":       "the chaos test's look at everything",
+	"InspectOpen":      "the chaos test's look at everything",
+	"InspectReplies":   "the chaos test's look at everything",
+	"InspectSessions":  "the chaos test's look at everything",
+	"InspectTerms":     "the chaos test's look at everything",
 }
 
 var (
