@@ -161,6 +161,7 @@ func (c *connection) list(ctx context.Context, session *mcp.ClientSession) error
 		}
 	}
 	listed, names, cursor := map[string]bool{}, map[string]bool{}, ""
+	var allowed []string
 	for range maxPages {
 		page, err := session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
 		if err != nil {
@@ -170,6 +171,7 @@ func (c *connection) list(ctx context.Context, session *mcp.ClientSession) error
 			if t == nil || !matches(c.server.Allow, t.Name) {
 				continue
 			}
+			allowed = append(allowed, t.Name)
 			if reason := refusalOf(t, listed, len(found)); reason != "" {
 				note(t, reason)
 				continue
@@ -188,7 +190,7 @@ func (c *connection) list(ctx context.Context, session *mcp.ClientSession) error
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.odd = odd
+	c.odd = append(c.server.unmatched(allowed), odd...)
 	if c.listed.Load() == 0 || !sameSpecs(c.tools, found) {
 		c.tools = found
 		c.listed.Add(1)

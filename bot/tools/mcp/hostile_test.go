@@ -166,20 +166,22 @@ func shortly(t *testing.T) context.Context {
 	return ctx
 }
 
-// Tools that are left out, or have another name, are named with the reason.
+// Tools that are left out, or have another name, are named with the reason, and so are patterns that match no tool.
 func TestOddToolsAreNamed(t *testing.T) {
 	t.Parallel()
-	p := running(t, scripted(t, map[string]string{
+	s := scripted(t, map[string]string{
 		"initialize": initialized,
 		"tools/list": `"result":{"tools":[{"name":"a","inputSchema":{"type":"object"}},{"name":"a","inputSchema":{"type":"object"}},{"name":"b.c","inputSchema":{"type":"object"}},{"name":"","inputSchema":{"type":"object"}}]}`,
-	}))
+	})
+	s.Allow, s.Confirm = []string{"*", "a", "raed_*"}, []string{"b.*", "wirte"}
+	p := running(t, s)
 	got := p.Odd("cid", sessions.Group)
-	for _, want := range []string{`odd "a": left out, it is listed twice`, `odd "b.c": offered as odd__b_c_`, `odd "": left out, it has no name`} {
+	for _, want := range []string{`odd "a": left out, it is listed twice`, `odd "b.c": offered as odd__b_c_`, `odd "": left out, it has no name`, `odd allow "raed_*": matches no`, `odd confirm "wirte": matches no`} {
 		if !slices.ContainsFunc(got, func(one string) bool { return strings.HasPrefix(one, want) }) {
 			t.Errorf("%q is not in %q", want, got)
 		}
 	}
-	if n := p.Status()[0].Tools; len(got) != 3 || n != 2 {
+	if n := p.Status()[0].Tools; len(got) != 5 || n != 2 {
 		t.Errorf("%d tools, %q", n, got)
 	}
 }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -44,6 +45,21 @@ func matches(patterns []string, name string) bool {
 	})
 }
 
+// unmatched names the patterns of the configuration that match no allowed tool. A misspelt one in confirm leaves calls without approval.
+func (s Server) unmatched(allowed []string) (odd []string) {
+	for _, list := range []struct {
+		key      string
+		patterns []string
+	}{{"allow", s.Allow}, {"confirm", s.Confirm}} {
+		for _, pattern := range list.patterns {
+			if pattern != "*" && !slices.ContainsFunc(allowed, func(name string) bool { return matches([]string{pattern}, name) }) {
+				odd = append(odd, fmt.Sprintf("%s %q: matches no allowed tool of the server", list.key, pattern))
+			}
+		}
+	}
+	return odd
+}
+
 // flat has another character in place of "/", at which * and ? of a path stop. Names of tools are no paths.
 func flat(name string) string { return strings.ReplaceAll(name, "/", "\x01") }
 
@@ -59,7 +75,7 @@ type Status struct {
 	Connected bool
 	Since     time.Time // beginning of the state
 	Tools     int       // offered
-	Odd       []string  // its tools that are left out or have another name, each with the reason
+	Odd       []string  // its tools that are left out or have another name, and patterns that match no tool, each with the reason
 	Failures  int       // in a row, of connecting
 	Fault     string    // the reason why it is not connected, without secrets; empty: none
 }

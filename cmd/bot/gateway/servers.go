@@ -71,7 +71,11 @@ func CheckServers(ctx context.Context, cfg *config.Config) (string, error) {
 		all.Go(func() {
 			n, err := mcp.Check(ctx, s, mcp.Config{Version: "doctor", Now: time.Now})
 			if err != nil {
-				errs[i] = fmt.Errorf("%s: %w (next: check tools.mcp[%d])", s.Name, err, i)
+				field := "command, its args and env"
+				if s.URL != "" {
+					field = "url and headers"
+				}
+				errs[i] = fmt.Errorf("%s: %w (next: check tools.mcp[%d].%s)", s.Name, err, i, field)
 			}
 			found[i] = n
 		})
