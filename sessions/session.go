@@ -134,6 +134,7 @@ type View struct {
 	Tail      []Event
 	Pending   []Event
 	Runs      []ToolRun // calls of earlier attempts at the pending messages, also at others with them
+	HasRuns   bool      // calls are recorded, also of messages that do not wait any more
 	// Gap is the note for events left out between summaries and tail.
 	Gap string
 	// Suspect counts the failed attempts of the oldest pending message if it is a suspect, see [Turns.Begin]. Width is its

@@ -254,7 +254,7 @@ type TurnResult struct {
 
 	Askers []UserID // senders of the taken messages, who share the usage; none: it is no person's
 	Left   []int64  // ids of messages of the view that wait on: they lose their marks
-	Ran    bool     // tool calls are recorded for its messages
+	Ran    bool     // tool calls are recorded: those that no message needs are deleted
 
 	Marked []int64 // places in Taken of messages that look worth remembering
 	Pinned *Pinned // pinned memory from this turn on, if the ViewVersion still holds; nil: unchanged

@@ -304,7 +304,7 @@ func (r *Runner) commit(ctx context.Context, a answer.Answer, cut stopped, began
 // turnOf adds to the turn of an answer what it takes, and its reply.
 func (r *Runner) turnOf(ctx context.Context, a answer.Answer, cut stopped) sessions.TurnResult {
 	v, asked, typed, t := a.For.View, a.For.Asked, cut.typed(), r.accountant.Account(ctx, a)
-	t.ViewVersion, t.Marked, t.Command, t.Ran = v.Session.ViewVersion, r.candidates(a.For), a.For.Apart(), len(v.Runs) > 0
+	t.ViewVersion, t.Marked, t.Command, t.Ran = v.Session.ViewVersion, r.candidates(a.For), a.For.Apart(), v.HasRuns || len(v.Runs) > 0
 	t.Spent.Kind, t.Stops, t.Waits = sessions.SpentTurn, cut.by, newWaits(a.Waits)
 
 	if len(cut.others) > 0 {

@@ -61,6 +61,7 @@ func (m Turns) beginTurn(ctx context.Context, l sessions.Lease, limit int, alone
 		}
 	}
 	slices.SortFunc(v.Tail, func(a, b sessions.Event) int { return cmp.Compare(a.Seq, b.Seq) })
+	v.HasRuns = len(s.runs) > 0
 	for _, r := range s.runs { // the first message of a broken attempt may be answered already
 		if slices.ContainsFunc(v.Pending, func(e sessions.Event) bool { return e.ID == r.EventID || e.Attempts > 0 }) {
 			v.Runs = append(v.Runs, r)

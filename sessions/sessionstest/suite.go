@@ -148,7 +148,7 @@ func (b *suite) runTurn(l sessions.Lease, limit int) sessions.Committed {
 func newAnswer(v sessions.View) sessions.TurnResult {
 	t := sessions.TurnResult{
 		TotalTokens: v.Session.TotalTokens + 10*len(v.Pending) + 5, Appended: 10*len(v.Pending) + 5,
-		ViewVersion: v.Session.ViewVersion, Ran: len(v.Runs) > 0,
+		ViewVersion: v.Session.ViewVersion, Ran: v.HasRuns,
 		Events: []sessions.Event{{Role: sessions.RoleAssistant, Content: "答复", Tokens: 5}},
 		Reply: &sessions.Reply{
 			Text: "答复", Nonce: "nonce", Target: sessions.Target{ConversationID: "cidGroup==", Webhook: "https://example.com/hook"},

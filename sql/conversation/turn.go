@@ -107,7 +107,7 @@ func (s *Turns) view(ctx context.Context, l sessions.Lease, limit int, alone *se
 		return v, err
 	}
 	s.speakers.open(l, open.Session.LastTurn, v.Pending)
-	if open.HasRuns && len(pending) > 0 {
+	if v.HasRuns = open.HasRuns; v.HasRuns && len(pending) > 0 {
 		if err := addRuns(ctx, s.db, &v); err != nil {
 			return v, err
 		}
