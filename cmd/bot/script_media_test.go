@@ -152,8 +152,8 @@ func docxOfPages(n int, special []string) []byte {
 	return b.Bytes()
 }
 
-// cmdSend is: CONV NICK ID picture NAME, or file NAME, or rich PART…: words, or a picture behind "+". A phone sends a picture of a group
-// with the mention in the text, a desktop as an own part.
+// cmdSend is: CONV NICK ID picture NAME, or file NAME, or video NAME, or voice NAME WORDS, or unknown KIND. "all TEXT" mentions all members.
+// "rich PART…" has words, or a picture behind "+". A phone sends a picture of a group with the mention in the text, a desktop as an own part.
 func (w *world) cmdSend(args []string) error {
 	var m dingtalktest.Message
 	code := func(name string) string { return w.files[name].code }
@@ -162,6 +162,14 @@ func (w *world) cmdSend(args []string) error {
 		m = dingtalktest.Picture(code(rest[0]))
 	case "file":
 		m = dingtalktest.File(code(rest[0]), w.files[rest[0]].name)
+	case "video":
+		m = dingtalktest.Video(code(rest[0]), 4*time.Second)
+	case "voice":
+		m = dingtalktest.Audio(code(rest[0]), 4*time.Second, rest[1])
+	case "unknown":
+		m = dingtalktest.Unknown()
+	case "all":
+		m = dingtalktest.Message{Text: rest[0], Set: map[string]any{"isAtAll": true}}
 	case "rich":
 		var parts []dingtalktest.RichPart
 		for _, p := range rest {
