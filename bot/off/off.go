@@ -2,7 +2,6 @@ package off
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"ebb/bot"
@@ -13,9 +12,6 @@ import (
 	"ebb/memory"
 	"ebb/sessions"
 )
-
-// ErrOff is the error of a part that was asked for something that it can't leave undone.
-var ErrOff = errors.New("this part is off")
 
 // Parts are those of a bot with everything off. A caller replaces those that it has.
 func Parts() bot.Parts {

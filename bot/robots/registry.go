@@ -35,7 +35,8 @@ type Registry struct {
 	records Records
 	own     []sessions.Robot
 	others  atomic.Pointer[map[sessions.RobotCode]sessions.Robot]
-	seen    bool // the start is recorded and the former robots are logged
+	seen    bool // the start is recorded: it ends pauses of replies, so it is not repeated
+	logged  bool // the former robots are logged
 }
 
 // NewRegistry is for the robots of a process. It serves no other robot until the first [Registry.Read].
@@ -120,8 +121,9 @@ func (r *Registry) run(ctx context.Context) error {
 				return err
 			}
 		}
+		r.seen = true
 	}
-	if err := r.Read(ctx); err != nil || r.seen {
+	if err := r.Read(ctx); err != nil || r.logged {
 		return err
 	}
 	for _, one := range r.Others() {
@@ -136,6 +138,6 @@ func (r *Registry) run(ctx context.Context) error {
 				Msg("Bot is not configured, its sessions and its open work wait for it")
 		}
 	}
-	r.seen = true
+	r.logged = true
 	return nil
 }

@@ -11,8 +11,9 @@ import (
 
 // installation is its records in memory.
 type installation struct {
-	known []sessions.Robot
-	err   error
+	known     []sessions.Robot
+	err       error
+	uncounted error // the count of a robot's work fails with it
 }
 
 func (i *installation) SeeRobot(_ context.Context, r sessions.Robot) error {
@@ -21,7 +22,7 @@ func (i *installation) SeeRobot(_ context.Context, r sessions.Robot) error {
 }
 func (i *installation) KnownRobots(context.Context) ([]sessions.Robot, error) { return i.known, i.err }
 func (i *installation) LeftBy(context.Context, sessions.RobotCode) (sessions.RobotWork, error) {
-	return sessions.RobotWork{}, i.err
+	return sessions.RobotWork{}, errors.Join(i.err, i.uncounted)
 }
 
 // A process speaks for its own robots. An only one also has the codes that no other robot of the installation has, such as that of its
@@ -58,6 +59,25 @@ func TestRegistryServes(t *testing.T) {
 	records.err = errors.New("away")
 	if err := one.Task().Do(t.Context()); !errors.Is(err, records.err) || one.Serves("b") {
 		t.Errorf("after a failed look the last one does not hold: %v", err)
+	}
+}
+
+// The start is recorded once, also where the work of a former robot can't be counted: a record ends the pauses of the robot's replies.
+func TestStartIsRecordedOnce(t *testing.T) {
+	t.Parallel()
+	records := &installation{known: []sessions.Robot{{Code: "gone"}}, uncounted: errors.New("away")}
+	registry := NewRegistry(records, []sessions.Robot{{Code: "a"}})
+	for range 3 {
+		if err := registry.Task().Do(t.Context()); !errors.Is(err, records.uncounted) {
+			t.Fatalf("the failed count is not tried again: %v", err)
+		}
+	}
+	records.uncounted = nil
+	if err := registry.Task().Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if starts := len(records.known) - 1; starts != 1 {
+		t.Errorf("the start was recorded %d times", starts)
 	}
 }
 

@@ -12,16 +12,20 @@ import (
 	"ebb/sql/storetest"
 )
 
+// erasuresOfZhang delete what Zhang said: the person, or the message said by the command asked.
+var erasuresOfZhang = map[string]func(t *testing.T, s *sql.Store, said, asked sessions.Accepted){
+	"person": func(t *testing.T, s *sql.Store, _, _ sessions.Accepted) { storetest.ForgetZhang(t, s) },
+	"message": func(t *testing.T, s *sql.Store, said, asked sessions.Accepted) {
+		t.Helper()
+		storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetMessage(t.Context(), said.EventID, memory.Asking{Lease: asked.Lease, Event: asked.EventID}))
+	},
+}
+
 // The turn in which an administrator approves a call has the arguments and the result of the call: it goes with the person who asked, or with
 // the message. The administrator's own words stay.
 func TestErasedPersonTakesApprovedCalls(t *testing.T) {
 	t.Parallel()
-	for name, erase := range map[string]func(t *testing.T, s *sql.Store, said, asked sessions.Accepted){
-		"person": func(t *testing.T, s *sql.Store, _, _ sessions.Accepted) { storetest.ForgetZhang(t, s) },
-		"message": func(t *testing.T, s *sql.Store, said, asked sessions.Accepted) {
-			storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetMessage(t.Context(), said.EventID, memory.Asking{Lease: asked.Lease, Event: asked.EventID}))
-		},
-	} {
+	for name, erase := range erasuresOfZhang {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, pool := storetest.Open(t, sqltest.URL(t))
@@ -49,12 +53,7 @@ func TestErasedPersonTakesApprovedCalls(t *testing.T) {
 // none of its words.
 func TestErasedPersonTakesRunningCalls(t *testing.T) {
 	t.Parallel()
-	for name, erase := range map[string]func(t *testing.T, s *sql.Store, said, asked sessions.Accepted){
-		"person": func(t *testing.T, s *sql.Store, _, _ sessions.Accepted) { storetest.ForgetZhang(t, s) },
-		"message": func(t *testing.T, s *sql.Store, said, asked sessions.Accepted) {
-			storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetMessage(t.Context(), said.EventID, memory.Asking{Lease: asked.Lease, Event: asked.EventID}))
-		},
-	} {
+	for name, erase := range erasuresOfZhang {
 		for _, finished := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, " finished ", finished), func(t *testing.T) {
 				t.Parallel()

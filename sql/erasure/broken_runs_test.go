@@ -3,9 +3,7 @@ package erasure_test
 import (
 	"testing"
 
-	"ebb/memory"
 	"ebb/sessions"
-	"ebb/sql"
 	"ebb/sql/sqltest"
 	"ebb/sql/storetest"
 )
@@ -14,12 +12,7 @@ import (
 // with the person, or with the message: the turn of the other message would read them. The fact that they ran stays.
 func TestErasedPersonTakesCallsOfBrokenAttempts(t *testing.T) {
 	t.Parallel()
-	for name, erase := range map[string]func(t *testing.T, s *sql.Store, said, asked sessions.Accepted){
-		"person": func(t *testing.T, s *sql.Store, _, _ sessions.Accepted) { storetest.ForgetZhang(t, s) },
-		"message": func(t *testing.T, s *sql.Store, said, asked sessions.Accepted) {
-			storetest.Must[memory.Forgotten](t)(s.Erasure.ForgetMessage(t.Context(), said.EventID, memory.Asking{Lease: asked.Lease, Event: asked.EventID}))
-		},
-	} {
+	for name, erase := range erasuresOfZhang {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, pool := storetest.Open(t, sqltest.URL(t))
