@@ -157,7 +157,7 @@
 //	bot/turn/slot/watch.go        the watch of a running turn                          one a running turn
 //	bot/upkeep/digest.go          digests                                              4 at once, awaited by the task
 //	bot/upkeep/requests.go        compactions by hand                                  the slots of upkeep, awaited by the task
-//	bot/openai/probe.go           a try of a model that failed before                  one a call, to the deadline of the call
+//	bot/openai/calling.go         a try of a model that failed before                  one a call, to the deadline of the call
 //	bot/tools/mcp/pool.go         the connection to a server                           one a server, to the stop
 //	bot/tools/mcp/connection.go   the wait for its end, a ping after a silent call     one a connection; one a call, within pingTime
 //	bot/media/document/confine.go the watch of a parser's memory and parent           one, to the end of the child process

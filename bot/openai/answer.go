@@ -6,6 +6,8 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -125,9 +127,27 @@ type callParts struct {
 	args     strings.Builder
 }
 
-type news struct {
-	undo       bool // all text so far was reasoning
-	text, idea string
+// line adds a line of a stream, and passes its text on.
+func (a *answer) line(b []byte, out *sink) error {
+	var c chunk
+	if err := json.Unmarshal(b, &c); err != nil && !errors.As(err, new(*json.UnmarshalTypeError)) {
+		return fmt.Errorf("decoding the answer: %w", err) // a wrong type omits its own field only
+	}
+	if failed := c.failure(b); failed != nil {
+		return failed
+	}
+	n := a.addChunk(c)
+	if a.first == 0 && a.tokens > 0 {
+		a.first = time.Since(a.began)
+		if a.begins != nil && !a.begins() {
+			return errUnread
+		}
+	}
+	if out == nil {
+		return nil
+	}
+	out.pushNews(n)
+	return nil
 }
 
 // addChunk takes one chunk of a stream. Reasoning and the words that models write by mistake are filtered out as they come; a filter that
@@ -255,8 +275,9 @@ func (a *answer) finishAnswer() (n news) {
 	return n
 }
 
-func (m *model) responseOf(a answer) llm.Response {
-	r := llm.Response{Text: a.text, ToolCalls: a.calls, Usage: a.usage, Guessed: a.guessed, Model: m.Name, Reasoning: a.thoughts.String()}
+// response is a whole answer of the named model.
+func (a *answer) response(name string, price llm.Price) llm.Response {
+	r := llm.Response{Text: a.text, ToolCalls: a.calls, Usage: a.usage, Guessed: a.guessed, Model: name, Reasoning: a.thoughts.String()}
 	r.Finish, _ = endOf(a.finish)
 	r.Corrected = a.check.Found()
 	switch {
@@ -267,14 +288,17 @@ func (m *model) responseOf(a answer) llm.Response {
 	case len(a.calls) == 0 && r.Finish == llm.FinishTools:
 		r.Finish = llm.FinishStop
 	}
-	r.Cost = m.cost(a.usage)
+	r.Cost = price.Cost(a.usage)
 	return r
 }
 
-func (m *model) cost(u sessions.Usage) float64 { return m.priceNow().Cost(u) }
-
-func (m *model) priceNow() llm.Price {
-	return llm.Price{In: m.PriceIn, Cached: m.PriceCached, Out: m.PriceOut}
+// saidBytes is the length of all that a model wrote.
+func (a *answer) saidBytes() int {
+	n := a.said + a.thoughts.Len()
+	for _, c := range a.calls {
+		n += len(c.Name) + len(c.Arguments)
+	}
+	return n
 }
 
 // A random id is unique in a session.
@@ -282,4 +306,45 @@ func newCallID() string {
 	var b [9]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return "call_" + hex.EncodeToString(b[:])
+}
+
+// sink passes an answer to its reader as it comes.
+type sink struct {
+	delta func(text string, reset bool)
+	idea  func(text string)
+	dirty bool
+}
+
+type news struct {
+	undo       bool // all text so far was reasoning
+	text, idea string
+}
+
+func (s *sink) pushThought(t string) {
+	if s.idea != nil && s.delta != nil && t != "" {
+		s.dirty = true
+		s.idea(t)
+	}
+}
+
+func (s *sink) pushText(t string) {
+	if s.delta != nil && t != "" {
+		s.dirty = true
+		s.delta(t, false)
+	}
+}
+
+func (s *sink) pushNews(n news) {
+	if n.undo {
+		s.resetText()
+	}
+	s.pushThought(n.idea)
+	s.pushText(n.text)
+}
+
+func (s *sink) resetText() {
+	if s.dirty {
+		s.dirty = false
+		s.delta("", true)
+	}
 }

@@ -2,9 +2,7 @@ package openai
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -19,37 +17,59 @@ const (
 	lingerAfterDone   = 250 * time.Millisecond // for the end of the body, so that the connection is reused
 )
 
-// With an error the answer holds the reported usage, and the text so far if the caller ended the call.
-func (s *slot) attemptCall(cl call) (answer, *llm.CallError) {
-	x := &exchange{send: cl.body, stream: cl.stream, messages: s.call.req.Messages}
+// attempt is one request to a model.
+type attempt struct {
+	model    *model
+	common   *common
+	call     call
+	messages []llm.Message   // as the caller wrote them
+	caller   context.Context //nolint:containedctx // the call's own, beside that of the attempt
+	last     bool            // no other model is up
+	begins   func() bool     // called with the first token; false: the answer has no reader
+	out      *sink
+}
+
+// outcome is an answer, or a failure. With an error the answer holds the reported usage, and the text so far if the caller ended the call.
+type outcome struct {
+	answer answer
+	err    *llm.CallError
+	said   *providerError // the provider's account of the failure; nil: there is none
+	hangs  bool           // the request ended for its silence
+	flows  bool           // its answer had begun
+}
+
+// sendCall awaits the whole answer. ctx ends with the model's share of the time.
+func (t *attempt) sendCall(ctx context.Context) (o outcome) {
+	cl, m := t.call, t.model
+	x := &exchange{send: cl.body, stream: cl.stream, messages: t.messages}
 	began := time.Now()
-	tctx, stop := context.WithTimeoutCause(withExchange(s.ctx, x), s.m.Timeout, errTimeout)
+	tctx, stop := context.WithTimeoutCause(withExchange(ctx, x), m.conf.Timeout, errTimeout)
 	defer stop()
 	tctx, cancel := context.WithCancelCause(tctx)
 	defer cancel(nil)
 
 	unwatch := func() {}
-	if !s.last {
-		unwatch = s.m.breaker.watchPass(func() { cancel(errDown) })
+	if !t.last {
+		unwatch = m.breaker.watchPass(func() { cancel(errDown) })
 		defer unwatch()
 	}
-	a := answer{tools: cl.tools, began: began, begins: func() bool { unwatch(); return s.firstToken() }}
+	a := answer{tools: cl.tools, began: began, begins: func() bool { unwatch(); return t.begins() }}
 	a.checks, a.check = cl.checks, *written.New(cl.checks)
-	if s.m.untagged.Load() {
+	if m.untagged.Load() {
 		a.filter.Assume()
 	}
 	var err error
 	if cl.stream {
-		err = s.readStream(tctx, cancel, x, &a)
+		err = t.readStream(tctx, cancel, x, &a)
 	} else {
-		err = s.readWhole(tctx, x, &a)
+		err = t.readWhole(tctx, x, &a)
 	}
 	cause := context.Cause(tctx)
-	if err != nil && cause != nil && s.call.caller.Err() == nil {
+	if err != nil && cause != nil && t.caller.Err() == nil {
 		err = cause // more precise than "context canceled"
 	}
-	s.flows = a.tokens > 0
-	s.hangs = errors.Is(cause, errFirst) || errors.Is(cause, errDown) || errors.Is(cause, errIdle) || errors.Is(cause, errTimeout) && !s.flows
+	o.flows = a.tokens > 0
+	o.hangs = errors.Is(cause, errFirst) || errors.Is(cause, errDown) || errors.Is(cause, errIdle) || errors.Is(cause, errTimeout) && !o.flows
 	if err == nil && !a.choices {
 		err = errEmpty
 	}
@@ -62,53 +82,53 @@ func (s *slot) attemptCall(cl call) (answer, *llm.CallError) {
 		err = &providerError{codes: []string{"content_filter"}, message: "the answer was filtered away"}
 	}
 	if err != nil {
-		rest := answer{usage: a.reported.usageOfFailure(x.sent, limitOf(cl)), check: a.check}
+		rest := answer{usage: a.reported.usageOfFailure(x.sent, cl.limit), check: a.check}
 		if errors.Is(err, errUnread) { // it has begun, so it is paid for
-			rest.usage, _ = a.reported.believeReport(x.sent, a.saidBytes(), limitOf(cl))
+			rest.usage, _ = a.reported.believeReport(x.sent, a.saidBytes(), cl.limit)
 		}
-		if s.call.caller.Err() != nil {
+		if t.caller.Err() != nil {
 			a.finishAnswer()
 			rest.text = a.text
 		}
-		failed := s.call.client.failureOf(s.call.caller, s.m, x, err)
-		s.said = x.said
-		return rest, failed
+		o.answer, o.err = rest, failureOf(t.caller, m.conf.Name, t.common.redact, x, err)
+		o.said = x.said
+		return o
 	}
-	a.usage, a.guessed = a.reported.believeReport(x.sent, a.saidBytes(), limitOf(cl))
+	a.usage, a.guessed = a.reported.believeReport(x.sent, a.saidBytes(), cl.limit)
 	if cl.stream && x.body != nil {
-		s.m.whole.Store(true)
+		m.whole.Store(true)
 	}
-	s.m.learnTags(cl, &a)
-	s.part.FirstToken = a.first
-	return a, nil
+	m.learnTags(cl, &a)
+	o.answer = a
+	return o
 }
 
 // readWhole requests the answer in one piece, which the lenient decoder of chunks reads even where go-openai fails.
-func (s *slot) readWhole(ctx context.Context, x *exchange, a *answer) error {
-	_, err := s.m.api.CreateChatCompletion(ctx, goopenai.ChatCompletionRequest{Model: s.m.Model})
+func (t *attempt) readWhole(ctx context.Context, x *exchange, a *answer) error {
+	_, err := t.model.api.CreateChatCompletion(ctx, goopenai.ChatCompletionRequest{Model: t.model.conf.Model})
 	if x.status < 200 || x.status >= 300 || x.body == nil {
 		return err
 	}
-	if err := a.line(x.body, s.call.out); err != nil {
+	if err := a.line(x.body, t.out); err != nil {
 		return err
 	}
-	s.call.out.pushNews(a.finishAnswer())
+	t.out.pushNews(a.finishAnswer())
 	return nil
 }
 
 // The first token has a deadline while another model could answer, and so has each later one: a chunk without a token
 // is no sign of life.
-func (s *slot) readStream(ctx context.Context, cancel context.CancelCauseFunc, x *exchange, a *answer) error {
-	silence, why := s.m.Timeout, errTimeout
-	if !s.last {
-		silence, why = s.m.FirstToken, errFirst
+func (t *attempt) readStream(ctx context.Context, cancel context.CancelCauseFunc, x *exchange, a *answer) error {
+	silence, why := t.model.conf.Timeout, errTimeout
+	if !t.last {
+		silence, why = t.model.conf.FirstToken, errFirst
 	}
 	due := time.Now().Add(silence)
 	first := time.AfterFunc(silence, func() { cancel(why) })
 	defer first.Stop()
 	idle := time.AfterFunc(24*time.Hour, func() { cancel(errIdle) })
 	defer idle.Stop()
-	events, err := s.m.api.CreateChatCompletionStream(ctx, goopenai.ChatCompletionRequest{Model: s.m.Model})
+	events, err := t.model.api.CreateChatCompletionStream(ctx, goopenai.ChatCompletionRequest{Model: t.model.conf.Model})
 	if err != nil {
 		return err
 	}
@@ -119,7 +139,7 @@ func (s *slot) readStream(ctx context.Context, cancel context.CancelCauseFunc, x
 		done := err == nil && string(line) == endMark
 		before := a.tokens
 		if err == nil && !done {
-			err = a.line(line, s.call.out)
+			err = a.line(line, t.out)
 		}
 		if done || err != nil {
 			if err == nil || a.finish != "" {
@@ -135,7 +155,7 @@ func (s *slot) readStream(ctx context.Context, cancel context.CancelCauseFunc, x
 		}
 		if a.tokens > before {
 			first.Stop()
-			due = time.Now().Add(s.call.client.idle)
+			due = time.Now().Add(t.common.idle)
 		}
 		if a.check.Ended() { // the rest would cost time and tokens
 			break
@@ -145,37 +165,15 @@ func (s *slot) readStream(ctx context.Context, cancel context.CancelCauseFunc, x
 		}
 		switch {
 		case a.finish != "":
-			idle.Reset(min(s.call.client.idle, lingerAfterFinish))
+			idle.Reset(min(t.common.idle, lingerAfterFinish))
 		case a.tokens > 0:
 			idle.Reset(time.Until(due))
 		}
 	}
-	s.call.out.pushNews(a.finishAnswer())
+	t.out.pushNews(a.finishAnswer())
 	if x.rest != nil && !a.check.Ended() {
 		idle.Reset(lingerAfterDone)
 		_, _ = io.CopyN(io.Discard, x.rest, 4096)
 	}
-	return nil
-}
-
-func (a *answer) line(b []byte, out *sink) error {
-	var c chunk
-	if err := json.Unmarshal(b, &c); err != nil && !errors.As(err, new(*json.UnmarshalTypeError)) {
-		return fmt.Errorf("decoding the answer: %w", err) // a wrong type omits its own field only
-	}
-	if failed := c.failure(b); failed != nil {
-		return failed
-	}
-	n := a.addChunk(c)
-	if a.first == 0 && a.tokens > 0 {
-		a.first = time.Since(a.began)
-		if a.begins != nil && !a.begins() {
-			return errUnread
-		}
-	}
-	if out == nil {
-		return nil
-	}
-	out.pushNews(n)
 	return nil
 }

@@ -76,7 +76,7 @@ func (c *Client) checkModel(ctx context.Context, name string, r llm.Request) (ll
 		return llm.Response{}, &llm.CallError{Class: llm.Malformed, Model: name, Err: fmt.Errorf("looking up model %q: it is not configured", name)}
 	}
 	r.Requests = 1
-	k := &calling{client: c, req: r, caller: ctx, out: &sink{delta: r.Delta, idea: r.Thought}}
+	k := newCalling(ctx, &c.common, r)
 	s, _ := k.nextModel([]*model{m})
 	resp, err := k.takeAnswer(s, 0)
 	if err != nil {

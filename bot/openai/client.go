@@ -4,11 +4,60 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/rs/zerolog"
+	"net/http"
 
 	"ebb/sessions/llm"
 )
+
+// Client implements llm.Model. It is safe for concurrent use.
+type Client struct {
+	models    []*model
+	transport *http.Transport
+	common    common
+	end       context.CancelFunc
+}
+
+var _ llm.Model = (*Client)(nil)
+
+// New sends no request.
+func New(cfg Config) (*Client, error) {
+	if len(cfg.Models) == 0 {
+		return nil, errors.New("openai: no models are configured")
+	}
+	c := &Client{transport: newTransport(), common: common{idle: idleTimeout, pauses: callPauses}}
+	c.common.life, c.end = context.WithCancel(context.Background())
+	var keys []string
+	first := -1
+	for i, mc := range cfg.Models {
+		if err := mc.prepare(); err != nil {
+			return nil, err
+		}
+		if c.findModel(mc.Name) != nil {
+			return nil, fmt.Errorf("openai: two models are named %q", mc.Name)
+		}
+		if mc.Name == cfg.Default {
+			first = i
+		}
+		c.models = append(c.models, newModel(&mc, c.transport))
+		keys = append(append(keys, mc.APIKey), queryValues(mc.BaseURL)...)
+	}
+	if cfg.Default != "" && first < 0 {
+		return nil, fmt.Errorf("openai: the default model %q is not among the models", cfg.Default)
+	}
+	if first > 0 { // the default goes first
+		d := c.models[first]
+		copy(c.models[1:first+1], c.models[:first])
+		c.models[0] = d
+	}
+	c.common.redact = redactor(keys)
+	return c, nil
+}
+
+// Close closes idle connections; running calls continue.
+func (c *Client) Close() {
+	c.end()
+	c.transport.CloseIdleConnections()
+}
 
 // Generate asks the requested model, then the others in order; models known to be down come last. An error is a
 // *llm.CallError; the response then holds usage and cost of unusable answers.
@@ -19,48 +68,16 @@ func (c *Client) Generate(ctx context.Context, r llm.Request) (llm.Response, err
 	}
 	if r.Force != "" && !offered(r.Tools, r.Force) {
 		err := fmt.Errorf("forcing tool %q, which the request does not offer", r.Force)
-		return llm.Response{}, &llm.CallError{Class: llm.Malformed, Model: order[0].Name, Err: err}
+		return llm.Response{}, &llm.CallError{Class: llm.Malformed, Model: order[0].conf.Name, Err: err}
 	}
-	k := &calling{client: c, req: r, caller: ctx, out: &sink{delta: r.Delta, idea: r.Thought}}
-	for left := order; len(left) > 0; {
-		var s slot
-		s, left = k.nextModel(left)
-		take := k.takeAnswer
-		if s.pass.trial && !s.last {
-			take = k.probeModel
-		}
-		resp, merr := take(s, len(left))
-		if merr == nil {
-			return resp, nil
-		}
-		if merr.Class == llm.Overflow || ctx.Err() != nil {
-			return k.spent, merr
-		}
-		if merr.RequestFault() {
-			k.refused++
-		}
-		if k.refused == maxRefused {
-			break
-		}
-		if k.req.Requests > 0 && k.made >= k.req.Requests {
-			merr.Next = !s.last && !merr.RequestFault()
-			break
-		}
-		if len(left) > 0 {
-			zerolog.Ctx(ctx).Warn().Err(merr).Str("model", s.m.Name).Str("class", string(merr.Class)).Msg("Model failed, asking the next")
-		}
-	}
-	return k.spent, joinedFault(k.failed)
+	return newCalling(ctx, &c.common, r).askModels(order)
 }
-
-// maxRefused models are asked with a request that they refuse. The caller can ask for less.
-const maxRefused = 2
 
 // Models lists the models in the order of fallback, the default first.
 func (c *Client) Models() []llm.ModelChoice {
 	var list []llm.ModelChoice
 	for _, m := range c.models {
-		list = append(list, llm.ModelChoice{Name: m.Name, ID: m.id(), Price: m.priceNow()})
+		list = append(list, llm.ModelChoice{Name: m.conf.Name, ID: m.conf.id(), Price: m.conf.price()})
 	}
 	return list
 }
@@ -69,7 +86,7 @@ func (c *Client) Models() []llm.ModelChoice {
 func (c *Client) States() map[string]llm.State {
 	states := map[string]llm.State{}
 	for _, m := range c.models {
-		states[m.Name] = m.breaker.state()
+		states[m.conf.Name] = m.breaker.state()
 	}
 	return states
 }
@@ -77,7 +94,16 @@ func (c *Client) States() map[string]llm.State {
 // WithoutTools implements llm.Toolless.
 func (c *Client) WithoutTools(name string) bool {
 	order, err := c.modelsFor(name)
-	return err == nil && order[0].learned.Load().has(noTools)
+	return err == nil && order[0].lessons.current().has(noTools)
+}
+
+// Learned lists the properties that a model's refusals taught, for operators.
+func (c *Client) Learned(name string) []string {
+	m := c.findModel(name)
+	if m == nil {
+		return nil
+	}
+	return m.lessons.current().describeForms()
 }
 
 func (c *Client) modelsFor(name string) ([]*model, error) {
@@ -96,22 +122,13 @@ func (c *Client) modelsFor(name string) ([]*model, error) {
 	return order, nil
 }
 
-// joinedFault is a transient error if any, else that of the requested model.
-func joinedFault(failed []*llm.CallError) *llm.CallError {
-	if len(failed) == 1 {
-		return failed[0]
-	}
-	pick := failed[0]
-	var all []error
-	for _, e := range failed {
-		all = append(all, e)
-		if e.Temporary() && !pick.Temporary() {
-			pick = e
+func (c *Client) findModel(name string) *model {
+	for _, m := range c.models {
+		if m.conf.Name == name {
+			return m
 		}
 	}
-	v := *pick
-	v.Err = errors.Join(all...)
-	return &v
+	return nil
 }
 
 func offered(tools []llm.ToolSpec, name string) bool {

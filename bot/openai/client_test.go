@@ -28,7 +28,7 @@ func clientOf(t *testing.T, retries int, servers ...*openaitest.Server) *Client 
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	c.pauses.First = 2 * time.Millisecond
+	c.common.pauses.First = 2 * time.Millisecond
 	return c
 }
 

@@ -116,7 +116,7 @@ func (e *Embedder) embedTexts(ctx context.Context, texts []string) ([][]float32,
 		if err == nil {
 			return vectors, nil
 		}
-		if !err.Temporary() || n >= e.conf.Retries || ctx.Err() != nil || !rest(ctx, e.client.pauses, n, err.After) {
+		if !err.Temporary() || n >= e.conf.Retries || ctx.Err() != nil || !rest(ctx, e.client.common.pauses, n, err.After) {
 			return nil, &EmbedError{err}
 		}
 		zerolog.Ctx(ctx).Debug().Err(err).Int("attempt", n+1).Msg("Embedding endpoint busy, asking again")
@@ -125,10 +125,10 @@ func (e *Embedder) embedTexts(ctx context.Context, texts []string) ([][]float32,
 
 func (e *Embedder) attemptEmbed(ctx context.Context, texts []string) ([][]float32, *llm.CallError) {
 	m, x := e.client.models[0], &exchange{}
-	tctx, stop := context.WithTimeoutCause(withExchange(ctx, x), m.Timeout, errTimeout)
+	tctx, stop := context.WithTimeoutCause(withExchange(ctx, x), m.conf.Timeout, errTimeout)
 	defer stop()
 	got, err := m.api.CreateEmbeddings(tctx, goopenai.EmbeddingRequestStrings{
-		Input: texts, Model: goopenai.EmbeddingModel(m.Model), Dimensions: e.conf.Dimensions,
+		Input: texts, Model: goopenai.EmbeddingModel(m.conf.Model), Dimensions: e.conf.Dimensions,
 	})
 	var vectors [][]float32
 	if err == nil {
@@ -138,7 +138,7 @@ func (e *Embedder) attemptEmbed(ctx context.Context, texts []string) ([][]float3
 		err = cause // more precise than "context canceled"
 	}
 	if err != nil {
-		return nil, e.client.failureOf(ctx, m, x, err)
+		return nil, failureOf(ctx, m.conf.Name, e.client.common.redact, x, err)
 	}
 	return vectors, nil
 }

@@ -21,7 +21,7 @@ func newEmbedder(t *testing.T, url string, conf EmbedConfig) *Embedder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.client.pauses.First = time.Millisecond
+	e.client.common.pauses.First = time.Millisecond
 	t.Cleanup(e.Close)
 	return e
 }

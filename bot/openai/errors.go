@@ -8,15 +8,16 @@ import (
 	"net"
 	"net/url"
 	"regexp"
+	"strings"
 
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"ebb/sessions/llm"
 )
 
-// failureOf classifies the error of an attempt, and removes keys and the provider's words from its text.
-func (c *Client) failureOf(ctx context.Context, m *model, x *exchange, err error) *llm.CallError {
-	e := &llm.CallError{Class: transportFault(err), Model: m.Name, Status: x.status, After: x.after}
+// failureOf classifies the error of an attempt of the named model. redact removes keys from its text, which has none of the provider's words.
+func failureOf(ctx context.Context, name string, redact func(string) string, x *exchange, err error) *llm.CallError {
+	e := &llm.CallError{Class: transportFault(err), Model: name, Status: x.status, After: x.after}
 	var perr *providerError
 	switch {
 	case ctx.Err() != nil: // the caller ended it
@@ -40,9 +41,9 @@ func (c *Client) failureOf(ctx context.Context, m *model, x *exchange, err error
 		}
 		e.Class, err = judged.classOf(), perr
 		e.Status = cmp.Or(perr.statusCode(), e.Status)
-		x.said, e.Said = &judged, c.redact(judged.joinWords())
+		x.said, e.Said = &judged, redact(judged.joinWords())
 	}
-	e.Err = errors.New(c.redact(withoutQuotes(err)))
+	e.Err = errors.New(redact(withoutQuotes(err)))
 	return e
 }
 
@@ -98,3 +99,36 @@ var (
 	errRepeats = errors.New("the reasoning or the arguments repeat words without end")
 	errEmpty   = errors.New("the answer has no choices")
 )
+
+// Some providers take a key in an address's query, and errors repeat the address.
+func queryValues(address string) []string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil
+	}
+	var values []string
+	for _, v := range u.Query() {
+		values = append(values, v...)
+	}
+	return values
+}
+
+const maxErrorText = 1000
+
+// redactor removes configured keys, and similar strings, from a text and bounds its length.
+func redactor(keys []string) func(string) string {
+	var pairs []string
+	for _, k := range keys {
+		if len(k) >= 6 { // a shorter one is no real key, and a part of ordinary words
+			pairs = append(pairs, k, "***")
+		}
+	}
+	literal := strings.NewReplacer(pairs...)
+	return func(s string) string {
+		s = keyLike().ReplaceAllString(literal.Replace(s), "${label}***")
+		if len(s) > maxErrorText {
+			s = strings.ToValidUTF8(s[:maxErrorText], "") + "…"
+		}
+		return s
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"mime"
+	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -213,4 +214,19 @@ func clampSeconds(s float64) time.Duration {
 		return 0
 	}
 	return time.Duration(min(s, 24*3600) * float64(time.Second))
+}
+
+// newTransport keeps a connection for each of many sessions to one host; Go's default of two would mean a TLS
+// handshake for almost every turn.
+func newTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          512,
+		MaxIdleConnsPerHost:   256,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+	}
 }

@@ -42,9 +42,9 @@ func TestABackupReplacesAModelThatIsDown(t *testing.T) {
 			}))
 			b := openaitest.NewServer(t, openaitest.Func(func(openaitest.Request) openaitest.Reply { return openaitest.Text("b 说") }))
 			c := clientOf(t, 1, a, b)
-			c.idle = 200 * time.Millisecond
+			c.common.idle = 200 * time.Millisecond
 			for _, m := range c.models {
-				m.FirstToken = 200 * time.Millisecond
+				m.conf.FirstToken = 200 * time.Millisecond
 			}
 			pauses := c.models[0].breaker.pauses
 			pauses.InitialInterval = time.Minute

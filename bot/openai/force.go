@@ -63,35 +63,6 @@ func (r rung) wasRefused(err *llm.CallError) bool {
 	return false
 }
 
-// askForced descends the rungs until the tool is called. A refused rung is remembered once a lower one is answered; an answer
-// in prose descends for this call only. The result includes the usage of all answers, with an error too.
-func (s *slot) askForced() (llm.Response, *llm.CallError) {
-	m, r := s.m, s.call.req
-	var spent llm.Response // usage and cost of unusable answers
-	f := *m.learned.Load()
-	for way := f.way; ; {
-		a, cl, err := s.retryForms(way, &f)
-		way = cl.way
-		resp := m.responseOf(a)
-		resp.Usage, resp.Cost = resp.Usage.Add(spent.Usage), resp.Cost+spent.Cost
-		spent = llm.Response{Usage: resp.Usage, Cost: resp.Cost}
-		if err != nil {
-			if !way.wasRefused(err) || way == rungText {
-				return spent, err
-			}
-			way++
-			f.way = way
-			continue
-		}
-		resp.Forced = way.String()
-		salvage(&resp, r)
-		if called(resp, r.Force) || resp.Finish == llm.FinishLength || resp.Finish == llm.FinishFilter || way >= rungJSON {
-			return resp, nil
-		}
-		way = max(way+1, rungAuto)
-	}
-}
-
 func called(resp llm.Response, name string) bool {
 	for _, c := range resp.ToolCalls {
 		if c.Name == name {
@@ -147,45 +118,40 @@ func schemaOf(tools []llm.ToolSpec, name string) map[string]any {
 	return nil
 }
 
-// force writes the rung of the ladder by which this model is made to call the tool. Each rung asks for less than the one before:
+// demand is how a rung makes a model call the tool.
+type demand struct {
+	fields   map[string]any // merged into the request
+	ask      string         // last words of the request; empty: none
+	replaces bool           // The answer is the arguments, and no tool is offered.
+}
+
+// demandOf writes the rung of the ladder by which a model is made to call the tool. Each rung asks for less than the one before:
 // providers refuse the forms above it. The two last ones replace the call by an answer in JSON, which the caller reads as the
 // arguments.
-func (cl *call) force(r llm.Request, msgs []message, f forms) {
-	if cl.way == rungNamed {
-		cl.body["tool_choice"] = goopenai.ToolChoice{
-			Type: goopenai.ToolTypeFunction, Function: goopenai.ToolFunction{Name: r.Force},
-		}
-		return
-	}
-	ask := ""
-	switch cl.way {
+func (r rung) demandOf(tool string, schema map[string]any) demand {
+	switch r {
+	case rungNamed:
+		return demand{fields: map[string]any{"tool_choice": goopenai.ToolChoice{
+			Type: goopenai.ToolTypeFunction, Function: goopenai.ToolFunction{Name: tool},
+		}}}
+	case rungRequired:
+		return demand{fields: map[string]any{"tool_choice": "required"}}
 	case rungNoThinking:
 		// top level for hosted Qwen and for DeepSeek and Kimi, template arguments for vLLM and SGLang
-		merge(cl.body, map[string]any{
+		return demand{fields: map[string]any{
 			"enable_thinking": false, "thinking": map[string]any{"type": "disabled"}, "chat_template_kwargs": map[string]any{"enable_thinking": false},
-		})
-		cl.body["tool_choice"] = "required"
-	case rungRequired:
-		cl.body["tool_choice"] = "required"
+			"tool_choice": "required",
+		}}
 	case rungAuto:
-		ask = fmt.Sprintf("Call the tool %s now, exactly once. Do not write any text: an answer without this call is an error.", r.Force)
+		return demand{ask: fmt.Sprintf("Call the tool %s now, exactly once. Do not write any text: an answer without this call is an error.", tool)}
 	case rungJSON, rungText:
-		delete(cl.body, "tools")
-		schema, _ := json.Marshal(schemaOf(r.Tools, r.Force)) // it was sent as a tool before
-		ask = fmt.Sprintf("Answer with one JSON object and nothing else. It is the arguments of %s, by this JSON schema:\n%s", r.Force, schema)
+		text, _ := json.Marshal(schema) // it was sent as a tool before
+		d := demand{replaces: true}
+		d.ask = fmt.Sprintf("Answer with one JSON object and nothing else. It is the arguments of %s, by this JSON schema:\n%s", tool, text)
+		if r == rungJSON {
+			d.fields = map[string]any{"response_format": map[string]string{"type": string(goopenai.ChatCompletionResponseFormatTypeJSONObject)}}
+		}
+		return d
 	}
-	if cl.way == rungJSON {
-		cl.body["response_format"] = map[string]string{"type": string(goopenai.ChatCompletionResponseFormatTypeJSONObject)}
-	}
-	if ask == "" {
-		return
-	}
-	last := message{Role: roleUser, Content: ask}
-	if n := len(msgs); f.has(mergedRoles) && msgs[n-1].Role == roleUser && !f.has(textParts) {
-		msgs[n-1] = joined(msgs[n-1], last)
-	} else {
-		f.finishMessage(&last)
-		msgs = append(msgs, last)
-	}
-	cl.body["messages"] = msgs
+	return demand{}
 }

@@ -204,7 +204,7 @@ func TestWaysAreLearnedByManyAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := c.models[0].learned.Load().way; got != rungAuto {
+	if got := c.models[0].lessons.current().way; got != rungAuto {
 		t.Errorf("remembered %q", got)
 	}
 }

@@ -78,7 +78,7 @@ func TestFormsAreLearned(t *testing.T) {
 				s := serverOf(t, answers, strings.Fields(names)...)
 				c := clientOf(t, 0, s)
 				warm := float32(0.3)
-				c.models[0].Temperature, c.models[0].Params = &warm, map[string]any{"top_k": 20}
+				c.models[0].conf.Temperature, c.models[0].conf.Params = &warm, map[string]any{"top_k": 20}
 				c.models[0].whole.Store(!streamed)
 				var log bytes.Buffer
 				ctx := zerolog.New(&log).WithContext(t.Context())
@@ -318,7 +318,7 @@ func TestParamsAreMerged(t *testing.T) {
 	t.Parallel()
 	s := serverOf(t, refusing(rungNoThinking))
 	c := clientOf(t, 0, s)
-	c.models[0].Params = map[string]any{"enable_search": true, "enable_thinking": true, "model": "x", "chat_template_kwargs": map[string]any{"a": 1, "enable_thinking": true}}
+	c.models[0].conf.Params = map[string]any{"enable_search": true, "enable_thinking": true, "model": "x", "chat_template_kwargs": map[string]any{"a": 1, "enable_thinking": true}}
 	if _, err := c.Generate(t.Context(), forcing("存下来")); err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func TestHangsEnd(t *testing.T) {
 		t.Run("by the attempt's timeout, "+name, func(t *testing.T) {
 			t.Parallel()
 			c := clientOf(t, 1, openaitest.NewServer(t, openaitest.Hang(), openaitest.Text("好")))
-			c.models[0].Timeout = time.Second // timeout of both attempts: the second must not run into it on a busy machine
+			c.models[0].conf.Timeout = time.Second // timeout of both attempts: the second must not run into it on a busy machine
 			c.models[0].whole.Store(!streamed)
 			resp, err := c.Generate(t.Context(), ask("你好"))
 			if err != nil || resp.Text != "好" {
@@ -45,7 +45,7 @@ func TestHangsEnd(t *testing.T) {
 	t.Run("by silence in a stream", func(t *testing.T) {
 		t.Parallel()
 		c := clientOf(t, 1, openaitest.NewServer(t, openaitest.Text("说着说着").Pieces(1).Slow(time.Minute), openaitest.Text("好")))
-		c.idle = 50 * time.Millisecond
+		c.common.idle = 50 * time.Millisecond
 		var h heard
 		r := ask("你好")
 		r.Delta = h.delta
@@ -81,7 +81,7 @@ func TestWhatIsSent(t *testing.T) {
 	s := openaitest.NewServer(t, openaitest.Text("好"), openaitest.Text("好"))
 	c := clientOf(t, 0, s)
 	zero := float32(0)
-	c.models[0].Temperature, c.models[0].MaxOutput = &zero, 500
+	c.models[0].conf.Temperature, c.models[0].conf.MaxOutput = &zero, 500
 	r := ask("接着说")
 	r.MaxOutput = 9000
 	r.Messages = []llm.Message{
@@ -115,7 +115,7 @@ func TestWhatIsSent(t *testing.T) {
 func TestCost(t *testing.T) {
 	t.Parallel()
 	c := clientOf(t, 0, openaitest.NewServer(t, openaitest.Text("好").Usage(1000, 400, 10)))
-	c.models[0].PriceIn, c.models[0].PriceCached, c.models[0].PriceOut = 10, 1, 20
+	c.models[0].conf.PriceIn, c.models[0].conf.PriceCached, c.models[0].conf.PriceOut = 10, 1, 20
 	resp, err := c.Generate(t.Context(), ask("你好"))
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestCheckSendsAnOrdinaryRequest(t *testing.T) {
 	s := openaitest.New(openaitest.Options{APIKey: testKey})
 	defer s.Close()
 	c := clientOf(t, 5, s)
-	c.models[0].MaxOutput = 4096
+	c.models[0].conf.MaxOutput = 4096
 	if err := c.CheckAnswer(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
@@ -177,8 +177,8 @@ func TestConfigIsChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	order, _ := c.modelsFor("")
-	if order[0].Name != "b" || order[1].Name != "a" {
-		t.Errorf("the default does not lead: %s, %s", order[0].Name, order[1].Name)
+	if order[0].conf.Name != "b" || order[1].conf.Name != "a" {
+		t.Errorf("the default does not lead: %s, %s", order[0].conf.Name, order[1].conf.Name)
 	}
 }
 
@@ -191,7 +191,7 @@ func TestOutputLimit(t *testing.T) {
 			openaitest.Error(400, "", `{"error":{"message":"Range of max_tokens should be [1, 8192]"}}`)),
 		openaitest.Text("好"), openaitest.Text("好"), openaitest.Text("好"), openaitest.Text("好"), openaitest.Text("好"))
 	c := clientOf(t, 0, s)
-	c.models[0].MaxOutput = 500
+	c.models[0].conf.MaxOutput = 500
 	for _, asked := range []int{0, 700, 9000, 300, 9000} {
 		r := ask("接着说")
 		r.MaxOutput = asked

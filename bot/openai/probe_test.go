@@ -29,7 +29,7 @@ func clientOfEndpoints(t *testing.T, endpoints ...*endpoint) *Client {
 	for i, m := range c.models {
 		endpoints[i].begun = time.Now()
 		conf := goopenai.DefaultConfig("")
-		conf.BaseURL, conf.HTTPClient = m.BaseURL, doer{&http.Client{Transport: endpoints[i]}}
+		conf.BaseURL, conf.HTTPClient = m.conf.BaseURL, doer{&http.Client{Transport: endpoints[i]}}
 		m.api = goopenai.NewClientWithConfig(conf)
 	}
 	return c
@@ -67,8 +67,8 @@ func TestAProbeCostsThreeSeconds(t *testing.T) {
 				main, spare := &endpoint{way: "hangs"}, &endpoint{way: "answers", after: time.Second}
 				c := clientOfEndpoints(t, main, spare)
 				defer c.Close()
-				hooks := &hookCounter{Context: c.life}
-				c.life = hooks
+				hooks := &hookCounter{Context: c.common.life}
+				c.common.life = hooks
 				call := func(model string, took time.Duration, requests int) {
 					t.Helper()
 					ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)

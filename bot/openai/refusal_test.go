@@ -153,13 +153,12 @@ func FuzzErrorBodies(f *testing.F) {
 	known := []llm.ErrorClass{
 		llm.Busy, llm.Timeout, llm.Broken, llm.Unreachable, llm.Missing, llm.Denied, llm.Unpaid, llm.Overflow, llm.Refused, llm.Malformed,
 	}
-	c := &Client{redact: redactor([]string{testKey})}
-	m := &model{ModelConfig: ModelConfig{Name: "a"}}
+	redact := redactor([]string{testKey})
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
 		if status < 300 || status > 599 {
 			status = 300 + (status%300+300)%300
 		}
-		err := c.failureOf(t.Context(), m, &exchange{status: status, body: body}, errEmpty)
+		err := failureOf(t.Context(), "a", redact, &exchange{status: status, body: body}, errEmpty)
 		if !slices.Contains(known, err.Class) || err.Class == "" {
 			t.Errorf("class %q", err.Class)
 		}

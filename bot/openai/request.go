@@ -30,20 +30,29 @@ const (
 	maxCompletionTokens = "max_completion_tokens"
 )
 
-// buildCall writes r in the form that m is known to accept. It streams, so that silence is detected early, unless that
+// leastOutput is the shortest limit of an answer that no provider is known to refuse.
+const leastOutput = 64
+
+// writer writes requests to one model.
+type writer struct {
+	conf  *ModelConfig
+	tools encodedTools
+}
+
+// buildCall writes r in the given form; whole says that the model answers in one piece. It streams, so that silence is detected early, unless that
 // loses the usage or is known to fail.
-func (m *model) buildCall(r llm.Request, way rung, f forms) call {
+func (w writer) buildCall(r llm.Request, way rung, f forms, whole bool) call {
 	if f.has(noTools) && way > rungNone {
 		way = max(way, rungJSON)
 	}
 	cl := call{
-		body: merge(map[string]any{}, m.Params), way: way, tools: map[string]bool{}, checks: checksOf(r),
-		stream: !f.has(noStream) && (r.Delta != nil || !m.whole.Load() && !f.has(noStreamOptions)),
+		body: merge(map[string]any{}, w.conf.Params), way: way, tools: map[string]bool{}, checks: checksOf(r),
+		stream: !f.has(noStream) && (r.Delta != nil || !whole && !f.has(noStreamOptions)),
 	}
 	cl.optional = slices.Sorted(maps.Keys(cl.body))
 	var msgs []message
 	msgs, cl.shows = f.writeMessages(r.Messages)
-	cl.body["model"], cl.body["messages"] = m.Model, msgs
+	cl.body["model"], cl.body["messages"] = w.conf.Model, msgs
 	if cl.stream {
 		cl.body["stream"] = true
 		cl.shows |= noStream
@@ -52,14 +61,14 @@ func (m *model) buildCall(r llm.Request, way rung, f forms) call {
 			cl.shows |= noStreamOptions
 		}
 	}
-	if m.Temperature != nil {
-		cl.body["temperature"] = *m.Temperature
+	if w.conf.Temperature != nil {
+		cl.body["temperature"] = *w.conf.Temperature
 		cl.optional = append(cl.optional, "temperature")
 	}
-	cl.setLimit(f, m.outputLimit(r.MaxOutput, f), m.completionTokens)
-	m.addTools(&cl, r, f)
+	cl.setLimit(f, outputLimit(w.conf, r.MaxOutput, f), wantsCompletionTokens(w.conf.Model))
+	w.addTools(&cl, r, f)
 	if way > rungNone {
-		cl.force(r, msgs, f)
+		cl.demandTool(r, msgs, f)
 	}
 	for _, field := range f.without {
 		delete(cl.body, field)
@@ -69,9 +78,9 @@ func (m *model) buildCall(r llm.Request, way rung, f forms) call {
 }
 
 // outputLimit is the requested limit, or the model's own without one, as far as the provider takes it.
-func (m *model) outputLimit(asked int, f forms) int {
+func outputLimit(conf *ModelConfig, asked int, f forms) int {
 	if asked <= 0 {
-		asked = m.MaxOutput
+		asked = conf.MaxOutput
 	}
 	if asked > 0 {
 		asked = max(asked, f.least)
@@ -82,6 +91,26 @@ func (m *model) outputLimit(asked int, f forms) int {
 		}
 	}
 	return asked
+}
+
+// demandTool makes the model call the tool, in the way of the call.
+func (cl *call) demandTool(r llm.Request, msgs []message, f forms) {
+	d := cl.way.demandOf(r.Force, schemaOf(r.Tools, r.Force))
+	merge(cl.body, d.fields)
+	if d.replaces {
+		delete(cl.body, "tools")
+	}
+	if d.ask == "" {
+		return
+	}
+	last := message{Role: roleUser, Content: d.ask}
+	if n := len(msgs); f.has(mergedRoles) && msgs[n-1].Role == roleUser && !f.has(textParts) {
+		msgs[n-1] = joined(msgs[n-1], last)
+	} else {
+		f.finishMessage(&last)
+		msgs = append(msgs, last)
+	}
+	cl.body["messages"] = msgs
 }
 
 func (cl *call) setLimit(f forms, limit int, completion bool) {
@@ -98,7 +127,7 @@ func (cl *call) setLimit(f forms, limit int, completion bool) {
 	}
 }
 
-func (m *model) addTools(cl *call, r llm.Request, f forms) {
+func (w writer) addTools(cl *call, r llm.Request, f forms) {
 	if f.has(noTools) || len(r.Tools) == 0 {
 		return
 	}
@@ -110,7 +139,7 @@ func (m *model) addTools(cl *call, r llm.Request, f forms) {
 		at := slices.IndexFunc(some, func(t llm.ToolSpec) bool { return t.Name == r.Force })
 		some = some[at : at+1]
 	}
-	cl.body["tools"] = m.encoded.encodeTools(some, f.has(plainSchemas))
+	cl.body["tools"] = w.tools.encodeTools(some, f.has(plainSchemas))
 	cl.shows |= noTools | plainSchemas
 }
 
@@ -209,14 +238,13 @@ func merge(into, from map[string]any) map[string]any {
 	return into
 }
 
-// learnTags learns whether the model's template writes the opening tag of its reasoning. Later answers of such a
-// model are not streamed before the closing tag.
-func (m *model) learnTags(cl call, a *answer) {
-	_, forced := cl.body["tool_choice"]
-	switch untagged := a.filter.Untagged(); {
-	case untagged:
-		m.untagged.Store(true)
-	case a.text != "" && !forced: // a forced call may have no reasoning
-		m.untagged.Store(false)
+// checksOf is how an answer is checked. Only the answers of turns are read by people; others are checked by their readers.
+func checksOf(r llm.Request) written.Config {
+	c := written.Config{
+		Turn: r.Kind == llm.KindTurn || r.Kind == "" || r.Force != "", Self: r.Voices.Self, Speakers: r.Voices.Speakers, Askers: r.Voices.Askers, Question: r.Voices.Question,
 	}
+	for _, t := range r.Tools {
+		c.Tools = append(c.Tools, written.Tool{Name: t.Name, Schema: t.Schema})
+	}
+	return c
 }

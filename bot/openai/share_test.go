@@ -104,7 +104,7 @@ func TestEveryModelHasItsShare(t *testing.T) {
 			for i, m := range c.models {
 				endpoints[i].begun = time.Now()
 				conf := goopenai.DefaultConfig("")
-				conf.BaseURL, conf.HTTPClient = m.BaseURL, doer{&http.Client{Transport: endpoints[i]}}
+				conf.BaseURL, conf.HTTPClient = m.conf.BaseURL, doer{&http.Client{Transport: endpoints[i]}}
 				m.api = goopenai.NewClientWithConfig(conf)
 			}
 			began := time.Now()
@@ -122,9 +122,9 @@ func TestEveryModelHasItsShare(t *testing.T) {
 				if len(e.asked) == 0 || e.asked[0] > time.Duration(i)*each+time.Millisecond {
 					rt.Fatalf("model %d of %d was asked at %v of %s: %v", i, models, e.asked, whole, err)
 				}
-				limit := min(each, c.models[i].Timeout)
+				limit := min(each, c.models[i].conf.Timeout)
 				if i < models-1 {
-					limit = min(limit, c.models[i].FirstToken)
+					limit = min(limit, c.models[i].conf.FirstToken)
 				}
 				if e.way == "answers" && e.after < limit && (err != nil || resp.Model != fmt.Sprint(i)) {
 					rt.Fatalf("model %d answers after %s of its %s, the answer is of %q: %v", i, e.after, limit, resp.Model, err)

@@ -33,7 +33,7 @@ func newSlowWorld(t *testing.T) *slowWorld {
 	}))
 	w.client = clientOf(t, 1, w.main, openaitest.NewServer(t, openaitest.Func(func(openaitest.Request) openaitest.Reply { return openaitest.Text("b 说") })))
 	for _, m := range w.client.models {
-		m.FirstToken = slowFirst
+		m.conf.FirstToken = slowFirst
 	}
 	pauses := w.client.models[0].breaker.pauses
 	pauses.InitialInterval = time.Minute

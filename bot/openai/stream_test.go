@@ -177,7 +177,7 @@ func FuzzStream(f *testing.F) {
 		for i, src := range []io.Reader{bytes.NewReader(body), iotest.OneByteReader(bytes.NewReader(body))} {
 			a, err := readStream(m, cl, src)
 			if err == nil {
-				resp := m.responseOf(a)
+				resp := a.response(m.conf.Name, m.conf.price())
 				if u := resp.Usage; u.Prompt < 0 || u.Cached < 0 || u.Cached > u.Prompt || u.Completion < 0 {
 					t.Errorf("reading %d: usage %+v", i, u)
 				}

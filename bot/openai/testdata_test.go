@@ -63,11 +63,11 @@ func TestFormsOfTheTable(t *testing.T) {
 	for _, r := range rows {
 		m := clientOf(t, 0, s).models[0]
 		warm := float32(0.3)
-		m.Temperature, m.Params = &warm, map[string]any{"top_k": 20}
+		m.conf.Temperature, m.conf.Params = &warm, map[string]any{"top_k": 20}
 		request := talk()
 		request.MaxOutput, request.Delta = 20000, (&heard{}).delta
 		e := parseFailure(r.status, []byte(r.text))
-		after, ok := m.nextForms(forms{}, m.buildCall(request, rungNone, forms{}), &llm.CallError{Class: e.classOf(), Status: r.status}, e)
+		after, ok := m.lessons.nextForms(forms{}, m.buildCall(request, rungNone, forms{}), &llm.CallError{Class: e.classOf(), Status: r.status}, e)
 		learned := after.describeForms()
 		right := ok && len(learned) == 1 && slices.ContainsFunc(strings.Split(r.wanted, "|"), func(p string) bool { return strings.Contains(learned[0], p) })
 		if r.wanted == "suspects" {

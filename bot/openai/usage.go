@@ -85,14 +85,3 @@ func (u usage) usageOfFailure(sent, limit int) sessions.Usage {
 	use, _ := u.believeReport(sent, 0, limit)
 	return use
 }
-
-// saidBytes is the length of all that a model wrote.
-func (a *answer) saidBytes() int {
-	n := a.said + a.thoughts.Len()
-	for _, c := range a.calls {
-		n += len(c.Name) + len(c.Arguments)
-	}
-	return n
-}
-
-func limitOf(cl call) int { return cl.limit }
