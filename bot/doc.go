@@ -2,7 +2,7 @@
 // package of each, and the guarantee of each.
 //
 //	DingTalk frame
-//	 1 decode       raw frame -> sessions.Message            bot/dingtalk/frame.go
+//	 1 decode       raw frame -> sessions.Message            bot/dingtalk/frame/frame.go
 //	 2 accept       one transaction, then the ack            intake.go        -> sql/queries/inbox.sql
 //	 3 mailbox      one turn at a time per session           sessions/serial, sessions/lease
 //	 4 load         summaries + raw tail + pinned memory     turn/slot        -> sql/queries/turn.sql
@@ -109,7 +109,7 @@
 // A message, from the frame to the request:
 //
 //	payload.DataFrame        the frame, by DingTalk's SDK                 bot/dingtalk/link.go
-//	object                   its JSON, whose types may be wrong           bot/dingtalk/value.go
+//	value.Object             its JSON, whose types may be wrong           bot/dingtalk/value/value.go
 //	sessions.Message         what is known of it                          sessions/message.go
 //	dbsqlc.MessageAddParams  columns, and JSON of the rest                sql/conversation/accept.go
 //	dbsqlc.TurnMarkRow       the row that a turn takes                    sql/conversation/turn.go

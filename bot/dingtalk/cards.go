@@ -9,6 +9,8 @@ import (
 	"ebb/bot/chat"
 	"ebb/bot/dingtalk/calls"
 	"ebb/bot/dingtalk/card"
+	"ebb/bot/dingtalk/frame"
+	"ebb/bot/dingtalk/value"
 	"ebb/sessions"
 )
 
@@ -75,17 +77,15 @@ func (t *Transport) CreateCard(ctx context.Context, to sessions.Target, c card.N
 	if failed != nil {
 		return "", cardFailure(failed, a)
 	}
-	for _, v := range a.body.obj("result").list("deliverResults") {
+	for _, v := range a.body.Obj("result").List("deliverResults") {
 		r, ok := v.(map[string]any)
-		if ok && !asObject(r).flag("success") {
-			return "", &chat.SendError{Permanent: true, Said: t.config.redactText(asObject(r).str("errorMsg")), Err: fmt.Errorf("%s: %w", doing, card.ErrUndelivered)}
+		if ok && !value.ObjectOf(r).Flag("success") {
+			return "", &chat.SendError{Permanent: true, Said: t.config.redactText(value.ObjectOf(r).Str("errorMsg")), Err: fmt.Errorf("%s: %w", doing, card.ErrUndelivered)}
 		}
-		carrier = clipRunes(asObject(r).str("carrierId"), maxCarrier)
+		carrier = value.Clip(value.ObjectOf(r).Str("carrierId"), frame.MaxCarrier)
 	}
 	return carrier, nil
 }
-
-const maxCarrier = 200
 
 func nicksOf(people []sessions.Mention) map[string]string {
 	var m message
@@ -161,17 +161,17 @@ func (t *Transport) callCard(ctx context.Context, c apiCall) error {
 
 // A 200 without success names no cause: another attempt may succeed.
 func denial(t *Transport, a answer, doing string) *chat.SendError {
-	if !a.body.has("success") || a.body.flag("success") {
+	if !a.body.Has("success") || a.body.Flag("success") {
 		return nil
 	}
 	return &chat.SendError{Said: t.config.redactText(t.codeWords(a), a.token), Err: fmt.Errorf("%s: no success: %s", doing, codeOf(a))}
 }
 
 func cardFailure(failed *chat.SendError, a answer) error {
-	if a.intact && a.body.str("code") != "" {
+	if a.intact && a.body.Str("code") != "" {
 		failed.Maybe = false // refused, whatever the status
 	}
-	switch code := a.body.str("code"); {
+	switch code := a.body.Str("code"); {
 	case strings.Contains(code, "cardAlreadyExist"):
 		failed.Err = fmt.Errorf("%w: %w", card.ErrExists, failed.Err)
 	case strings.Contains(code, "cardNotExist"), strings.Contains(code, "param.stream.outTrackId"):

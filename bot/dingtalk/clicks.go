@@ -3,7 +3,6 @@ package dingtalk
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/open-dingtalk/dingtalk-stream-sdk-go/payload"
@@ -11,6 +10,8 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/bot/dingtalk/card"
+	"ebb/bot/dingtalk/frame"
+	"ebb/bot/dingtalk/value"
 	"ebb/sessions"
 )
 
@@ -32,7 +33,7 @@ func (in intake) judgeClick(f *payload.DataFrame) *payload.DataFrameResponse {
 	select {
 	case in.t.clicks <- struct{}{}:
 		err = guarded(ctx, func() error {
-			c, err := decodeClick(f.Data)
+			c, err := frame.DecodeClick(f.Data)
 			if err == nil && in.t.clicked != nil {
 				answer = answerTo(c.Action, in.t.clicked(ctx, c))
 			}
@@ -42,7 +43,7 @@ func (in intake) judgeClick(f *payload.DataFrame) *payload.DataFrameResponse {
 	default: // the person presses again
 	}
 	if err != nil {
-		zerolog.Ctx(in.ctx).Warn().Err(err).Str("frame", clipRunes(f.GetMessageId(), 100)).Msg("Click not handled")
+		zerolog.Ctx(in.ctx).Warn().Err(err).Str("frame", value.Clip(f.GetMessageId(), 100)).Msg("Click not handled")
 	}
 	ack := payload.NewSuccessDataFrameResponse()
 	ack.Message = "OK"
@@ -75,23 +76,4 @@ func answerTo(action sessions.Button, c chat.Clicked) clickAnswer {
 		a.Options = &clickOptions{ByKey: true, PrivateByKey: true}
 	}
 	return a
-}
-
-// The action's place differs between releases of DingTalk.
-func decodeClick(data string) (c chat.Click, err error) {
-	o, err := parse(data)
-	if err != nil {
-		return chat.Click{}, err
-	}
-	private := o.obj("content").obj("cardPrivateData")
-	c = chat.Click{Card: clipRunes(o.str("outTrackId"), 200), By: sessions.UserID(o.str("userId")), Organization: boundedID(o.str("corpId"))}
-	for _, v := range private.list("actionIds") {
-		if id := asString(v); id != "" && c.Action == "" {
-			c.Action = sessions.Button(strings.ToLower(clipRunes(id, 50)))
-		}
-	}
-	if c.Action == "" {
-		c.Action = sessions.Button(strings.ToLower(clipRunes(private.obj("params").str("action"), 50)))
-	}
-	return c, nil
 }

@@ -82,7 +82,7 @@ var newCodes = []struct {
 var goneCodes = []string{"disbanded", "robot.oto.notExist", "openConversationId", "resource.not.found", "org.notMatch", "taffId", "userId"}
 
 func isGone(a answer) bool {
-	code := a.body.str("code")
+	code := a.body.Str("code")
 	return slices.ContainsFunc(goneCodes, func(part string) bool { return strings.Contains(code, part) })
 }
 
@@ -97,16 +97,16 @@ func classOld(code string) class {
 }
 
 func classify(a answer) class {
-	if sub := a.body.str("sub_code", "subCode"); sub != "" && a.body.str("errcode") == "88" {
+	if sub := a.body.Str("sub_code", "subCode"); sub != "" && a.body.Str("errcode") == "88" {
 		return classOld(sub)
 	}
-	if code := a.body.str("errcode"); code != "" && code != "0" {
+	if code := a.body.Str("errcode"); code != "" && code != "0" {
 		return classOld(code)
 	}
-	if a.body.str("status") == "1111" {
+	if a.body.Str("status") == "1111" {
 		return banned
 	}
-	code := a.body.str("code")
+	code := a.body.Str("code")
 	for _, n := range newCodes {
 		if strings.Contains(code, n.part) {
 			return n.class
@@ -154,7 +154,7 @@ func (t *Transport) sendError(to sessions.Target, a answer, err error) *chat.Sen
 
 // judgeWebhook reads the errcode at any HTTP status.
 func (t *Transport) judgeWebhook(to sessions.Target, a answer) error {
-	code := a.body.str("errcode")
+	code := a.body.Str("errcode")
 	if code == "0" {
 		return nil
 	}

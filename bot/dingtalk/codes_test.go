@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/bot/dingtalk/value"
 	"ebb/sessions"
 )
 
@@ -47,10 +48,10 @@ func TestErrorsHaveNoWordOfDingTalk(t *testing.T) {
 	tr := newTransport(t, "https://api.dingtalk.example", nil)
 	to := sessions.Target{ConversationID: "cid1", Webhook: "https://oapi.dingtalk.example/robot/sendBySession?session=s"}
 	for name, a := range map[string]answer{
-		"webhook":  {status: 200, intact: true, body: object{"errcode": 310000.0, "errmsg": "content refused: SECRETWORD"}},
-		"open API": {status: 400, intact: true, body: object{"code": "invalidParameter", "message": "cannot send SECRETWORD"}},
-		"fault":    {status: 500, intact: true, body: object{"code": "SECRETWORD in words", "message": "SECRETWORD"}},
-		"card":     {status: 200, intact: true, body: object{"success": false, "message": "SECRETWORD"}},
+		"webhook":  {status: 200, intact: true, body: value.Object{"errcode": 310000.0, "errmsg": "content refused: SECRETWORD"}},
+		"open API": {status: 400, intact: true, body: value.Object{"code": "invalidParameter", "message": "cannot send SECRETWORD"}},
+		"fault":    {status: 500, intact: true, body: value.Object{"code": "SECRETWORD in words", "message": "SECRETWORD"}},
+		"card":     {status: 200, intact: true, body: value.Object{"success": false, "message": "SECRETWORD"}},
 	} {
 		errs := []error{tr.judgeWebhook(to, a)}
 		if failed := tr.judgeAPI(to, a, "sending"); failed != nil {

@@ -18,11 +18,12 @@ import (
 	"time"
 
 	"ebb/bot/dingtalk/files"
+	"ebb/bot/dingtalk/value"
 )
 
 type answer struct {
 	status int
-	body   object
+	body   value.Object
 	intact bool   // body is a whole JSON object, and not nil
 	token  string // used access token, to keep it out of errors
 }
@@ -78,7 +79,7 @@ func (t *Transport) sendBody(ctx context.Context, method, address string, header
 		return answer{}, err
 	}
 	if err == nil {
-		a.body, err = parse(string(text))
+		a.body, err = value.Parse(string(text))
 	}
 	a.intact = err == nil
 	return a, nil
@@ -108,8 +109,8 @@ func (t *Transport) codeWords(a answer) string {
 	if !a.intact {
 		return "no JSON answer"
 	}
-	code := a.body.str("code", "errcode", "status")
-	return strings.TrimSpace(t.config.redactText(code + " " + oneLine(a.body.str("message", "errmsg"))))
+	code := a.body.Str("code", "errcode", "status")
+	return strings.TrimSpace(t.config.redactText(code + " " + value.OneLine(a.body.Str("message", "errmsg"))))
 }
 
 // codeOf is the code without the message, which may repeat what people wrote, for logs and tables.
@@ -117,7 +118,7 @@ func codeOf(a answer) string {
 	if !a.intact {
 		return "no JSON answer"
 	}
-	code, said := a.body.str("code", "errcode", "status"), a.body.str("message", "errmsg")
+	code, said := a.body.Str("code", "errcode", "status"), a.body.Str("message", "errmsg")
 	if !codeLike.MatchString(code) {
 		code = "no code"
 	}
@@ -137,5 +138,5 @@ func (c Config) redactText(s string, secrets ...string) string {
 			s = strings.ReplaceAll(s, secret, "***")
 		}
 	}
-	return clipRunes(s, 200)
+	return value.Clip(s, 200)
 }

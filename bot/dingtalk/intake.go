@@ -11,6 +11,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/chat"
+	"ebb/bot/dingtalk/frame"
+	"ebb/bot/dingtalk/value"
 	"ebb/sessions"
 )
 
@@ -41,7 +43,7 @@ func (in intake) takeFrame(f *payload.DataFrame, bytes int) (store func() *paylo
 	began := time.Now()
 	c := &in.t.counters
 	c.frames.Add(1)
-	log := zerolog.Ctx(in.ctx).With().Str("frame", clipRunes(f.GetMessageId(), 100)).Logger()
+	log := zerolog.Ctx(in.ctx).With().Str("frame", value.Clip(f.GetMessageId(), 100)).Logger()
 	weight := min(max(int64(bytes), maxHeldBytes/maxHeldFrames), maxHeldBytes)
 	_ = in.t.held.Acquire(context.WithoutCancel(in.ctx), weight) // every held frame is released within its ack deadline
 	var m sessions.Message
@@ -49,8 +51,8 @@ func (in intake) takeFrame(f *payload.DataFrame, bytes int) (store func() *paylo
 		m, err = in.decode(f.Data, in.t.config.robotCode())
 		return err
 	})
-	f.Data = ""                 // the message holds all needed data
-	if errors.Is(err, errOwn) { // an answer to it would be the next such message
+	f.Data = ""                       // the message holds all needed data
+	if errors.Is(err, frame.ErrOwn) { // an answer to it would be the next such message
 		in.t.held.Release(weight)
 		log.Warn().Msg("Message of the bot itself ignored")
 		return acknowledge

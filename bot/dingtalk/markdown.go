@@ -9,6 +9,7 @@ import (
 
 	"ebb/bot/dingtalk/card"
 	"ebb/bot/dingtalk/markdown"
+	"ebb/bot/dingtalk/value"
 	"ebb/sessions"
 )
 
@@ -171,7 +172,7 @@ func safeNick(s string) string {
 		}
 		return r
 	}, s)
-	return clipRunes(oneLine(cleanText(s)), 20)
+	return value.Clip(value.OneLine(value.Clean(s)), 20)
 }
 
 // titleOf is the text of the notification: the first words, without Markdown.
@@ -186,9 +187,9 @@ func titleOf(text string) string {
 			}
 			return r
 		}, line)
-		s = strings.TrimLeft(oneLine(s), "-+ ")
+		s = strings.TrimLeft(value.OneLine(s), "-+ ")
 		if s != "" {
-			return clipRunes(s, 20)
+			return value.Clip(s, 20)
 		}
 	}
 	return "回复"

@@ -11,6 +11,7 @@ import (
 
 	"ebb/bot/dingtalk/card"
 	"ebb/bot/dingtalk/markdown"
+	"ebb/bot/dingtalk/value"
 	"ebb/sessions"
 )
 
@@ -21,7 +22,7 @@ func TestPartsAreNumbered(t *testing.T) {
 	for i, m := range parts {
 		mark := fmt.Sprintf("(%d/%d)\n\n", i+1, len(parts))
 		if len(parts) < 2 || !strings.HasPrefix(m.withMentions(), mark) || !strings.HasPrefix(m.withNames(), mark) {
-			t.Errorf("part %d of %d begins with %q", i+1, len(parts), clipRunes(m.withMentions(), 20))
+			t.Errorf("part %d of %d begins with %q", i+1, len(parts), value.Clip(m.withMentions(), 20))
 		}
 	}
 	if text := compose(sessions.Reply{Text: "short"})[0].withMentions(); text != "short" {
@@ -131,8 +132,8 @@ func TestTitleIsTheFirstWords(t *testing.T) {
 		strings.Repeat("长", 50):       strings.Repeat("长", 20),
 		"> [docs](https://x.example)": "docshttps://x.example",
 	} {
-		if got := titleOf(text); got != clipRunes(want, 20) {
-			t.Errorf("%q has the title %q, want %q", clipRunes(text, 20), got, want)
+		if got := titleOf(text); got != value.Clip(want, 20) {
+			t.Errorf("%q has the title %q, want %q", value.Clip(text, 20), got, want)
 		}
 	}
 }
@@ -146,7 +147,7 @@ func TestPartsKeepTheirIndentation(t *testing.T) {
 	}
 	for i, p := range parts[1 : len(parts)-1] {
 		if !strings.HasPrefix(p.text, item) {
-			t.Errorf("part %d begins with %q", i+1, clipRunes(p.text, 30))
+			t.Errorf("part %d begins with %q", i+1, value.Clip(p.text, 30))
 		}
 	}
 }

@@ -16,7 +16,9 @@ import (
 	"ebb/bot/chat"
 	"ebb/bot/dingtalk/calls"
 	"ebb/bot/dingtalk/files"
+	"ebb/bot/dingtalk/frame"
 	"ebb/bot/dingtalk/reaction"
+	"ebb/bot/dingtalk/value"
 	"ebb/sessions"
 )
 
@@ -78,7 +80,7 @@ func (t *Transport) sendOpenAPI(ctx context.Context, to sessions.Target, m messa
 			zerolog.Ctx(ctx).Debug().Err(err).Msg("Call of a schedule not counted for its person")
 		}
 	}
-	return clipRunes(a.body.str("processQueryKey"), maxCarrier), failed
+	return value.Clip(a.body.Str("processQueryKey"), frame.MaxCarrier), failed
 }
 
 // checkShare refuses a person's schedules beyond their share of the month.
@@ -125,6 +127,13 @@ func (t *Transport) RemoveReaction(ctx context.Context, m reaction.Mark) error {
 	return t.callReaction(ctx, calls.ReactionRecall, "/v1.0/robot/emotion/recall", "removing a reaction", m)
 }
 
+func reactionName(lang string) string {
+	if lang == "en" {
+		return "🤔Thinking"
+	}
+	return "🤔思考中"
+}
+
 // callReaction uses calls that were reserved before. A refusal for lack of a permission is permanent, so that the month's calls are
 // not spent on it.
 func (t *Transport) callReaction(ctx context.Context, api calls.API, path, doing string, m reaction.Mark) error {
@@ -143,7 +152,7 @@ func (t *Transport) callReaction(ctx context.Context, api calls.API, path, doing
 	if failed == nil {
 		return nil
 	}
-	if a.intact && a.body.str("code") != "" {
+	if a.intact && a.body.Str("code") != "" {
 		failed.Maybe = false // refused, whatever the status
 	}
 	if classify(a) == denied {
@@ -197,7 +206,7 @@ func (t *Transport) callAPI(ctx context.Context, c apiCall) (answer, *chat.SendE
 			}
 			return answer{}, lostOnTheWay(c.doing, err)
 		}
-		if a.status == http.StatusOK && a.body.str("errcode", "code") == "" {
+		if a.status == http.StatusOK && a.body.Str("errcode", "code") == "" {
 			a.token = token
 			return a, nil
 		}
@@ -252,7 +261,7 @@ func (t *Transport) giveBack(ctx context.Context, counted calls.Reservation, api
 
 // A success may list an unreachable person.
 func (t *Transport) judgeAPI(to sessions.Target, a answer, doing string) *chat.SendError {
-	said, code := codeOf(a), a.body.str("errcode", "code")
+	said, code := codeOf(a), a.body.Str("errcode", "code")
 	switch {
 	case a.status >= 500 || mayHaveArrived(a.status):
 		return &chat.SendError{Maybe: mayHaveArrived(a.status), Err: fmt.Errorf("%s: status %d: %s", doing, a.status, said)}
@@ -262,7 +271,7 @@ func (t *Transport) judgeAPI(to sessions.Target, a answer, doing string) *chat.S
 		failed := t.sendError(to, a, fmt.Errorf("%s: status %d: %s", doing, a.status, said))
 		failed.Said = t.config.redactText(t.codeWords(a), a.token)
 		return failed
-	case a.body.has("status") && classify(a) == banned:
+	case a.body.Has("status") && classify(a) == banned:
 		return &chat.SendError{After: waitBanned, Account: true, Err: fmt.Errorf("%s: %s", doing, said)}
 	}
 	if listsPerson(a.body, "invalidStaffIdList", to.StaffID) {
@@ -274,9 +283,9 @@ func (t *Transport) judgeAPI(to sessions.Target, a answer, doing string) *chat.S
 	return nil
 }
 
-func listsPerson(o object, list string, id sessions.UserID) bool {
-	for _, v := range o.list(list) {
-		if id != "" && asString(v) == string(id) {
+func listsPerson(o value.Object, list string, id sessions.UserID) bool {
+	for _, v := range o.List(list) {
+		if id != "" && value.String(v) == string(id) {
 			return true
 		}
 	}
@@ -312,8 +321,8 @@ func (t *Transport) addressOf(ctx context.Context, robot sessions.RobotCode, cod
 		}
 		return "", &chat.FileError{Fault: fault, Err: failed}
 	}
-	said := a.body.str("code")
-	switch address := a.body.str("downloadUrl"); {
+	said := a.body.Str("code")
+	switch address := a.body.Str("downloadUrl"); {
 	case a.status == http.StatusOK && address != "":
 		return address, nil
 	case a.status >= 400 && a.status < 500 && (strings.Contains(said, "downloadCode") || strings.Contains(said, "robotCode.auth")):
@@ -341,7 +350,7 @@ func (t *Transport) Upload(ctx context.Context, robot sessions.RobotCode, f sess
 	if failed == nil {
 		failed = t.judgeAPI(sessions.Target{}, a, doing)
 	}
-	media := a.body.str("media_id", "mediaId")
+	media := a.body.Str("media_id", "mediaId")
 	switch {
 	case failed != nil:
 		failed.Aside, failed.Maybe = isBarred(a, failed), false // people see nothing of it

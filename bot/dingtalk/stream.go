@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/chat"
+	"ebb/bot/dingtalk/frame"
 	"ebb/sessions/retry"
 )
 
@@ -24,7 +25,7 @@ const (
 // Run keeps one connection open until ctx ends. It retries also after a refused secret, which may be corrected at
 // DingTalk.
 func (t *Transport) Run(ctx context.Context, accept chat.Accept) error {
-	in := intake{t: t, decode: decode, accept: accept, ctx: context.WithoutCancel(ctx)}
+	in := intake{t: t, decode: frame.Decode, accept: accept, ctx: context.WithoutCancel(ctx)}
 	var retiring sync.WaitGroup
 	defer retiring.Wait()
 	var early earlyEnds

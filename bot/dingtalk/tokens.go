@@ -75,10 +75,10 @@ func (t *Transport) fetchToken(ctx context.Context) (string, time.Duration, erro
 	if err != nil {
 		return "", 0, fmt.Errorf("asking for an access token: %w", err)
 	}
-	token := a.body.str("accessToken", "access_token")
+	token := a.body.Str("accessToken", "access_token")
 	if a.status == http.StatusOK && token != "" {
 		t.counters.token.Add(1)
-		seconds, err := strconv.ParseFloat(a.body.str("expireIn", "expires_in"), 64)
+		seconds, err := strconv.ParseFloat(a.body.Str("expireIn", "expires_in"), 64)
 		if err != nil || seconds < 1 || seconds > 1e6 {
 			seconds = 7200
 		}

@@ -263,7 +263,7 @@ func (t *Transport) CheckStream(ctx context.Context) error {
 	})
 	switch {
 	case err != nil:
-	case a.status == http.StatusOK && a.body.str("endpoint") != "":
+	case a.status == http.StatusOK && a.body.Str("endpoint") != "":
 		return nil
 	case a.status < 400 || a.status >= 500 || a.status == http.StatusTooManyRequests:
 		err = fmt.Errorf("status %d: %s", a.status, t.codeWords(a))

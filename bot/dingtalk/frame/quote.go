@@ -1,49 +1,53 @@
-package dingtalk
+package frame
 
 import (
 	"cmp"
 	"strings"
 
+	"ebb/bot/dingtalk/value"
 	"ebb/sessions"
 )
+
+// MaxCarrier bounds the key of a sent message in runes, where it is sent and where it is quoted.
+const MaxCarrier = 200
 
 const maxQuoteDepth = 3
 
 // quoteOf knows all shapes: beside the words, at the top, older ones, and a bare id.
-func quoteOf(o, body object, bot string) (*sessions.Quote, []sessions.Attachment) {
-	original := sessions.MessageID(boundedID(o.str("originalMsgId")))
-	for _, from := range []object{body, o.obj("text"), o.obj("content"), o} {
-		if r := firstObject(from.obj("repliedMsg"), from.obj("quoteMessage")); r != nil {
+func quoteOf(o, body value.Object, bot string) (*sessions.Quote, []sessions.Attachment) {
+	original := sessions.MessageID(boundedID(o.Str("originalMsgId")))
+	for _, from := range []value.Object{body, o.Obj("text"), o.Obj("content"), o} {
+		if r := firstObject(from.Obj("repliedMsg"), from.Obj("quoteMessage")); r != nil {
 			q, files := readQuote(r, bot, maxQuoteDepth)
 			q.ID = cmp.Or(q.ID, original)
-			q.Card = clipRunes(o.str("originalProcessQueryKey"), maxCarrier)
+			q.Card = value.Clip(o.Str("originalProcessQueryKey"), MaxCarrier)
 			return &q, files
 		}
 		if text := quotedWords(from["quoteContent"]); text != "" {
 			return &sessions.Quote{ID: original, Text: text}, nil
 		}
 	}
-	if original != "" || body.flag("isReplyMsg") {
-		return &sessions.Quote{ID: original, Card: clipRunes(o.str("originalProcessQueryKey"), maxCarrier)}, nil
+	if original != "" || body.Flag("isReplyMsg") {
+		return &sessions.Quote{ID: original, Card: value.Clip(o.Str("originalProcessQueryKey"), MaxCarrier)}, nil
 	}
 	return nil, nil
 }
 
 // readQuote reads a quoted message and, down to a depth, the one that this quotes. DingTalk names the same field differently in older
 // frames.
-func readQuote(r object, bot string, depth int) (sessions.Quote, []sessions.Attachment) {
+func readQuote(r value.Object, bot string, depth int) (sessions.Quote, []sessions.Attachment) {
 	body := wordsObject(r["content"])
 	if body == nil {
 		body = wordsObject(r["text"])
 	}
-	sender := boundedID(r.str("senderStaffId", "senderId"))
+	sender := boundedID(r.Str("senderStaffId", "senderId"))
 	q := sessions.Quote{
-		ID:       sessions.MessageID(boundedID(r.str("msgId", "messageId"))),
+		ID:       sessions.MessageID(boundedID(r.Str("msgId", "messageId"))),
 		SenderID: sessions.UserID(sender),
-		Nick:     clipRunes(oneLine(r.str("senderNick", "nick")), 100),
+		Nick:     value.Clip(value.OneLine(r.Str("senderNick", "nick")), 100),
 		Kind:     kindOf(r, body),
-		FromBot:  bot != "" && (sender == bot || r.str("senderId") == bot),
-		SentAt:   r.millis("createdAt", "createAt", "sendTime"),
+		FromBot:  bot != "" && (sender == bot || r.Str("senderId") == bot),
+		SentAt:   r.Millis("createdAt", "createAt", "sendTime"),
 	}
 	if q.Mentioned = mentionsOf(r, bot).people; q.Mentioned == nil {
 		q.Mentioned = mentionsOf(body, bot).people
@@ -53,7 +57,7 @@ func readQuote(r object, bot string, depth int) (sessions.Quote, []sessions.Atta
 	if len(body) > 0 || !strings.EqualFold(q.Kind, "interactiveCard") && q.Kind != "text" && q.Kind != "unknown" {
 		q.Text, files = render(q.Kind, body, mentions{bot: bot})
 	}
-	if inner := firstObject(body.obj("repliedMsg"), r.obj("repliedMsg"), r.obj("quoteMessage")); inner != nil && depth > 1 {
+	if inner := firstObject(body.Obj("repliedMsg"), r.Obj("repliedMsg"), r.Obj("quoteMessage")); inner != nil && depth > 1 {
 		if deeper, _ := readQuote(inner, bot, depth-1); deeper.Text != "" {
 			q.Text = strings.TrimSpace(q.Text + "\n" + innerLead(deeper) + deeper.Text)
 		}
@@ -74,13 +78,13 @@ func innerLead(q sessions.Quote) string {
 }
 
 func quotedWords(v any) string {
-	if o := asObject(v); o != nil {
+	if o := value.ObjectOf(v); o != nil {
 		return anyWords(o)
 	}
-	return asString(v)
+	return value.String(v)
 }
 
-func firstObject(list ...object) object {
+func firstObject(list ...value.Object) value.Object {
 	for _, o := range list {
 		if o != nil {
 			return o

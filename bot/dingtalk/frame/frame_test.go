@@ -1,9 +1,8 @@
-package dingtalk
+package frame
 
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -11,10 +10,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/open-dingtalk/dingtalk-stream-sdk-go/payload"
 	"pgregory.net/rapid"
 
-	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/sessions"
 )
 
@@ -54,7 +51,7 @@ func asJSON(tb testing.TB, v any) string {
 
 func mustDecode(tb testing.TB, over map[string]any) sessions.Message {
 	tb.Helper()
-	m, err := decode(asJSON(tb, envelope(over)), "dingdefault")
+	m, err := Decode(asJSON(tb, envelope(over)), "dingdefault")
 	if err != nil {
 		tb.Fatalf("decode: %v", err)
 	}
@@ -323,14 +320,14 @@ func TestDecodeRefusesOnlyUnstorableFrames(t *testing.T) {
 		"no conversation id":       asJSON(t, envelope(dict{"conversationId": nil})),
 		"conversation without end": asJSON(t, envelope(dict{"conversationId": strings.Repeat("c", 10_000)})),
 	} {
-		_, err := decode(data, "r")
+		_, err := Decode(data, "r")
 		if err == nil {
 			t.Errorf("%s: decoded", name)
 		} else if strings.Contains(err.Error(), "deploy") {
 			t.Errorf("%s: the error quotes the message: %v", name, err)
 		}
 	}
-	if _, err := decode(asJSON(t, asJSON(t, envelope(nil))), "r"); err != nil {
+	if _, err := Decode(asJSON(t, asJSON(t, envelope(nil))), "r"); err != nil {
 		t.Errorf("a payload encoded twice: %v", err)
 	}
 }
@@ -338,10 +335,10 @@ func TestDecodeRefusesOnlyUnstorableFrames(t *testing.T) {
 // A message of the bot itself is none to answer: two answers would call each other.
 func TestDecodeKnowsTheBotsOwnMessages(t *testing.T) {
 	t.Parallel()
-	if _, err := decode(asJSON(t, envelope(dict{"senderId": testBot, "senderStaffId": nil})), "r"); !errors.Is(err, errOwn) {
-		t.Errorf("error %v, want %v", err, errOwn)
+	if _, err := Decode(asJSON(t, envelope(dict{"senderId": testBot, "senderStaffId": nil})), "r"); !errors.Is(err, ErrOwn) {
+		t.Errorf("error %v, want %v", err, ErrOwn)
 	}
-	if _, err := decode(asJSON(t, envelope(dict{"senderId": nil, "chatbotUserId": nil})), "r"); err != nil {
+	if _, err := Decode(asJSON(t, envelope(dict{"senderId": nil, "chatbotUserId": nil})), "r"); err != nil {
 		t.Errorf("without both ids: %v", err)
 	}
 }
@@ -365,7 +362,7 @@ func TestDecodeBearsAnyTypes(t *testing.T) {
 		o["content"] = dict{"richText": []any{dict{"text": "a"}}, "downloadCode": "d", "repliedMsg": dict{"content": dict{"text": "q"}}}
 		spoil(r, o, values, 0)
 		o["msgId"], o["conversationId"], o["chatbotUserId"] = "m", "c", testBot // no person is the bot
-		m, err := decode(asJSON(t, o), "robot")
+		m, err := Decode(asJSON(t, o), "robot")
 		if err != nil {
 			r.Fatalf("%v did not decode: %v", o, err)
 		}
@@ -396,7 +393,7 @@ func checkStorable(t fataler, m sessions.Message) {
 	}
 }
 
-// The law: no data makes decode panic, what it decodes can be stored, and no name in it has a line break or turns the direction of the text.
+// The law: no data makes Decode panic, what it decodes can be stored, and no name in it has a line break or turns the direction of the text.
 func FuzzDecode(f *testing.F) {
 	f.Add(asJSON(f, envelope(nil)))
 	f.Add(asJSON(f, envelope(dict{"msgtype": "richText", "content": `{"richText":[{"text":"a"}]}`})))
@@ -409,7 +406,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add("\"{}\"")
 	f.Add("{\"msgId\":\"\\ud800\",\"conversationId\":1e999}")
 	f.Fuzz(func(t *testing.T, data string) {
-		m, err := decode(data, "robot")
+		m, err := Decode(data, "robot")
 		if err != nil {
 			return
 		}
@@ -426,42 +423,6 @@ func FuzzDecode(f *testing.F) {
 		}
 		checkStorable(t, m)
 	})
-}
-
-func TestDecodeReadsEveryVariantOfTheSimulator(t *testing.T) {
-	t.Parallel()
-	s := dingtalktest.NewServer(t, dingtalktest.Fast())
-	g := start(t, s, nil)
-	for name, v := range dingtalktest.Variants() {
-		v.MsgID = "variant " + name
-		s.Say(v)
-		m := g.next(t)
-		if string(m.ID) != v.MsgID {
-			t.Fatalf("%s: got message %q", name, m.ID)
-		}
-		if m.Text == "" && m.Quote == nil && !m.OverQuota && strings.TrimSpace(v.Text) != "" {
-			t.Errorf("%s: nothing of %q was read", name, v.Text)
-		}
-		if strings.Contains(fmt.Sprint(m.Text), "map[") {
-			t.Errorf("%s: the text is Go's own notation: %q", name, m.Text)
-		}
-	}
-}
-
-// A panic in the decoder refuses the frame, frees what it held, and ends nothing.
-func TestPanicOfDecoderRefusesTheFrame(t *testing.T) {
-	t.Parallel()
-	tr := newTransport(t, "http://127.0.0.1:1", nil)
-	in := intake{t: tr, ctx: testContext(t), decode: func(string, sessions.RobotCode) (sessions.Message, error) { panic("secret") }}
-	for range 2 * maxHeldFrames {
-		ack := in.takeFrame(&payload.DataFrame{Data: "{}"}, 2)()
-		if ack.Code != 500 || strings.Contains(ack.Message+ack.Data, "secret") {
-			t.Fatalf("the ack is %+v", ack)
-		}
-	}
-	if n := tr.Stats().Unreadable; n != 2*maxHeldFrames {
-		t.Errorf("%d frames counted as unreadable", n)
-	}
 }
 
 // Only a member of the robot's organisation has a second id: a frame of another one says nothing of the members.

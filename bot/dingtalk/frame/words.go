@@ -1,4 +1,4 @@
-package dingtalk
+package frame
 
 import (
 	"cmp"
@@ -7,20 +7,14 @@ import (
 	"strings"
 	"time"
 
+	"ebb/bot/dingtalk/value"
 	"ebb/sessions"
 )
 
-func reactionName(lang string) string {
-	if lang == "en" {
-		return "🤔Thinking"
-	}
-	return "🤔思考中"
-}
-
 // render turns a body into text for the model, with other content as a line in brackets, and lists its files.
-func render(kind string, body object, at mentions) (string, []sessions.Attachment) {
+func render(kind string, body value.Object, at mentions) (string, []sessions.Attachment) {
 	var files []sessions.Attachment
-	if code := body.str("downloadCode", "pictureDownloadCode"); code != "" && !strings.EqualFold(kind, "richText") {
+	if code := body.Str("downloadCode", "pictureDownloadCode"); code != "" && !strings.EqualFold(kind, "richText") {
 		files = append(files, attachmentOf(kind, code, body))
 	}
 	switch strings.ToLower(kind) {
@@ -31,11 +25,11 @@ func render(kind string, body object, at mentions) (string, []sessions.Attachmen
 	case "picture", "image":
 		return "[图片]", files
 	case "audio", "voice":
-		return labelled("[语音]", body.str("recognition")), files
+		return labelled("[语音]", body.Str("recognition")), files
 	case "video":
-		return labelled("[视频]", body.str("recognition")), files
+		return labelled("[视频]", body.Str("recognition")), files
 	case "file":
-		return bracketed("文件", body.str("fileName")), files
+		return bracketed("文件", body.Str("fileName")), files
 	case "chatrecord":
 		return renderRecord(body, maxRecordDepth), files
 	case "interactivecard", "actioncard", "feedcard":
@@ -54,19 +48,19 @@ func render(kind string, body object, at mentions) (string, []sessions.Attachmen
 	return bracketed("消息", kind), files
 }
 
-func attachmentOf(kind, code string, o object) sessions.Attachment {
-	a := sessions.Attachment{Kind: kind, Code: code, Name: clipRunes(oneLine(o.str("fileName")), 255)}
-	if other := o.str("pictureDownloadCode"); other != code {
+func attachmentOf(kind, code string, o value.Object) sessions.Attachment {
+	a := sessions.Attachment{Kind: kind, Code: code, Name: value.Clip(value.OneLine(o.Str("fileName")), 255)}
+	if other := o.Str("pictureDownloadCode"); other != code {
 		a.Other = other
 	}
 	return a
 }
 
 // renderRich joins the parts of a rich text. Mentions before a command are dropped, or "@Ebb @Li /help" would be no command.
-func renderRich(body object, at mentions) (string, []sessions.Attachment) {
-	parts := body.list("richText")
+func renderRich(body value.Object, at mentions) (string, []sessions.Attachment) {
+	parts := body.List("richText")
 	if parts == nil {
-		parts = body.list("content")
+		parts = body.List("content")
 	}
 	if parts == nil {
 		return anyWords(body), nil
@@ -87,7 +81,7 @@ func renderRich(body object, at mentions) (string, []sessions.Attachment) {
 		if at.ours && mentionsOnly && beginsCommand(text) {
 			b.Reset()
 		}
-		mentionsOnly = mentionsOnly && file == nil && (strings.TrimSpace(text) == "" || isMention(text) || asObject(p).str("type") == "at")
+		mentionsOnly = mentionsOnly && file == nil && (strings.TrimSpace(text) == "" || isMention(text) || value.ObjectOf(p).Str("type") == "at")
 		b.WriteString(text)
 	}
 	return strings.TrimSpace(b.String()), files
@@ -102,24 +96,24 @@ func outerParts(parts []any) (first, last int) {
 }
 
 func isFilled(part any) bool {
-	o := asObject(part)
+	o := value.ObjectOf(part)
 	if o == nil {
 		s, _ := part.(string)
 		return strings.TrimSpace(s) != ""
 	}
-	kind := o.str("type", "msgType", "msgtype")
-	return kind != "" && kind != "text" || o.str("downloadCode", "pictureDownloadCode") != "" || strings.TrimSpace(rawWords(o, "text", "content")) != ""
+	kind := o.Str("type", "msgType", "msgtype")
+	return kind != "" && kind != "text" || o.Str("downloadCode", "pictureDownloadCode") != "" || strings.TrimSpace(rawWords(o, "text", "content")) != ""
 }
 
 // renderPart returns the words of a part, or its file. The mention of the bot itself says nothing to the model and is left out.
 func renderPart(p any, at mentions, outer bool) (string, *sessions.Attachment) {
-	o := asObject(p)
+	o := value.ObjectOf(p)
 	if o == nil {
 		s, _ := p.(string)
-		return cleanText(s), nil
+		return value.Clean(s), nil
 	}
-	kind := o.str("type", "msgType", "msgtype")
-	if code := o.str("downloadCode", "pictureDownloadCode"); code != "" || kind == "picture" {
+	kind := o.Str("type", "msgType", "msgtype")
+	if code := o.Str("downloadCode", "pictureDownloadCode"); code != "" || kind == "picture" {
 		if kind == "" || kind == "text" {
 			kind = "picture"
 		}
@@ -128,10 +122,10 @@ func renderPart(p any, at mentions, outer bool) (string, *sessions.Attachment) {
 		return text, &file
 	}
 	if kind == "at" {
-		if id := o.str("atUserId"); id != "" && id == at.bot {
+		if id := o.Str("atUserId"); id != "" && id == at.bot {
 			return "", nil
 		}
-		if name := oneLine(o.str("atName", "text")); name != "" {
+		if name := value.OneLine(o.Str("atName", "text")); name != "" {
 			return "@" + strings.TrimPrefix(name, "@") + " ", nil
 		}
 		return "", nil
@@ -152,23 +146,23 @@ func besideMention(text string, at mentions) string {
 }
 
 // rawWords keeps the spaces between the parts of a rich text.
-func rawWords(o object, names ...string) string {
+func rawWords(o value.Object, names ...string) string {
 	for _, n := range names {
 		if s, ok := o[n].(string); ok && s != "" {
-			return cleanText(s)
+			return value.Clean(s)
 		}
-		if s := asString(o[n]); s != "" {
+		if s := value.String(o[n]); s != "" {
 			return s
 		}
 	}
 	return ""
 }
 
-func anyWords(body object) string {
-	if s := body.str("content", "text", "markdown", "recognition", "summary"); s != "" {
+func anyWords(body value.Object) string {
+	if s := body.Str("content", "text", "markdown", "recognition", "summary"); s != "" {
 		return s
 	}
-	if len(body.list("richText")) > 0 {
+	if len(body.List("richText")) > 0 {
 		s, _ := renderRich(body, mentions{})
 		return s
 	}
@@ -177,7 +171,7 @@ func anyWords(body object) string {
 			return s
 		}
 	}
-	return body.str("title", "unknownMsgType")
+	return body.Str("title", "unknownMsgType")
 }
 
 // gatherWords collects the words of a tree, such as a card's, in the order of known places.
@@ -196,7 +190,7 @@ func gatherWords(v any, depth int) string {
 	}
 	o, ok := v.(map[string]any)
 	if !ok {
-		return asString(v)
+		return value.String(v)
 	}
 	var lines []string
 	for _, name := range []string{"title", "text", "content", "markdown", "value", "children", "elements", "contents"} {
@@ -211,7 +205,7 @@ func labelled(label, words string) string { return strings.TrimSpace(label + " "
 
 // A name can't close the brackets.
 func bracketed(label, name string) string {
-	name = strings.NewReplacer("[", "(", "]", ")").Replace(clipRunes(oneLine(name), 200))
+	name = strings.NewReplacer("[", "(", "]", ")").Replace(value.Clip(value.OneLine(name), 200))
 	if name == "" {
 		return "[" + label + "]"
 	}
@@ -228,16 +222,16 @@ const (
 
 // renderRecord shows the messages of a forwarded record as quoted lines: they are no statements of the sender. Without
 // messages it shows the summary that DingTalk made.
-func renderRecord(body object, depth int) string {
-	head := bracketed("聊天记录", body.str("title"))
-	parts := body.list("chatRecord")
+func renderRecord(body value.Object, depth int) string {
+	head := bracketed("聊天记录", body.Str("title"))
+	parts := body.List("chatRecord")
 	if len(parts) == 0 {
-		parts = body.list("records")
+		parts = body.List("records")
 	}
 	var b strings.Builder
 	left, room := 0, maxRecordText
 	for i, p := range parts {
-		text := quoteLines(recordLine(asObject(p), depth))
+		text := quoteLines(recordLine(value.ObjectOf(p), depth))
 		if room -= len([]rune(text)); i >= maxRecordLines || room < 0 {
 			left = len(parts) - i
 			break
@@ -245,8 +239,8 @@ func renderRecord(body object, depth int) string {
 		b.WriteString("\n" + text)
 	}
 	if b.Len() == 0 {
-		if words := body.str("summary", "content"); words != "" {
-			return head + "\n" + quoteLines(clipRunes(words, maxRecordText))
+		if words := body.Str("summary", "content"); words != "" {
+			return head + "\n" + quoteLines(value.Clip(words, maxRecordText))
 		}
 		return head
 	}
@@ -256,24 +250,24 @@ func renderRecord(body object, depth int) string {
 	return head + b.String()
 }
 
-func recordLine(o object, depth int) string {
+func recordLine(o value.Object, depth int) string {
 	body := wordsObject(o["content"])
 	if body == nil {
 		body = wordsObject(o["text"])
 	}
 	kind := kindOf(o, body)
-	nick := cmp.Or(sessions.Nick(o.str("senderNick", "senderName", "nick")), "某人")
+	nick := cmp.Or(sessions.Nick(o.Str("senderNick", "senderName", "nick")), "某人")
 	var text string
 	switch {
 	case !strings.EqualFold(kind, "chatRecord"):
 		text, _ = render(kind, body, mentions{})
-		text = clipRunes(text, maxRecordLine)
+		text = value.Clip(text, maxRecordLine)
 	case depth > 1:
 		text = renderRecord(body, depth-1)
 	default:
-		text = bracketed("聊天记录", body.str("title"))
+		text = bracketed("聊天记录", body.Str("title"))
 	}
-	if at := o.millis("createAt", "createdAt", "sendTime", "time"); !at.IsZero() {
+	if at := o.Millis("createAt", "createdAt", "sendTime", "time"); !at.IsZero() {
 		nick += at.In(recordZone).Format(" (2006-01-02 15:04 UTC+8)")
 	}
 	return nick + ": " + text

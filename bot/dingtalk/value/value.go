@@ -1,4 +1,5 @@
-package dingtalk
+// Package value reads JSON of DingTalk, whose types and texts may be anything.
+package value
 
 import (
 	"encoding/json"
@@ -10,14 +11,14 @@ import (
 	"unicode"
 )
 
-// object is untrusted JSON. Its readers convert to the requested type, or return the zero value, also of a nil
+// Object is untrusted JSON. Its readers convert to the requested type, or return the zero value, also of a nil
 // object.
-type object map[string]any
+type Object map[string]any
 
 var errNoObject = errors.New("not a JSON object")
 
-// parse reads a JSON object, or a JSON string that holds one.
-func parse(data string) (object, error) {
+// Parse reads a JSON object, or a JSON string that holds one.
+func Parse(data string) (Object, error) {
 	v, err := parseAny(data)
 	if err != nil {
 		return nil, err
@@ -48,42 +49,45 @@ func parseAny(data string) (any, error) {
 	return v, nil
 }
 
-// str is the first non-empty text of the named fields, cleaned. Numbers become text.
-func (o object) str(names ...string) string {
+// Str is the first non-empty text of the named fields, cleaned. Numbers become text.
+func (o Object) Str(names ...string) string {
 	for _, n := range names {
-		if s := asString(o[n]); s != "" {
+		if s := String(o[n]); s != "" {
 			return s
 		}
 	}
 	return ""
 }
 
-func asString(v any) string {
+// String is the text or the number in a value, cleaned; empty for any other type.
+func String(v any) string {
 	switch v := v.(type) {
 	case string:
-		return strings.TrimSpace(cleanText(v))
+		return strings.TrimSpace(Clean(v))
 	case json.Number:
 		return v.String()
 	}
 	return ""
 }
 
-func (o object) obj(names ...string) object {
+// Obj is the first of the named fields that holds an object; nil for none.
+func (o Object) Obj(names ...string) Object {
 	for _, n := range names {
-		if m := asObject(o[n]); m != nil {
+		if m := ObjectOf(o[n]); m != nil {
 			return m
 		}
 	}
 	return nil
 }
 
-func asObject(v any) object {
+// ObjectOf accepts an object, or a string with one; nil for any other value.
+func ObjectOf(v any) Object {
 	switch v := v.(type) {
 	case map[string]any:
 		return v
 	case string:
 		if s := strings.TrimSpace(v); strings.HasPrefix(s, "{") {
-			if m, err := parse(s); err == nil {
+			if m, err := Parse(s); err == nil {
 				return m
 			}
 		}
@@ -91,8 +95,8 @@ func asObject(v any) object {
 	return nil
 }
 
-// list accepts an array or a string with one; a lone object counts as an array of one.
-func (o object) list(name string) []any {
+// List accepts an array or a string with one; a lone object counts as an array of one.
+func (o Object) List(name string) []any {
 	switch v := o[name].(type) {
 	case []any:
 		return v
@@ -108,7 +112,8 @@ func (o object) list(name string) []any {
 	return nil
 }
 
-func (o object) flag(name string) bool {
+// Flag accepts a boolean, its text, or a number other than 0.
+func (o Object) Flag(name string) bool {
 	switch v := o[name].(type) {
 	case bool:
 		return v
@@ -121,7 +126,8 @@ func (o object) flag(name string) bool {
 	return false
 }
 
-func (o object) has(name string) bool { return o[name] != nil }
+// Has reports whether a field is there and not null.
+func (o Object) Has(name string) bool { return o[name] != nil }
 
 // The database can't store times outside of these years.
 var (
@@ -129,18 +135,19 @@ var (
 	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-func (o object) millis(names ...string) time.Time {
-	f, err := strconv.ParseFloat(o.str(names...), 64)
+// Millis is the time in the first non-empty of the named fields, in Unix milliseconds; zero outside of the years that can be stored.
+func (o Object) Millis(names ...string) time.Time {
+	f, err := strconv.ParseFloat(o.Str(names...), 64)
 	if err != nil || f < float64(earliest.UnixMilli()) || f > float64(latest.UnixMilli()) {
 		return time.Time{}
 	}
 	return time.UnixMilli(int64(f)).UTC()
 }
 
-// cleanText drops control characters, which a database refuses, and zero-width characters and direction marks, which make
+// Clean drops control characters, which a database refuses, and zero-width characters and direction marks, which make
 // different texts look alike. Joiners stay where they join (emoji, Persian). Line ends become newlines, no-break
 // spaces become spaces.
-func cleanText(s string) string {
+func Clean(s string) string {
 	if !strings.ContainsFunc(s, isOdd) {
 		return s
 	}
@@ -180,8 +187,8 @@ func isOdd(r rune) bool {
 	return false
 }
 
-// clipRunes counts runes.
-func clipRunes(s string, n int) string {
+// Clip counts runes.
+func Clip(s string, n int) string {
 	for i := range s {
 		if n == 0 {
 			return s[:i]
@@ -190,3 +197,6 @@ func clipRunes(s string, n int) string {
 	}
 	return s
 }
+
+// OneLine joins the words of a text by single spaces.
+func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
