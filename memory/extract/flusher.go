@@ -2,7 +2,6 @@ package extract
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"time"

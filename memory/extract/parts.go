@@ -2,10 +2,12 @@ package extract
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+	"text/template"
 
 	"ebb/memory"
 	"ebb/memory/draft"
@@ -21,6 +23,11 @@ const (
 	// maxAnswer is the requested output in tokens: with less, a model that thinks aloud may answer nothing.
 	maxAnswer = 8192
 )
+
+//go:embed flush.md
+var promptText string
+
+var promptTemplate = template.Must(template.New("flush.md").Parse(promptText))
 
 func (r *flushRun) nextPart(ctx context.Context) (flushPart, error) {
 	var known []memory.Memory
@@ -47,6 +54,9 @@ func (r *flushRun) reader() memory.Reader {
 	chat.Reads = r.flusher.Reads
 	return draft.ReaderOf(chat)
 }
+
+// Known memories are shown so that the model saves new facts only.
+const knownShown = 30
 
 // queryLength is the number of people's last characters by which known facts are searched.
 const queryLength = 2000

@@ -13,12 +13,6 @@ import (
 )
 
 const (
-	// maxPending failed events in a row put the model at fault.
-	maxPending = 3
-	// maxPassed bounds the skipped events of one flush. The next goes on from there.
-	maxPassed = 20
-	// After lastTry failed flushes in a row, events are skipped without a read one for comparison.
-	lastTry = 3
 	// The first events may answer a command within lookBack events before the range.
 	lookBack = 8
 	// maxAgain bounds the repeated readings of one part that filled its call.
@@ -28,6 +22,20 @@ const (
 	maxMore  = 12
 	maxStale = 4
 )
+
+// Flush extracts the facts of the events after the session's flush cursor, up to d.Through. Each part of the range
+// commits on its own: after an error the cursor stands behind the last part that did.
+//
+// A part that the model refuses is halved down to one event. It is skipped once the model has read a later one, or
+// else a harmless sentence: the model is then not at fault. If it read no event at all, only after
+// [sessions.Session.FlushFailures] in a row. See [Outcome.Passed].
+func (f *Flusher) Flush(ctx context.Context, d FlushRequest) (Outcome, error) {
+	at := d.Session.FlushedSeq
+	r := &flushRun{flusher: f, due: d, model: f.Name, limit: f.Context, end: at, out: Outcome{Nothing: true, Through: at, Refused: map[string]int{}}}
+	err := r.readRange(ctx)
+	r.out.Lost, r.out.LostCost, r.out.LostModel = r.paid, r.paidCost, r.paidBy
+	return r.out, err
+}
 
 // readRange reads parts until the range is done. A part that the model can't answer is halved, down to one event, which is then left
 // out: one refused message must not keep the facts of all others. A fault of the model itself ends the run, and the rest stays owed.
@@ -70,10 +78,6 @@ func (r *flushRun) readRange(ctx context.Context) error {
 
 func (r *flushRun) isOverspent() bool {
 	return r.due.Budget > 0 && r.out.Usage.Prompt+r.out.Usage.Completion >= r.due.Budget
-}
-
-func (r *flushRun) wrapError(err error) error {
-	return fmt.Errorf("extract facts: %w", err)
 }
 
 func ownFault(err error) bool {
@@ -129,24 +133,6 @@ func (r *flushRun) keepLastMessage(events []sessions.Event) {
 		}
 	}
 }
-
-// Events outside the conversation count as done.
-func (r *flushRun) doneThrough() int64 {
-	if len(r.queue) > 0 {
-		return max(r.out.Through, r.queue[0].Seq-1)
-	}
-	return r.end
-}
-
-func (r *flushRun) dropEvents(n int) {
-	r.queue = r.queue[n:]
-	if r.left = max(0, r.left-n); r.left == 0 {
-		r.span = 0
-	}
-	r.fresh, r.again = nil, 0
-}
-
-func (r *flushRun) limitParts(n int) { r.span, r.left = n/2, n }
 
 // storePart saves the facts of a part. An answer with the maximum of facts may lack some, so its events are read again, as long as
 // that brings new ones. The cursor moves only when a part is finished: after a crash the rest is read again.
@@ -259,51 +245,4 @@ func (r *flushRun) finishRange(ctx context.Context) error {
 		return r.commitFacts(ctx, r.due.Through, nil, "")
 	}
 	return nil
-}
-
-// commitFacts stores facts, receipt and cursor in one transaction. Only the last part closes the cycle, so that a run cut off in the
-// middle is due again. Usage is charged with the first commit behind it.
-func (r *flushRun) commitFacts(ctx context.Context, through int64, drafts []memory.Draft, model string) error {
-	last := through >= r.due.Through
-	epoch := r.due.Epoch
-	if !last {
-		epoch = r.due.Session.FlushEpoch // the cycle is flushed with its last part
-	}
-	got, err := r.flusher.Flushes.Flush(ctx, r.due.Lease, memory.Flush{
-		From: r.out.Through, Through: through, Gen: r.due.Session.Gen, Epoch: epoch, Last: last, Trigger: r.due.Trigger,
-		Drafts: drafts, Usage: r.paid, Cost: r.paidCost, Model: model,
-	})
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrStorage, err)
-	}
-	r.paid, r.paidCost, r.paidBy = sessions.Usage{}, 0, ""
-	all := &r.out.Receipt
-	all.Saved, all.New = append(all.Saved, got.Saved...), append(all.New, got.New...)
-	for _, id := range got.Duplicate { // an earlier part may have saved or found it
-		if !slices.Contains(all.Saved, id) && !slices.Contains(all.Duplicate, id) {
-			all.Duplicate = append(all.Duplicate, id)
-		}
-	}
-	r.out.Nothing = r.out.Nothing && len(drafts) == 0
-	r.out.Through = through
-	return nil
-}
-
-// A fact without a known source gets the range of all events, by which an erasure of one finds it.
-func (r *flushRun) routeFacts(events []sessions.Event, s draft.Save) []memory.Draft {
-	chat := draft.ChatOf(r.due.Session, r.page) // a named person may have spoken in another part
-	chat.Said, chat.Location, chat.TaskTTL = events, r.flusher.Location, r.flusher.TaskTTL
-	drafts, refused := draft.RouteFacts(s.Facts, chat)
-	for kind, n := range s.Refused {
-		r.out.Refused[kind] += n
-	}
-	for _, f := range refused {
-		r.out.Refused[f.Kind]++
-	}
-	for i := range drafts {
-		if d := &drafts[i]; d.StartSeq == 0 {
-			d.StartSeq, d.EndSeq = events[0].Seq, events[len(events)-1].Seq
-		}
-	}
-	return drafts
 }

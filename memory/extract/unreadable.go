@@ -8,6 +8,15 @@ import (
 	"ebb/sessions/llm"
 )
 
+const (
+	// maxPending failed events in a row put the model at fault.
+	maxPending = 3
+	// maxPassed bounds the skipped events of one flush. The next goes on from there.
+	maxPassed = 20
+	// After lastTry failed flushes in a row, events are skipped without a read one for comparison.
+	lastTry = 3
+)
+
 // Unread events before are then at fault themselves.
 func (r *flushRun) markProved() {
 	r.proved = true
