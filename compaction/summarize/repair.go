@@ -117,31 +117,3 @@ func (t *summaryRun) repairText(ctx context.Context, c chunkRequest, by audit.Re
 	again := t.examineText(by, mended, most)
 	return mended, again, again.betterThan(found)
 }
-
-// maxNoted bounds the lists of a report, noted the characters of an entry.
-const (
-	maxNoted = 8
-	noted    = 80
-)
-
-// The worst of several chunks stays.
-func (r *Report) addFindings(a audit.Findings) {
-	r.mergeFindings(Report{Recall: a.Recall, Precision: a.Precision, Missing: a.Missing, Added: len(a.Missing), Invented: a.Invented})
-}
-
-func (r *Report) mergeFindings(other Report) {
-	r.Recall, r.Precision = min(r.Recall, other.Recall), min(r.Precision, other.Precision)
-	r.Added += other.Added
-	r.Missing, r.Invented = appendBounded(r.Missing, other.Missing), appendBounded(r.Invented, other.Invented)
-	r.Repaired, r.Healed, r.Trimmed = r.Repaired || other.Repaired, r.Healed || other.Healed, r.Trimmed || other.Trimmed
-}
-
-func appendBounded(list, more []string) []string {
-	for _, s := range more {
-		if len(list) == maxNoted {
-			break
-		}
-		list = append(list, transcript.Clip(s, noted))
-	}
-	return list
-}
