@@ -16,6 +16,16 @@ import (
 	"ebb/sql/dbsqlc"
 )
 
+// Options name a database and bound its connections. The options of package sql document each field.
+type Options struct {
+	URL       string
+	DirectURL string
+	Pooler    bool
+	MaxConns  int
+	LeaseTTL  time.Duration
+	Configure func(*pgxpool.Config)
+}
+
 // Pool repeats a single statement after a conflict with others. A sequence of statements needs [DB.InTx].
 type Pool struct {
 	*pgxpool.Pool
@@ -133,8 +143,6 @@ func (p *Pool) staysUsable(_ *pgconn.PgConn, e *pgconn.PgError) bool {
 	}
 	return !strings.EqualFold(e.Severity, "FATAL")
 }
-
-const readOnly = "25006"
 
 func withHint(err error) error {
 	if IsCode(err, "26000") || IsCode(err, "42P05") {
