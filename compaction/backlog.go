@@ -36,13 +36,6 @@ func (p Policy) Part(w Window, s State) (cut Cut, partial bool, err error) {
 	return Cut{Index: at, Through: lastSeq(s.Tail[:at]), Source: source, Recent: cut.Recent}, true, nil
 }
 
-func (p Policy) replacedTokens(s State) int {
-	if p.Rolling {
-		return s.SummaryTokens
-	}
-	return 0
-}
-
 func (p Policy) partCount(w Window, s State, tokens int) int {
 	most := max(leastPart, w.Context/2>>min(max(0, s.Session.CompactFailures), maxHalvings))
 	return max(1, (tokens+most-1)/most)

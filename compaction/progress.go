@@ -106,3 +106,10 @@ func (p Policy) RearmAfter(w Window, tokens int, gained bool) int {
 	}
 	return tokens + leastBatch
 }
+
+func (p Policy) replacedTokens(s State) int {
+	if p.Rolling {
+		return s.SummaryTokens
+	}
+	return 0
+}

@@ -14,14 +14,6 @@ import (
 	"ebb/sessions"
 )
 
-// heading is the line before a page: people cite the numbers of pages.
-func heading(p sessions.MediaPage) string {
-	if p.Title != "" {
-		return fmt.Sprintf("[第 %d 页 page %d: %s]", p.Number, p.Number, sessions.QuoteText(p.Title))
-	}
-	return fmt.Sprintf("[第 %d 页 page %d]", p.Number, p.Number)
-}
-
 var namesPage = regexp.MustCompile(`(?i)第\s*(\d{1,5})\s*[页頁张張]|(\d{1,5})\s*[页頁]|\b(?:page|p\.|slide)\s*(\d{1,5})\b`)
 
 // pagesIn are the numbers of pages that a question names.

@@ -2,6 +2,7 @@ package media
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -147,4 +148,12 @@ func pagesText(pages []sessions.MediaPage, all int) string {
 		b.WriteString(strings.TrimSpace(p.Text) + "\n")
 	}
 	return strings.TrimSpace(b.String())
+}
+
+// heading is the line before a page: people cite the numbers of pages.
+func heading(p sessions.MediaPage) string {
+	if p.Title != "" {
+		return fmt.Sprintf("[第 %d 页 page %d: %s]", p.Number, p.Number, sessions.QuoteText(p.Title))
+	}
+	return fmt.Sprintf("[第 %d 页 page %d]", p.Number, p.Number)
 }

@@ -59,3 +59,16 @@ func Distinctive(text string) bool {
 	MarksOf(text, marks)
 	return len(marks) > 0 || utf8.RuneCountInString(strings.TrimSpace(text)) >= leastSaid(text)
 }
+
+// A saying has at least this number of characters.
+const (
+	minSayingHan = 5 // with Chinese in it
+	minSaying    = 10
+)
+
+func leastSaid(text string) int {
+	if strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
+		return minSayingHan
+	}
+	return minSaying
+}

@@ -14,11 +14,9 @@ import (
 
 // A text repeats a saying when it has most of its character trigrams, and all of its numbers.
 const (
-	saidShare    = 0.75
-	aboutShare   = 0.4 // share of a clause of a message in a memory, for the clause to be its source
-	minSayingHan = 5   // characters of a saying with Chinese in it
-	minSaying    = 10  // characters of another
-	maxPieces    = 64
+	saidShare  = 0.75
+	aboutShare = 0.4 // share of a clause of a message in a memory, for the clause to be its source
+	maxPieces  = 64
 )
 
 // Set finds texts that repeat the added ones.
@@ -222,13 +220,6 @@ func Retells(content, old string, others []string) bool {
 	return shared >= saidShare || shared >= aboutShare && !slices.ContainsFunc(others, func(o string) bool {
 		return Share(bare, o) > shared
 	})
-}
-
-func leastSaid(text string) int {
-	if strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
-		return minSayingHan
-	}
-	return minSaying
 }
 
 func trigramsOf(said string) map[string]bool { return text.Trigrams(text.Normalize(said)) }

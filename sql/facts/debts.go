@@ -50,10 +50,6 @@ func (s *Flushes) DebtsDue(
 
 const cutOff = "the process stopped"
 
-// A stop flushes an unowned session whose last message is unownedRecent old at most. An owner keeps the lease of an
-// unflushed one for this time, until the idle flush, so that only a dead owner leaves such a session.
-const unownedRecent = 35 * time.Minute
-
 // OweUnflushed implements memory.Flushes.
 func (s *Flushes) OweUnflushed(ctx context.Context, owner sessions.ReplicaID, key sessions.Key) (int, error) {
 	n, err := s.db.Q.DebtsOwe(ctx, s.db.Pool, &dbsqlc.DebtsOweParams{

@@ -3,6 +3,7 @@ package facts
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -80,6 +81,10 @@ func (s *Flushes) Owe(ctx context.Context, l sessions.Lease, d memory.Debt) erro
 	}
 	return nil
 }
+
+// A stop flushes an unowned session whose last message is unownedRecent old at most. An owner keeps the lease of an
+// unflushed one for this time, until the idle flush, so that only a dead owner leaves such a session.
+const unownedRecent = 35 * time.Minute
 
 // Unflushed implements memory.Flushes.
 func (s *Flushes) Unflushed(ctx context.Context, owner sessions.ReplicaID) ([]memory.UnflushedSession, error) {
