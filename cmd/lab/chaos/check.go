@@ -9,9 +9,9 @@ import (
 
 	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/bot/outbox"
+	"ebb/bot/wording"
 	"ebb/cmd/lab/rig"
 	"ebb/sessions"
-	"ebb/sql/inspect"
 )
 
 // checkAll compares stored and sent messages with those of people, and the gateways with each other.
@@ -74,52 +74,29 @@ func (e *evidence) checkInbox(f *findings) {
 }
 
 // checkOrder: an acknowledged message precedes every message sent after its acknowledgement. Concurrent messages may
-// come in either order.
+// come in either order. An order to stop passes what waits, and so do the messages that it ends: those of other askers wait on.
 func (e *evidence) checkOrder(f *findings) {
 	latest := map[sessions.Key]remark{} // said last of those taken so far
-	for _, l := range e.log {
-		if l.Role != sessions.RoleUser || l.Seq == 0 {
-			continue
-		}
-		u := e.said[string(l.MsgID)]
-		if u.harm { // an order to stop passes what waits
-			continue
-		}
-		if last := latest[l.Key]; !u.acked.IsZero() && u.acked.Before(last.sent) {
-			f.addBroken("message %s of session %s was acknowledged before %s was said, and taken after it", u.mark, l.Key, last.mark)
-		}
-		if u.sent.After(latest[l.Key].sent) {
-			latest[l.Key] = u
-		}
-	}
-}
-
-// loggedTurn is one turn of the log.
-type loggedTurn struct {
-	key   sessions.Key
-	asked []string // marks
-	text  string
-}
-
-// turnsOf splits the log into questions and the answer behind them.
-func turnsOf(log []inspect.Logged) []loggedTurn {
-	var turns []loggedTurn
-	answered := true
-	for _, e := range log {
-		switch {
-		case e.Seq == 0:
-		case e.Role == sessions.RoleUser:
-			if answered || turns[len(turns)-1].key != e.Key {
-				turns = append(turns, loggedTurn{key: e.Key})
+	for _, t := range turnsOf(e.log) {
+		for _, mark := range t.asked {
+			u := e.said[mark]
+			if u.harm {
+				continue
 			}
-			t := &turns[len(turns)-1]
-			t.asked, answered = append(t.asked, string(e.MsgID)), false
-		case len(turns) > 0:
-			turns[len(turns)-1].text += e.Content
-			answered = true
+			if last := latest[t.key]; !u.acked.IsZero() && u.acked.Before(last.sent) {
+				f.addBroken("message %s of session %s was acknowledged before %s was said, and taken after it", u.mark, t.key, last.mark)
+			}
+			if u.sent.After(latest[t.key].sent) && !wasStopped(t.text) {
+				latest[t.key] = u
+			}
 		}
 	}
-	return turns
+}
+
+// wasStopped reports whether a command or a button ended the turn of an answer.
+func wasStopped(text string) bool {
+	text = strings.TrimSpace(text)
+	return strings.HasSuffix(text, wording.Say(wording.CutShort, "zh")) || strings.HasSuffix(text, wording.Say(wording.CutShort, "en"))
 }
 
 // checkTurns: one turn took each message, and its answer names no other message. An answer without a mark is a

@@ -110,7 +110,39 @@ func (w *world) gatherEvidence(ctx context.Context) (*evidence, error) {
 	e.log = slices.DeleteFunc(e.log, isClick)
 	e.dropSilent()
 	e.noteScheduled()
+	e.placeNotices()
 	return e, nil
+}
+
+// loggedTurn is one turn of the log.
+type loggedTurn struct {
+	key   sessions.Key
+	asked []string // marks
+	text  string
+}
+
+// turnsOf splits the log into questions and the answer behind them, the last of a turn's texts.
+func turnsOf(log []inspect.Logged) []loggedTurn {
+	var turns []loggedTurn
+	answered := true
+	for _, e := range log {
+		switch {
+		case e.Seq == 0:
+		case e.Role == sessions.RoleUser:
+			if answered || turns[len(turns)-1].key != e.Key {
+				turns = append(turns, loggedTurn{key: e.Key})
+			}
+			t := &turns[len(turns)-1]
+			t.asked, answered = append(t.asked, string(e.MsgID)), false
+		case len(turns) > 0:
+			t := &turns[len(turns)-1]
+			if e.Content != "" && !isWiped(t.text) { // words beside calls of tools precede the answer
+				t.text = e.Content
+			}
+			answered = true
+		}
+	}
+	return turns
 }
 
 // processOf is the name of a replica's process, which precedes the random part.

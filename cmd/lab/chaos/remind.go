@@ -110,14 +110,27 @@ func spoilOpenAPI(w injector, _ context.Context, t fault) error {
 	return nil
 }
 
-// scheduledIDs begin the ids of messages that gateways made: of schedules, of waits for approval that ended, and of buttons that decide.
-var scheduledIDs = regexp.MustCompile(`^(schedule:|approval:|approve-|reject-)`)
+// scheduledIDs begin the ids of messages that gateways made: of schedules, of waits for approval that ended, of buttons that decide, and
+// of notices to administrators.
+var scheduledIDs = regexp.MustCompile(`^(schedule:|approval:|approve-|reject-|alarm:)`)
 
 // isScheduled finds messages that no member wrote.
 func isScheduled(id sessions.MessageID) bool { return scheduledIDs.MatchString(string(id)) }
 
-// noteScheduled counts the messages of schedules and approvals as said by their members, so that all checks of turns apply to them. Their ids are
-// unique in their conversations alone.
+// noticesOf begins the conversation of notices to an administrator, who reads them in the private chat.
+const noticesOf = "notices:"
+
+// placeNotices sets the private chats of notices as the places of their replies.
+func (e *evidence) placeNotices() {
+	for i, l := range e.letters {
+		if person, is := strings.CutPrefix(string(l.Conversation), noticesOf); is {
+			e.letters[i].Conversation = sessions.ConversationID(dingtalktest.DirectConversation(person))
+		}
+	}
+}
+
+// noteScheduled counts the messages of schedules, approvals and notices as said by their members, so that all checks of turns apply to them.
+// Their ids are unique in their conversations alone.
 func (e *evidence) noteScheduled() {
 	for i := range e.log {
 		l := &e.log[i]
