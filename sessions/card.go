@@ -69,7 +69,7 @@ type Cards interface {
 	// earlier attempt recorded it, and may have delivered it. The card is not abandoned during hold.
 	OpenCard(ctx context.Context, l Lease, c Card, hold time.Duration) (state CardState, known bool, err error)
 	// SettleCard records the final state of an open card, and forgets the card of a deleted session. CardOpen ends its
-	// hold.
+	// hold, and opens a settled reaction again.
 	SettleCard(ctx context.Context, key Key, track string, state CardState) error
 	// SetPrepaid records Prepaid and TextKey of an open card: true before the delivery of a card that the commit recorded, false
 	// after a failed call.

@@ -147,6 +147,8 @@ func (m *tables) settleCard(id cardID, state sessions.CardState) {
 	switch {
 	case m.sessions[id.key] == nil && state != sessions.CardOpen:
 		delete(m.cardRows, id)
+	case c != nil && state == sessions.CardOpen && c.state != sessions.CardOpen && c.Kind == sessions.ReactionCard:
+		c.state, c.next, c.Tries = state, time.Now(), 0
 	case c != nil && c.state == sessions.CardOpen:
 		c.state, c.next = state, time.Now()
 	}

@@ -482,8 +482,11 @@ func testReactions(b *suite) {
 		b.Errorf("claimed are %+v, want the reaction", list)
 	}
 	b.checkError(b.Store.Cards.SettleCard(b.ctx, key, reaction.Track, sessions.CardFinished))
-	b.checkError(b.Store.Cards.SettleCard(b.ctx, key, reaction.Track, sessions.CardOpen))
 	if state, known, err := b.Store.Cards.OpenCard(b.ctx, l, reaction, 0); err != nil || state != sessions.CardFinished || !known {
 		b.Errorf("a removed reaction is %s, known %t, %v", state, known, err)
+	}
+	b.checkError(b.Store.Cards.SettleCard(b.ctx, key, reaction.Track, sessions.CardOpen))
+	if list := claimed(); len(list) != 1 || list[0].Track != "m1" || list[0].Tries != 1 {
+		b.Errorf("claimed are %+v, want the reaction again, whose call came after its removal", list)
 	}
 }

@@ -297,7 +297,8 @@ func (q *Queries) CardRate(ctx context.Context, db DBTX, arg *CardRateParams) (i
 }
 
 const cardRelease = `-- name: CardRelease :exec
-UPDATE cards c SET next_at = now() WHERE c.session_key = $1 AND c.out_track_id = $2 AND c.state = 'open'
+UPDATE cards c SET next_at = now(), state = 'open', settled_at = NULL, tries = c.tries * (c.state = 'open')::int
+WHERE c.session_key = $1 AND c.out_track_id = $2 AND (c.state = 'open' OR c.kind = 'reaction')
 `
 
 type CardReleaseParams struct {
@@ -305,7 +306,8 @@ type CardReleaseParams struct {
 	OutTrackID string
 }
 
-// CardRelease ends an open card's hold.
+// CardRelease ends an open card's hold. A reaction that was removed meanwhile is open again: the call that set it may have come after
+// its removal.
 func (q *Queries) CardRelease(ctx context.Context, db DBTX, arg *CardReleaseParams) error {
 	_, err := db.Exec(ctx, cardRelease, arg.SessionKey, arg.OutTrackID)
 	return err

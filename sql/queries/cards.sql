@@ -48,8 +48,10 @@ SELECT EXISTS (
       AND NOT EXISTS (SELECT FROM dingtalk_sessions s WHERE s.session_key = c.session_key AND s.lease_term = c.frame_term)) AS open;
 
 -- name: CardRelease :exec
--- CardRelease ends an open card's hold.
-UPDATE cards c SET next_at = now() WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id AND c.state = 'open';
+-- CardRelease ends an open card's hold. A reaction that was removed meanwhile is open again: the call that set it may have come after
+-- its removal.
+UPDATE cards c SET next_at = now(), state = 'open', settled_at = NULL, tries = c.tries * (c.state = 'open')::int
+WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id AND (c.state = 'open' OR c.kind = 'reaction');
 
 -- name: CardSettle :execrows
 -- CardSettle records that a card shows its last frame, or an error. No row: it is not open, or its session was deleted.

@@ -27,6 +27,7 @@ type fakeDingTalk struct {
 	set, removed   int // calls
 	onSet, onErase []error
 	slow           time.Duration // time of each call that sets a mark
+	frozen         time.Duration // of the caller, before its call arrives: it looks at no deadline
 }
 
 // lost is the error of a call that took effect and whose answer was lost.
@@ -40,6 +41,7 @@ func next(script *[]error) (err error) {
 }
 
 func (d *fakeDingTalk) SetReaction(ctx context.Context, m Mark) error {
+	time.Sleep(d.frozen)
 	inTime := retry.Sleep(ctx, d.slow)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -113,7 +115,7 @@ func (s *fakeRows) OpenCard(_ context.Context, l sessions.Lease, c sessions.Card
 func (s *fakeRows) SettleCard(_ context.Context, _ sessions.Key, track string, state sessions.CardState) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if row := s.rows[track]; row.state == sessions.CardOpen {
+	if row := s.rows[track]; row.state == sessions.CardOpen || state == sessions.CardOpen {
 		row.state, row.next = state, time.Now()
 	}
 	return nil
@@ -234,6 +236,24 @@ func TestRemovalWaitsForTheMark(t *testing.T) {
 		<-time.After(setTime + 2*removeEvery)
 		if f.ding.sets() != 1 || f.ding.left() != 0 || f.ding.removals() != 1 {
 			t.Errorf("%d marks remain after %d removals", f.ding.left(), f.ding.removals())
+		}
+	})
+}
+
+// The call of a process that stood still comes after the removal by another one: the mark is removed again.
+func TestMarkAfterItsRemoval(t *testing.T) {
+	t.Parallel()
+	play(t, 100, func(f *fixture) {
+		f.ding.frozen = hold + 4*removeEvery
+		f.rows.answer(1)
+		f.asked(f.Reactions, 1)
+		<-time.After(f.ding.frozen - removeEvery)
+		if f.ding.sets() != 0 || f.ding.removals() != 1 {
+			t.Errorf("%d marks by %d calls after %d removals", f.ding.left(), f.ding.sets(), f.ding.removals())
+		}
+		<-time.After(3 * removeEvery)
+		if f.ding.sets() != 1 || f.ding.left() != 0 || f.rows.open() != 0 {
+			t.Errorf("%d marks remain after %d removals, %d rows", f.ding.left(), f.ding.removals(), f.rows.open())
 		}
 	})
 }
