@@ -27,7 +27,7 @@ type fakeDingTalk struct {
 	set, removed   int // calls
 	onSet, onErase []error
 	slow           time.Duration // time of each call that sets a mark
-	frozen         time.Duration // of the caller, before its call arrives: it looks at no deadline
+	frozen         time.Duration // the caller stands still before its call arrives, and looks at no deadline
 }
 
 // lost is the error of a call that took effect and whose answer was lost.

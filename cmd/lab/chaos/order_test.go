@@ -9,7 +9,7 @@ import (
 	"ebb/sql/inspect"
 )
 
-// A stop ends the messages of its asker alone. Those of others, sent before, are answered behind them.
+// A stop ends the messages of its asker alone. Messages from other askers, sent before, are answered behind them.
 func TestCheckerLetsStoppedMessagesPass(t *testing.T) {
 	t.Parallel()
 	for text, broken := range map[string]int{
