@@ -10,9 +10,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rs/zerolog"
 
+	"ebb/bot/console/render"
 	"ebb/bot/rows"
 	"ebb/memory/pages"
 	"ebb/sessions"
@@ -28,7 +30,7 @@ type apiList func(*request, pages.Page) (rows []any, next string, err error)
 
 // apiLists has each list of the API by its path. The rows come from the restricted lists, so each role sees what the pages show it.
 // Texts of a private chat are read through opened, which leaves a row in the audit.
-func (c *Console) apiLists() map[string]apiList {
+func apiLists(zone *time.Location, u usage) map[string]apiList {
 	return map[string]apiList{
 		"sessions": func(r *request, p pages.Page) ([]any, string, error) {
 			f, err := sessionFilter(r.FormValue("q"))
@@ -49,14 +51,14 @@ func (c *Console) apiLists() map[string]apiList {
 			}
 			var list []sessions.Event
 			var next string
-			err = c.entry.opened(r, private(s), key, "", func(ctx context.Context, lists pages.Lists) (err error) {
+			err = r.opened(private(s), key, "", func(ctx context.Context, lists pages.Lists) (err error) {
 				list, next, err = lists.Talk(ctx, key, p)
 				return err
 			})
 			return each(list, rows.OfEvent), next, err
 		},
 		"compactions": func(r *request, p pages.Page) ([]any, string, error) {
-			f, err := compactionFilter(r.FormValue("q"), c.cfg.Location)
+			f, err := compactionFilter(r.FormValue("q"), zone)
 			if err != nil {
 				return nil, "", err
 			}
@@ -99,7 +101,7 @@ func (c *Console) apiLists() map[string]apiList {
 			list, next, err := r.lists.Restarts(r.Context(), p)
 			return each(list, rows.OfRestart), next, err
 		},
-		"usage": c.apiUsage,
+		"usage": u.list,
 	}
 }
 
@@ -127,15 +129,22 @@ func each[T, V any](list []T, row func(T) V) []any {
 //go:embed openapi.yaml
 var openAPI []byte
 
-func (c *Console) routeAPI(mux *http.ServeMux) {
-	for path, read := range c.apiLists() {
-		mux.Handle("GET /api/v1/"+path, c.api(read))
+// api is the way of programs: each request has a token.
+type api struct {
+	entry   *entry
+	words   render.Words
+	exports exports
+}
+
+func (a api) route(mux *http.ServeMux, lists map[string]apiList) {
+	for path, read := range lists {
+		mux.Handle("GET /api/v1/"+path, a.list(read))
 	}
 	mux.HandleFunc("GET /api/v1/openapi.yaml", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/yaml")
 		_, _ = w.Write(openAPI) // the peer may be gone
 	})
-	mux.Handle("/api/", c.api(func(*request, pages.Page) ([]any, string, error) { return nil, "", errNotFound }))
+	mux.Handle("/api/", a.list(func(*request, pages.Page) ([]any, string, error) { return nil, "", errNotFound }))
 }
 
 type answer struct {
@@ -143,44 +152,41 @@ type answer struct {
 	Next  string
 }
 
-const linesType = "application/x-ndjson"
-
-// api wants a token with each request; a cookie is not enough.
-func (c *Console) api(read apiList) http.Handler {
+// list wants a token with each request; a cookie is not enough.
+func (a api) list(read apiList) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		words := c.pages.words["en"]
-		login, status := c.bearer(r)
+		login, status := a.bearer(r)
 		if status != http.StatusOK {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="ebb"`)
-			writeJSON(w, r, status, map[string]string{"error": words.T(wrongToken[status])})
+			writeJSON(w, r, status, map[string]string{"error": a.words.T(wrongToken[status])})
 			return
 		}
 		p, err := pageOf(r)
 		var req *request
 		if err == nil {
-			req, err = c.entry.as(r, login, words)
+			req, err = a.entry.as(r, login, a.words)
 		}
 		var v answer
 		if err == nil {
 			v.Items, v.Next, err = read(req, p)
 		}
 		if err != nil {
-			status, bad := c.apiError(r, err)
-			writeJSON(w, r, status, map[string]string{"error": words.T(bad.code, bad.args...)})
+			status, bad := apiError(r, err)
+			writeJSON(w, r, status, map[string]string{"error": a.words.T(bad.code, bad.args...)})
 			return
 		}
 		if !accepts(r, linesType) {
 			writePage(w, v)
 			return
 		}
-		done, err := c.export(w)
+		done, err := a.exports.begin(w)
 		if err != nil {
-			status, bad := c.apiError(r, err)
-			writeJSON(w, r, status, map[string]string{"error": words.T(bad.code, bad.args...)})
+			status, bad := apiError(r, err)
+			writeJSON(w, r, status, map[string]string{"error": a.words.T(bad.code, bad.args...)})
 			return
 		}
 		defer done()
-		c.writeLines(w, req, read, p, v)
+		writeLines(w, req, read, p, v)
 	})
 }
 
@@ -210,7 +216,7 @@ func writePage(w http.ResponseWriter, v answer) {
 
 // writeLines writes the rows of a page and of all later ones. An error ends the answer with a broken connection, so
 // that no client takes a part for the whole.
-func (c *Console) writeLines(w http.ResponseWriter, r *request, read apiList, p pages.Page, v answer) {
+func writeLines(w http.ResponseWriter, r *request, read apiList, p pages.Page, v answer) {
 	w.Header().Set("Content-Type", linesType)
 	out, p := json.NewEncoder(w), pages.Page{Limit: max(p.Limit, apiMaxRows), Fixed: true}
 	for {
@@ -224,7 +230,7 @@ func (c *Console) writeLines(w http.ResponseWriter, r *request, read apiList, p 
 		}
 		var err error
 		if v.Items, v.Next, err = read(r, p); err != nil {
-			_, _ = c.apiError(r.Request, err)
+			_, _ = apiError(r.Request, err)
 			panic(http.ErrAbortHandler)
 		}
 	}
@@ -240,12 +246,12 @@ func accepts(r *http.Request, kind string) bool {
 	return false
 }
 
-func (c *Console) bearer(r *http.Request) (pages.Login, int) {
+func (a api) bearer(r *http.Request) (pages.Login, int) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		return pages.Login{}, http.StatusUnauthorized
 	}
-	return c.entry.enter(r, strings.TrimSpace(token))
+	return a.entry.enter(r, strings.TrimSpace(token))
 }
 
 func pageOf(r *http.Request) (pages.Page, error) {

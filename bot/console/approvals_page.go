@@ -25,8 +25,8 @@ func approvalFilter(text string) (pages.ApprovalFilter, error) {
 	return f, err
 }
 
-func (c *Console) approvals(w http.ResponseWriter, r *request) error {
-	return showList(c, w, r, "approvals", approvalFilter, func(f pages.ApprovalFilter, p pages.Page) ([]pages.ApprovalRow, string, error) {
+func listApprovals(w http.ResponseWriter, r *request) error {
+	return showList(w, r, "approvals", approvalFilter, func(f pages.ApprovalFilter, p pages.Page) ([]pages.ApprovalRow, string, error) {
 		return r.lists.Approvals(r.Context(), f, p)
 	})
 }

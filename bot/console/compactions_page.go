@@ -11,18 +11,53 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"ebb/bot/console/render"
 	"ebb/memory/pages"
 	"ebb/sessions"
 )
 
 func isNotFound(err error) bool { return errors.Is(err, sessions.ErrNotFound) }
 
-func (c *Console) compactions(w http.ResponseWriter, r *request) error {
-	parse := func(text string) (pages.CompactionFilter, error) { return compactionFilter(text, c.cfg.Location) }
-	return showList(c, w, r, "compactions", parse, func(f pages.CompactionFilter, p pages.Page) ([]pages.CompactionRow, string, error) {
-		return r.lists.Compactions(r.Context(), f, p)
+// compactions is the list of compactions; days of its filter are those of the zone.
+type compactions struct{ zone *time.Location }
+
+func (p compactions) list(w http.ResponseWriter, r *request) error {
+	parse := func(text string) (pages.CompactionFilter, error) { return compactionFilter(text, p.zone) }
+	return showList(w, r, "compactions", parse, func(f pages.CompactionFilter, page pages.Page) ([]pages.CompactionRow, string, error) {
+		return r.lists.Compactions(r.Context(), f, page)
 	})
+}
+
+// compactionFilter reads days of the zone.
+func compactionFilter(text string, zone *time.Location) (pages.CompactionFilter, error) {
+	p, err := parseFilter(text, "group", "outcome", "policy", "trigger", "since", "session")
+	if err != nil {
+		return pages.CompactionFilter{}, err
+	}
+	f := pages.CompactionFilter{Words: slices.Concat(p.words, p.values["group"])}
+	for key, field := range map[string]*string{"policy": &f.Policy, "trigger": &f.Trigger} {
+		if *field, err = p.one(key); err != nil {
+			return f, err
+		}
+	}
+	if f.Outcome, err = p.one("outcome", "committed", "failed", "rejected", "nothing"); err != nil {
+		return f, err
+	}
+	session, err := p.one("session")
+	if err != nil {
+		return f, err
+	}
+	f.Session = sessions.Key(session)
+	day, err := p.one("since")
+	if err != nil || day == "" {
+		return f, err
+	}
+	if f.Since, err = time.ParseInLocation(time.DateOnly, day, zone); err != nil {
+		return f, badRequest{code: "error.filter_day", args: []any{day}}
+	}
+	return f, nil
 }
 
 type attemptView struct {
@@ -35,7 +70,7 @@ type attemptView struct {
 
 type auditRow struct{ Name, Value string }
 
-func (c *Console) attempt(w http.ResponseWriter, r *request) error {
+func showAttempt(w http.ResponseWriter, r *request) error {
 	key, err := r.key("session")
 	if err != nil {
 		return err
@@ -48,12 +83,11 @@ func (c *Console) attempt(w http.ResponseWriter, r *request) error {
 	if v.Attempt, err = r.lists.Attempt(r.Context(), key, id); err != nil {
 		return err
 	}
-	err = c.entry.opened(r, v.Private, key, "", func(ctx context.Context, lists pages.Lists) error { return v.read(ctx, r, lists, key, id) })
+	err = r.opened(v.Private, key, "", func(ctx context.Context, lists pages.Lists) error { return v.read(ctx, r, lists, key, id) })
 	if err != nil {
 		return err
 	}
-	c.pages.show(w, r, http.StatusOK, "attempt", v)
-	return nil
+	return r.show(w, "attempt", v)
 }
 
 // read shows the events that the attempt took, from its end backwards. Older pages are offered only while they are within the range.
@@ -93,7 +127,7 @@ var auditFields = []string{
 }
 
 // auditRows lists values with a name in the catalog first. Numbers keep their digits.
-func auditRows(audit string, words words) []auditRow {
+func auditRows(audit string, words render.Words) []auditRow {
 	dec := json.NewDecoder(strings.NewReader(audit))
 	dec.UseNumber()
 	var fields map[string]any

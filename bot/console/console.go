@@ -2,10 +2,10 @@ package console
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
+	"ebb/bot/console/render"
 	"ebb/bot/manage"
 	"ebb/compaction"
 	"ebb/memory"
@@ -58,47 +58,63 @@ type Rights struct {
 }
 
 // Console is the handler of all pages.
-type Console struct {
-	cfg     Config
-	pages   *renderer
-	entry   *entry // logins, and the rights of a request
-	handler http.Handler
-	exports chan struct{} // semaphore
+type Console struct{ handler http.Handler }
+
+// route is a page or an action, with the roles that may use it.
+type route struct {
+	pattern string
+	may     func(*request) bool
+	answer  handler
 }
 
-// Bounds of answers: an export has many rows, and reads them in pages while its reader takes them.
-const (
-	maxExports = 2
-	exportTime = 15 * time.Minute
-	answerTime = time.Minute
-)
-
-// export bounds the exports, and the time that the reader of one may take. The caller calls done at the end.
-func (c *Console) export(w http.ResponseWriter) (done func(), err error) {
-	select {
-	case c.exports <- struct{}{}:
-	default:
-		return nil, errExports
+// routes is the table of all pages behind the login.
+func routes(cfg Config, running exports) []route {
+	facts, privacy := facts{cfg.Manage}, privacy{cfg.Privacy, cfg.Records}
+	attention, schedules := attention{cfg.Manage}, schedules{cfg.Location, cfg.Manage}
+	people := people{records: cfg.Records, reads: cfg.Reads, manage: cfg.Manage, exports: running}
+	return []route{
+		{"GET /{$}", anyRole, overview{cfg.Calls}.show},
+		{"GET /sessions", anyRole, listSessions},
+		{"GET /sessions/{key}", anyRole, conversation{cfg.Policy, cfg.Requests, cfg.Location}.show},
+		{"GET /sessions/{key}/work", anyRole, showWork},
+		{"GET /sessions/{key}/search", (*request).actsOnAll, search{cfg.Search}.show},
+		{"POST /sessions/{key}/compact", (*request).acts, compact{cfg.Manage}.request},
+		{"POST /sessions/{key}/undo", (*request).acts, undo{cfg.Manage}.do},
+		{"GET /compactions", anyRole, compactions{cfg.Location}.list},
+		{"GET /compactions/{session}/{id}", anyRole, showAttempt},
+		{"GET /memories", anyRole, listMemories},
+		{"GET /memories/{id}", anyRole, showMemory},
+		{"POST /memories/{id}/promote", (*request).actsOnAll, facts.promote},
+		{"POST /memories/{id}/forget", (*request).acts, facts.forget},
+		{"GET /people", (*request).whole, people.list},
+		{"GET /people/{id}", (*request).whole, people.person},
+		{"GET /people/{id}/export", (*request).actsOnAll, people.export},
+		{"POST /people/{id}/forget", (*request).actsOnAll, people.forget},
+		{"GET /usage", anyRole, usage{cfg.Records, cfg.BotName, running}.show},
+		{"GET /restarts", (*request).whole, listRestarts},
+		{"GET /attention", anyRole, attention.list},
+		{"POST /debts/{key}/retry", (*request).acts, attention.retryDebt},
+		{"POST /messages/{id}/retry", (*request).acts, attention.retry},
+		{"GET /schedules", anyRole, schedules.list},
+		{"POST /schedules/{key}/{id}/cancel", (*request).acts, schedules.cancel},
+		{"GET /approvals", anyRole, listApprovals},
+		{"GET /settings", (*request).whole, settings{cfg.Settings}.show},
+		{"GET /audit", anyRole, listActions},
+		{"GET /privacy", anyRole, privacy.show},
+		{"GET /retention", (*request).whole, privacy.retention},
+		{"/", anyRole, func(http.ResponseWriter, *request) error { return errNotFound }},
 	}
-	within(w, exportTime)
-	return func() { <-c.exports }, nil
-}
-
-// within ends the connection of a reader that does not take the answer in time.
-func within(w http.ResponseWriter, d time.Duration) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(d)) // some writers of tests have none
 }
 
 // New returns a console.
 func New(cfg Config) (*Console, error) {
-	r, err := newRenderer(cfg.Location, cfg.Currency)
+	r, err := render.New(cfg.Location, cfg.Currency)
 	if err != nil {
 		return nil, err
 	}
 	e := &entry{
 		cfg: cfg, pages: r, wrong: newThrottle(wrongEvery, wrongAtOnce), asked: newQuestions(), asking: &shares{most: maxIdentify, taken: map[string]int{}},
 	}
-	c := &Console{cfg: cfg, pages: r, entry: e, exports: make(chan struct{}, maxExports)}
 	begin, end := e.noLogin, e.noLogin
 	if cfg.Identity != nil {
 		e.dingtalk, begin, end = true, e.beginLogin, e.endLogin
@@ -108,46 +124,19 @@ func New(cfg Config) (*Console, error) {
 	if !e.hasLogins() {
 		e.code = newCode(cfg.ShowCode)
 	}
+	running := make(exports, maxExports)
 	mux := http.NewServeMux()
-	mux.Handle("GET /static/", static())
+	mux.Handle("GET /static/", render.Static())
 	mux.HandleFunc("GET /login", e.loginPage)
 	mux.HandleFunc("POST /login", e.login)
 	mux.HandleFunc("GET /login/dingtalk", begin)
 	mux.HandleFunc("GET "+CallbackPath, end)
 	mux.Handle("POST /logout", e.page(e.logout))
-	mux.Handle("GET /{$}", e.page(c.overview))
-	mux.Handle("GET /sessions", e.page(c.sessions))
-	mux.Handle("GET /sessions/{key}", e.page(c.session))
-	mux.Handle("GET /sessions/{key}/work", e.page(c.work))
-	mux.Handle("GET /compactions", e.page(c.compactions))
-	mux.Handle("GET /compactions/{session}/{id}", e.page(c.attempt))
-	mux.Handle("GET /memories", e.page(c.memories))
-	mux.Handle("GET /memories/{id}", e.page(c.memory))
-	mux.Handle("GET /sessions/{key}/search", e.wholeAction(c.search))
-	mux.Handle("GET /people", e.whole(c.people))
-	mux.Handle("POST /memories/{id}/promote", e.wholeAction(c.promote))
-	mux.Handle("GET /people/{id}", e.whole(c.person))
-	mux.Handle("GET /usage", e.page(c.usage))
-	mux.Handle("GET /restarts", e.whole(c.restarts))
-	mux.Handle("GET /attention", e.page(c.attention))
-	mux.Handle("GET /schedules", e.page(c.schedules))
-	mux.Handle("GET /approvals", e.page(c.approvals))
-	mux.Handle("POST /schedules/{key}/{id}/cancel", e.action(c.cancelSchedule))
-	mux.Handle("GET /settings", e.whole(c.settings))
-	mux.Handle("GET /audit", e.page(c.audit))
-	mux.Handle("GET /privacy", e.page(c.privacy))
-	mux.Handle("GET /retention", e.whole(c.retention))
-	mux.Handle("POST /sessions/{key}/compact", e.action(c.compact))
-	mux.Handle("POST /debts/{key}/retry", e.action(c.retryDebt))
-	mux.Handle("POST /sessions/{key}/undo", e.action(c.undo))
-	mux.Handle("POST /memories/{id}/forget", e.action(c.forgetMemory))
-	mux.Handle("POST /people/{id}/forget", e.wholeAction(c.forgetPerson))
-	mux.Handle("GET /people/{id}/export", e.wholeAction(c.exportPerson))
-	mux.Handle("POST /messages/{id}/retry", e.action(c.retry))
-	c.routeAPI(mux)
-	mux.Handle("/", e.page(func(http.ResponseWriter, *request) error { return errNotFound }))
-	c.handler = headers(http.NewCrossOriginProtection().Handler(http.MaxBytesHandler(mux, maxForm)))
-	return c, nil
+	for _, one := range routes(cfg, running) {
+		mux.Handle(one.pattern, e.when(one.may, one.answer))
+	}
+	api{e, r.Words("en"), running}.route(mux, apiLists(cfg.Location, usage{cfg.Records, cfg.BotName, running}))
+	return &Console{headers(http.NewCrossOriginProtection().Handler(http.MaxBytesHandler(mux, maxForm)))}, nil
 }
 
 const maxForm = 64 << 10
@@ -171,40 +160,4 @@ func headers(next http.Handler) http.Handler {
 		h.Set("Cache-Control", "no-store")
 		next.ServeHTTP(w, r)
 	})
-}
-
-type badRequest struct {
-	code string // key of the catalog
-	args []any
-}
-
-// Error implements error.
-func (b badRequest) Error() string { return b.code }
-
-var (
-	errNotFound  = badRequest{code: "error.not_found"}
-	errForbidden = badRequest{code: "error.forbidden"}
-	// errOthersKnow refuses an administrator of a group.
-	errOthersKnow = badRequest{code: "error.others_know"}
-	errExports    = badRequest{code: "error.exports"}
-)
-
-// statusOf takes words of the catalog, as the error of the storage may hold texts.
-func statusOf(err error) (int, badRequest) {
-	var bad badRequest
-	switch {
-	case errors.As(err, &bad) && bad.code == errNotFound.code, errors.Is(err, sessions.ErrNotFound):
-		return http.StatusNotFound, errNotFound
-	case bad.code == errForbidden.code, bad.code == errOthersKnow.code:
-		return http.StatusForbidden, bad
-	case bad.code == errExports.code:
-		return http.StatusTooManyRequests, bad
-	case bad.code != "":
-		return http.StatusBadRequest, bad
-	case errors.Is(err, pages.ErrCursor):
-		return http.StatusBadRequest, badRequest{code: "error.cursor"}
-	case errors.Is(err, context.DeadlineExceeded):
-		return http.StatusServiceUnavailable, badRequest{code: "error.slow"}
-	}
-	return http.StatusInternalServerError, badRequest{code: "error.internal"}
 }

@@ -415,7 +415,7 @@ func TestCursorsCoverAll(t *testing.T) {
 func TestCatalogsAreWhole(t *testing.T) {
 	t.Parallel()
 	read := func(lang string) map[string]string {
-		b, err := os.ReadFile("catalog/" + lang + ".json")
+		b, err := os.ReadFile("render/catalog/" + lang + ".json")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -437,7 +437,7 @@ func TestCatalogsAreWhole(t *testing.T) {
 	}
 	named := regexp.MustCompile(`(?:\{\{t |\(t |\bT\(|code: |sums )"([a-z]+\.[a-z_]+)"`)
 	var files []string
-	for _, pattern := range []string{"templates/*.html", "*.go"} {
+	for _, pattern := range []string{"render/templates/*.html", "render/*.go", "*.go"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -53,7 +53,7 @@ func (e *entry) inForce(login pages.Login) (pages.Login, error) {
 
 // noLogin answers at the addresses of a login by DingTalk where there is none.
 func (e *entry) noLogin(w http.ResponseWriter, r *http.Request) {
-	e.fail(w, r, e.pages.language(w, r), pages.Login{}, errNotFound)
+	e.fail(w, r, e.pages.Language(w, r), pages.Login{}, errNotFound)
 }
 
 // beginLogin sends a state that this browser alone knows. The browser keeps it, with the path that the login leads to and a signature: a
@@ -116,14 +116,14 @@ func (e *entry) endLogin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := e.keep(w, r, login, e.cfg.Identity.Secure()); err != nil {
-		e.fail(w, r, e.pages.language(w, r), pages.Login{}, err)
+		e.fail(w, r, e.pages.Language(w, r), pages.Login{}, err)
 		return
 	}
 	// A redirect would go on from the other site, without the strict cookie of the login. The page's own refresh
 	// carries it.
 	next = localPath(next)
 	w.Header().Set("Refresh", "0; url="+next)
-	e.pages.show(w, &request{Request: r, login: allowed, words: e.pages.language(w, r)}, http.StatusOK, "entered", next)
+	_ = e.request(r, allowed, e.pages.Language(w, r)).show(w, "entered", next)
 }
 
 func newQuestions() *rate.Limiter { return rate.NewLimiter(identifyEvery, identifyAt) }

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -10,17 +9,14 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/rs/zerolog"
 	"golang.org/x/time/rate"
 
-	"ebb/bot/manage"
-	"ebb/memory"
+	"ebb/bot/console/render"
 	"ebb/memory/pages"
 	"ebb/sessions"
 )
@@ -34,7 +30,7 @@ const loginTTL = 12 * time.Hour
 
 type entry struct {
 	cfg      Config
-	pages    *renderer
+	pages    *render.Renderer
 	code     *oneTimeCode  // nil where logins are configured
 	dingtalk bool          // people log in by DingTalk
 	wrong    *throttle     // wrong tokens
@@ -42,59 +38,10 @@ type entry struct {
 	asking   *shares       // those that wait
 }
 
-type request struct {
-	*http.Request
-	login pages.Login
-	lists pages.Lists // as the role sees them, see restricted
-	words words
-}
-
-func (r *request) acts() bool {
-	return r.login.Role == pages.RoleAdmin || r.login.Role == pages.RoleGroupAdmin
-}
-
-func (r *request) operator() manage.Actor {
-	return manage.Actor{Role: manage.Operator, Name: r.login.Actor}
-}
-
-func (r *request) whole() bool {
-	return r.login.Role == pages.RoleAdmin || r.login.Role == pages.RoleViewer
-}
-
-// text refuses values that the storage can't have: a zero byte or broken characters.
-func (r *request) text(name string) (string, error) {
-	v := r.PathValue(name)
-	if !utf8.ValidString(v) || strings.ContainsRune(v, 0) {
-		return "", errNotFound
-	}
-	return v, nil
-}
-
-func (r *request) key(name string) (sessions.Key, error) {
-	v, err := r.text(name)
-	return sessions.Key(v), err
-}
-
-func (r *request) session() (sessions.Session, error) {
-	key, err := r.key("key")
-	if err != nil {
-		return sessions.Session{}, err
-	}
-	return r.lists.Session(r.Context(), key)
-}
-
-func (r *request) memory() (m memory.Memory, values []memory.Memory, err error) {
-	id, err := parseID(r.PathValue("id"))
-	if err != nil {
-		return m, nil, err
-	}
-	return r.lists.Memory(r.Context(), id)
-}
-
 // page sends people who are not logged in to the login.
-func (e *entry) page(answer func(http.ResponseWriter, *request) error) http.Handler {
+func (e *entry) page(answer handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		words := e.pages.language(w, r)
+		words := e.pages.Language(w, r)
 		login, err := e.authenticate(r)
 		switch {
 		case err == nil:
@@ -118,7 +65,8 @@ func (e *entry) page(answer func(http.ResponseWriter, *request) error) http.Hand
 	})
 }
 
-func (e *entry) when(may func(*request) bool, answer func(http.ResponseWriter, *request) error) http.Handler {
+// when is [entry.page] for the roles that may use it.
+func (e *entry) when(may func(*request) bool, answer handler) http.Handler {
 	return e.page(func(w http.ResponseWriter, r *request) error {
 		if !may(r) {
 			return errForbidden
@@ -127,23 +75,12 @@ func (e *entry) when(may func(*request) bool, answer func(http.ResponseWriter, *
 	})
 }
 
-// whole is [entry.page] for data of all groups together.
-func (e *entry) whole(answer func(http.ResponseWriter, *request) error) http.Handler {
-	return e.when((*request).whole, answer)
+func (e *entry) request(r *http.Request, login pages.Login, words render.Words) *request {
+	return &request{Request: r, login: login, words: words, pages: e.pages, audit: e.cfg.Audit}
 }
 
-// action is [entry.page] for administrators, also those of a group: the answer must find its target in the lists of the
-// request.
-func (e *entry) action(answer func(http.ResponseWriter, *request) error) http.Handler {
-	return e.when((*request).acts, answer)
-}
-
-func (e *entry) wholeAction(answer func(http.ResponseWriter, *request) error) http.Handler {
-	return e.when(func(r *request) bool { return r.acts() && r.whole() }, answer)
-}
-
-func (e *entry) as(r *http.Request, login pages.Login, words words) (*request, error) {
-	req := &request{Request: r, login: login, words: words}
+func (e *entry) as(r *http.Request, login pages.Login, words render.Words) (*request, error) {
+	req := e.request(r, login, words)
 	var only []sessions.Key
 	if !req.whole() {
 		var err error
@@ -156,12 +93,12 @@ func (e *entry) as(r *http.Request, login pages.Login, words words) (*request, e
 }
 
 // fail logs faults of the server; their texts stay there.
-func (e *entry) fail(w http.ResponseWriter, r *http.Request, words words, login pages.Login, err error) {
+func (e *entry) fail(w http.ResponseWriter, r *http.Request, words render.Words, login pages.Login, err error) {
 	status, bad := statusOf(err)
 	if status >= http.StatusInternalServerError {
 		zerolog.Ctx(r.Context()).Error().Err(err).Str("path", r.URL.Path).Msg("Console request failed")
 	}
-	e.pages.show(w, &request{Request: r, login: login, words: words}, status, "error", words.T(bad.code, bad.args...))
+	_ = e.request(r, login, words).showAs(w, status, "error", words.T(bad.code, bad.args...))
 }
 
 // authenticate returns [sessions.ErrNotFound] for a request without a login.
@@ -238,12 +175,12 @@ func (e *entry) loginPage(w http.ResponseWriter, r *http.Request) {
 
 // showLogin takes the key of a reason in wrong, empty for none.
 func (e *entry) showLogin(w http.ResponseWriter, r *http.Request, status int, next, wrong string, args ...any) {
-	words := e.pages.language(w, r)
+	words := e.pages.Language(w, r)
 	v := loginView{Next: next, Tokens: e.cfg.Token != "" || e.cfg.ViewerToken != "", DingTalk: e.dingtalk, Code: e.code != nil}
 	if wrong != "" {
 		v.Wrong = words.T(wrong, args...)
 	}
-	e.pages.show(w, &request{Request: r, words: words}, status, "login", v)
+	_ = e.request(r, pages.Login{}, words).showAs(w, status, "login", v)
 }
 
 func (e *entry) login(w http.ResponseWriter, r *http.Request) {
@@ -265,7 +202,7 @@ func (e *entry) admit(w http.ResponseWriter, r *http.Request, token, next string
 		return
 	}
 	if err := e.keep(w, r, login, false); err != nil {
-		e.fail(w, r, e.pages.language(w, r), pages.Login{}, err)
+		e.fail(w, r, e.pages.Language(w, r), pages.Login{}, err)
 		return
 	}
 	http.Redirect(w, r, localPath(next), http.StatusSeeOther) //nolint:gosec // localPath leads nowhere else
@@ -334,59 +271,6 @@ func isLocal(host string) bool {
 	}
 	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && ip.IsLoopback()
-}
-
-// localPath returns a path of this console, or its start: a link must not lead elsewhere after the login.
-func localPath(next string) string {
-	u, err := url.Parse(next)
-	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n") {
-		return "/"
-	}
-	return next
-}
-
-// opened reads the texts of one page; detail names it within its conversation. An administrator's look into a private
-// chat is audited and not masked.
-func (e *entry) opened(r *request, private bool, key sessions.Key, detail string, read func(context.Context, pages.Lists) error) error {
-	if !private || r.login.Role != pages.RoleAdmin {
-		return read(r.Context(), r.lists)
-	}
-	return e.audited(r, manage.ViewedPrivate, key, detail, func(ctx context.Context) error { return read(ctx, e.cfg.Lists) })
-}
-
-func (e *entry) audited(r *request, action string, key sessions.Key, detail string, do func(context.Context) error) error {
-	return e.auditedAs(r, pages.Action{Action: action, Key: key, Detail: detail}, do)
-}
-
-func (e *entry) auditedAs(r *request, what pages.Action, do func(context.Context) error) error {
-	what.Actor = r.login.Actor
-	return manage.Audited(r.Context(), e.cfg.Audit, what, outcomeOf, do)
-}
-
-func outcomeOf(err error) string {
-	if err == nil {
-		return "done"
-	}
-	if status, bad := statusOf(err); status < http.StatusInternalServerError {
-		return bad.code
-	}
-	return "failed"
-}
-
-func parseID(text string) (int64, error) {
-	id, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || id <= 0 {
-		return 0, errNotFound
-	}
-	return id, nil
-}
-
-func (c *Console) apiError(r *http.Request, err error) (int, badRequest) {
-	status, bad := statusOf(err)
-	if status >= http.StatusInternalServerError {
-		zerolog.Ctx(r.Context()).Error().Err(err).Str("path", r.URL.Path).Msg("API request failed")
-	}
-	return status, bad
 }
 
 // oneTimeCode admits one administrator, where nothing else admits anyone. A request from the same machine is no proof: a proxy there

@@ -1,13 +1,13 @@
 package console
 
 import (
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"ebb/memory/pages"
-	"ebb/sessions"
 )
 
 // parsed is a text filter: words, and values by key. A value with spaces stands in quotes.
@@ -94,67 +94,43 @@ func (f parsed) one(key string, allowed ...string) (string, error) {
 	return values[0], nil
 }
 
-func sessionFilter(text string) (pages.SessionFilter, error) {
-	p, err := parseFilter(text, "group", "state", "model")
-	if err != nil {
-		return pages.SessionFilter{}, err
-	}
-	f := pages.SessionFilter{Words: p.words, Groups: p.values["group"]}
-	if f.State, err = p.one("state", pages.StateBusy, pages.StateOwed, pages.StateFailed, pages.StateDead); err != nil {
-		return f, err
-	}
-	f.Model, err = p.one("model")
-	return f, err
+// listRows are those of a page.
+const listRows = 50
+
+type listView[T any] struct {
+	Filter string
+	Wrong  string // reason of a refused filter or cursor
+	Rows   []T
+	Next   string // address; empty at the end
 }
 
-// compactionFilter reads days of the zone.
-func compactionFilter(text string, zone *time.Location) (pages.CompactionFilter, error) {
-	p, err := parseFilter(text, "group", "outcome", "policy", "trigger", "since", "session")
+func list[T any](r *request, read func(p pages.Page) ([]T, string, error)) (listView[T], error) {
+	v := listView[T]{Filter: r.FormValue("q")}
+	rows, next, err := read(pages.Page{Limit: listRows, Cursor: r.FormValue("cursor")})
 	if err != nil {
-		return pages.CompactionFilter{}, err
+		return v, err
 	}
-	f := pages.CompactionFilter{Words: slices.Concat(p.words, p.values["group"])}
-	for key, field := range map[string]*string{"policy": &f.Policy, "trigger": &f.Trigger} {
-		if *field, err = p.one(key); err != nil {
-			return f, err
+	v.Rows = rows
+	if next != "" {
+		v.Next = r.URL.Path + "?" + url.Values{"q": {v.Filter}, "cursor": {next}}.Encode()
+	}
+	return v, nil
+}
+
+// showList shows a page with a filter. A refused filter or cursor leaves the page without rows, so that the reader can
+// correct the filter.
+func showList[F, T any](w http.ResponseWriter, r *request, page string, parse func(string) (F, error), read func(F, pages.Page) ([]T, string, error)) error {
+	v, status := listView[T]{Filter: r.FormValue("q")}, http.StatusOK
+	f, err := parse(v.Filter)
+	if err == nil {
+		v, err = list(r, func(p pages.Page) ([]T, string, error) { return read(f, p) })
+	}
+	if err != nil {
+		var bad badRequest
+		if status, bad = statusOf(err); status != http.StatusBadRequest {
+			return err
 		}
+		v.Wrong = r.words.T(bad.code, bad.args...)
 	}
-	if f.Outcome, err = p.one("outcome", "committed", "failed", "rejected", "nothing"); err != nil {
-		return f, err
-	}
-	session, err := p.one("session")
-	if err != nil {
-		return f, err
-	}
-	f.Session = sessions.Key(session)
-	day, err := p.one("since")
-	if err != nil || day == "" {
-		return f, err
-	}
-	if f.Since, err = time.ParseInLocation(time.DateOnly, day, zone); err != nil {
-		return f, badRequest{code: "error.filter_day", args: []any{day}}
-	}
-	return f, nil
-}
-
-func memoryFilter(text string) (pages.MemoryFilter, error) {
-	p, err := parseFilter(text, "scope", "person", "session", "state")
-	if err != nil {
-		return pages.MemoryFilter{}, err
-	}
-	f := pages.MemoryFilter{Words: p.words}
-	if f.Scope, err = p.one("scope", "user", "group", "team", "session"); err != nil {
-		return f, err
-	}
-	person, err := p.one("person")
-	if err != nil {
-		return f, err
-	}
-	session, err := p.one("session")
-	if err != nil {
-		return f, err
-	}
-	state, err := p.one("state", "all")
-	f.Person, f.Session, f.Every = sessions.UserID(person), sessions.Key(session), state == "all"
-	return f, err
+	return r.showAs(w, status, page, v)
 }

@@ -3,19 +3,17 @@ package console
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
+	"ebb/bot/console/render"
 	"ebb/memory"
 	"ebb/memory/pages"
 	"ebb/sessions"
 )
 
 // restricted are the lists as every role sees them: without the texts of private chats, and for a group's administrator
-// limited to some sessions. [entry.opened] is the only way to those texts. It embeds no lists, so that a new method
+// limited to some sessions. [request.opened] is the only way to those texts. It embeds no lists, so that a new method
 // does not compile before it is restricted.
 type restricted struct {
 	all  pages.Lists
@@ -30,16 +28,6 @@ func (m restricted) shows(key sessions.Key) error {
 		return nil
 	}
 	return fmt.Errorf("session %s: %w", key, sessions.ErrNotFound)
-}
-
-const masked = "•••"
-
-// mask replaces a text by its length.
-func mask(text string) string {
-	if text == "" {
-		return ""
-	}
-	return fmt.Sprintf(masked+" (%d)", utf8.RuneCountInString(text))
 }
 
 // Sessions implements pages.Lists.
@@ -71,9 +59,9 @@ func (m restricted) Work(ctx context.Context, key sessions.Key) (pages.Work, err
 
 func maskSession(s sessions.Session) sessions.Session {
 	if private(s) {
-		s.Title, s.Pinned = "", mask(s.Pinned)
+		s.Title, s.Pinned = "", render.Mask(s.Pinned)
 		if s.CompactError != sessions.CompactUndone {
-			s.CompactError = mask(s.CompactError)
+			s.CompactError = render.Mask(s.CompactError)
 		}
 	}
 	return s
@@ -97,7 +85,7 @@ func maskRow(r pages.CompactionRow) pages.CompactionRow {
 }
 
 func maskEntry(e sessions.LogEntry) sessions.LogEntry {
-	e.Focus, e.Error, e.Audit = mask(e.Focus), mask(e.Error), ""
+	e.Focus, e.Error, e.Audit = render.Mask(e.Focus), render.Mask(e.Error), ""
 	return e
 }
 
@@ -107,7 +95,7 @@ func (m restricted) Schedules(ctx context.Context, f pages.ScheduleFilter, p pag
 	rows, next, err := m.all.Schedules(ctx, f, p)
 	for i, r := range rows {
 		if r.Private {
-			rows[i].Title, rows[i].Text, rows[i].Creator = "", mask(r.Text), sessions.Message{SenderID: r.Creator.SenderID}
+			rows[i].Title, rows[i].Text, rows[i].Creator = "", render.Mask(r.Text), sessions.Message{SenderID: r.Creator.SenderID}
 		}
 	}
 	return rows, next, err
@@ -119,7 +107,7 @@ func (m restricted) Files(ctx context.Context, f pages.FileFilter, p pages.Page)
 	rows, next, err := m.all.Files(ctx, f, p)
 	for i, r := range rows {
 		if r.Private {
-			rows[i].Title, rows[i].Name, rows[i].Keeper = "", mask(r.Name), ""
+			rows[i].Title, rows[i].Name, rows[i].Keeper = "", render.Mask(r.Name), ""
 		}
 	}
 	return rows, next, err
@@ -131,7 +119,7 @@ func (m restricted) Approvals(ctx context.Context, f pages.ApprovalFilter, p pag
 	rows, next, err := m.all.Approvals(ctx, f, p)
 	for i, r := range rows {
 		if r.Private {
-			rows[i].Title, rows[i].Arguments, rows[i].Asker, rows[i].Decider = "", mask(r.Arguments), "", ""
+			rows[i].Title, rows[i].Arguments, rows[i].Asker, rows[i].Decider = "", render.Mask(r.Arguments), "", ""
 		}
 	}
 	return rows, next, err
@@ -144,13 +132,13 @@ func (m restricted) Attempt(ctx context.Context, key sessions.Key, id int64) (pa
 	}
 	a, err := m.all.Attempt(ctx, key, id)
 	if a.Private {
-		a.CompactionRow, a.Summary = maskRow(a.CompactionRow), mask(a.Summary)
+		a.CompactionRow, a.Summary = maskRow(a.CompactionRow), render.Mask(a.Summary)
 	}
 	for _, r := range a.Receipts {
 		for _, facts := range [][]pages.Fact{r.Saved, r.Known, r.Corrected} {
 			for i, f := range facts {
 				if a.Private || f.Private || m.shows(f.Source) != nil {
-					facts[i].Content = mask(f.Content)
+					facts[i].Content = render.Mask(f.Content)
 				}
 			}
 		}
@@ -208,10 +196,10 @@ func (m restricted) maskEvents(ctx context.Context, key sessions.Key, events []s
 }
 
 func maskEvent(e sessions.Event) sessions.Event {
-	e.Content, e.SenderNick, e.Message = mask(e.Content), "", nil
+	e.Content, e.SenderNick, e.Message = render.Mask(e.Content), "", nil
 	calls := make([]sessions.ToolCall, len(e.ToolCalls))
 	for i, call := range e.ToolCalls {
-		calls[i] = sessions.ToolCall{ID: call.ID, Name: call.Name, Arguments: mask(call.Arguments)}
+		calls[i] = sessions.ToolCall{ID: call.ID, Name: call.Name, Arguments: render.Mask(call.Arguments)}
 	}
 	e.ToolCalls = calls
 	return e
@@ -287,7 +275,7 @@ func (m restricted) Memory(ctx context.Context, id int64) (memory.Memory, []memo
 
 func maskMemory(m memory.Memory) memory.Memory {
 	if m.Private() {
-		m.Content, m.Key, m.SaidByNick, m.SubjectNick = mask(m.Content), mask(m.Key), "", ""
+		m.Content, m.Key, m.SaidByNick, m.SubjectNick = render.Mask(m.Content), render.Mask(m.Key), "", ""
 	}
 	return m
 }
@@ -298,7 +286,7 @@ func (m restricted) Debts(ctx context.Context, only []sessions.Key, limit int) (
 }
 
 // Costs implements pages.Lists.
-func (m restricted) Costs(ctx context.Context, only []sessions.Key, since time.Time, bySession bool) ([]pages.Cost, error) {
+func (m restricted) Costs(ctx context.Context, only []sessions.Key, since time.Time, bySession bool) ([]pages.Usage, error) {
 	return m.all.Costs(ctx, m.within(only), since, bySession)
 }
 
@@ -347,18 +335,3 @@ func (m restricted) within(only []sessions.Key) []sessions.Key {
 
 // private takes a session of an unknown type for a private chat.
 func private(s sessions.Session) bool { return s.Key != "" && s.ConversationType != sessions.Group }
-
-// lineMark matches the marks of headings and lists at the beginnings of lines, such as a digest has.
-var lineMark = regexp.MustCompile(`(?m)^\s*(?:#{1,6}|[-*])\s+`)
-
-// short is a text in one line. The lines of a heading and of a list have dots between them in place of their marks.
-func short(text string, runes int) string {
-	if lineMark.MatchString(text) {
-		text = strings.Trim(lineMark.ReplaceAllString(text, " · "), "· \n")
-	}
-	text = strings.Join(strings.Fields(text), " ")
-	if r := []rune(text); len(r) > runes {
-		return string(r[:runes]) + "…"
-	}
-	return text
-}

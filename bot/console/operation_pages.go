@@ -18,13 +18,12 @@ import (
 // restartRows bounds lists without pages.
 const restartRows = 200
 
-func (c *Console) restarts(w http.ResponseWriter, r *request) error {
+func listRestarts(w http.ResponseWriter, r *request) error {
 	v, err := list(r, func(p pages.Page) ([]sessions.Restart, string, error) { return r.lists.Restarts(r.Context(), p) })
 	if err != nil {
 		return err
 	}
-	c.pages.show(w, r, http.StatusOK, "restarts", v)
-	return nil
+	return r.show(w, "restarts", v)
 }
 
 type attentionView struct {
@@ -33,8 +32,16 @@ type attentionView struct {
 	Titles map[sessions.Key]string // by group
 }
 
-// attention shows what waits for a person: dead letters and owed flushes. Titles are read for both lists at once.
-func (c *Console) attention(w http.ResponseWriter, r *request) error {
+// attention is the page of dead letters and owed flushes, with its buttons.
+type attention struct {
+	manage interface {
+		RetryDeadLetter(ctx context.Context, by manage.Actor, key sessions.Key, id int64) (sessions.Key, error)
+		RetryDebt(ctx context.Context, by manage.Actor, key sessions.Key) error
+	}
+}
+
+// list shows dead letters and owed flushes. Titles are read for both lists at once.
+func (a attention) list(w http.ResponseWriter, r *request) error {
 	var v attentionView
 	var err error
 	if v.Dead, err = r.lists.DeadLetters(r.Context(), nil, restartRows); err != nil {
@@ -58,12 +65,11 @@ func (c *Console) attention(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	c.pages.show(w, r, http.StatusOK, "attention", v)
-	return nil
+	return r.show(w, "attention", v)
 }
 
 // retry takes only dead letters that the page lists.
-func (c *Console) retry(w http.ResponseWriter, r *request) error {
+func (a attention) retry(w http.ResponseWriter, r *request) error {
 	id, err := parseID(r.PathValue("id"))
 	if err != nil {
 		return err
@@ -76,8 +82,8 @@ func (c *Console) retry(w http.ResponseWriter, r *request) error {
 	if i < 0 {
 		return errNotFound
 	}
-	err = c.entry.audited(r, "retry", dead[i].Key, "message "+strconv.FormatInt(id, 10), func(ctx context.Context) error {
-		_, err := c.cfg.Manage.RetryDeadLetter(ctx, operator, dead[i].Key, id)
+	err = r.audited("retry", dead[i].Key, "message "+strconv.FormatInt(id, 10), func(ctx context.Context) error {
+		_, err := a.manage.RetryDeadLetter(ctx, operator, dead[i].Key, id)
 		return err
 	})
 	if err != nil {
@@ -87,15 +93,31 @@ func (c *Console) retry(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-type settingsView struct{ Text, Waiting string }
-
-func (c *Console) settings(w http.ResponseWriter, r *request) error {
-	text, waiting, err := c.cfg.Settings()
+func (a attention) retryDebt(w http.ResponseWriter, r *request) error {
+	s, err := r.session()
 	if err != nil {
 		return err
 	}
-	c.pages.show(w, r, http.StatusOK, "settings", settingsView{string(text), strings.Join(waiting, ", ")})
+	err = r.audited("retry_flush", s.Key, "", func(ctx context.Context) error { return a.manage.RetryDebt(ctx, operator, s.Key) })
+	if err != nil {
+		return err
+	}
+	http.Redirect(w, r.Request, "/attention", http.StatusSeeOther)
 	return nil
+}
+
+type settingsView struct{ Text, Waiting string }
+
+type settings struct {
+	read func() (text []byte, waiting []string, err error)
+}
+
+func (s settings) show(w http.ResponseWriter, r *request) error {
+	text, waiting, err := s.read()
+	if err != nil {
+		return err
+	}
+	return r.show(w, "settings", settingsView{string(text), strings.Join(waiting, ", ")})
 }
 
 type auditView struct {
@@ -103,7 +125,7 @@ type auditView struct {
 	Titles map[sessions.Key]string // by group
 }
 
-func (c *Console) audit(w http.ResponseWriter, r *request) error {
+func listActions(w http.ResponseWriter, r *request) error {
 	var v auditView
 	var err error
 	v.listView, err = list(r, func(p pages.Page) ([]pages.Action, string, error) { return r.lists.Actions(r.Context(), nil, p) })
@@ -120,16 +142,21 @@ func (c *Console) audit(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	c.pages.show(w, r, http.StatusOK, "audit", v)
-	return nil
+	return r.show(w, "audit", v)
 }
 
 // maxArguments is in characters.
 const maxArguments = 500
 
-// compact leaves a request for the replica that owns the session, since this process may not. A policy of the form becomes a setting
+type compact struct {
+	manage interface {
+		RequestCompact(ctx context.Context, by manage.Actor, s sessions.Session, text string) error
+	}
+}
+
+// request leaves a request for the replica that owns the session, since this process may not. A policy of the form becomes a setting
 // in front of the words, as a member would type it.
-func (c *Console) compact(w http.ResponseWriter, r *request) error {
+func (c compact) request(w http.ResponseWriter, r *request) error {
 	s, err := r.session()
 	if err != nil {
 		return err
@@ -142,8 +169,8 @@ func (c *Console) compact(w http.ResponseWriter, r *request) error {
 	if policy := r.FormValue("policy"); policy != "" {
 		text = "policy=" + policy + " " + text
 	}
-	err = c.entry.audited(r, "compact", key, "", func(ctx context.Context) error {
-		return asBadRequest(c.cfg.Manage.RequestCompact(ctx, r.operator(), s, text))
+	err = r.audited("compact", key, "", func(ctx context.Context) error {
+		return asBadRequest(c.manage.RequestCompact(ctx, r.operator(), s, text))
 	})
 	if err != nil {
 		return err
@@ -166,17 +193,4 @@ func asBadRequest(err error) error {
 		return badRequest{code: "error.compact_setting", args: []any{refusal.Error()}}
 	}
 	return err
-}
-
-func (c *Console) retryDebt(w http.ResponseWriter, r *request) error {
-	s, err := r.session()
-	if err != nil {
-		return err
-	}
-	err = c.entry.audited(r, "retry_flush", s.Key, "", func(ctx context.Context) error { return c.cfg.Manage.RetryDebt(ctx, operator, s.Key) })
-	if err != nil {
-		return err
-	}
-	http.Redirect(w, r.Request, "/attention", http.StatusSeeOther)
-	return nil
 }

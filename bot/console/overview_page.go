@@ -66,9 +66,12 @@ func (v *callsView) add(all []BotCalls) {
 	v.Counted, v.Left = true, max(v.Quota-v.Made, 0)
 }
 
-// overview reads sums alone, so the page costs the same with 10 sessions and with 10,000. Calls to DingTalk concern the whole
+// overview is the first page; calls is nil where they are not counted.
+type overview struct{ calls func() []BotCalls }
+
+// show reads sums alone, so the page costs the same with 10 sessions and with 10,000. Calls to DingTalk concern the whole
 // installation: only roles that see all groups get them.
-func (c *Console) overview(w http.ResponseWriter, r *request) error {
+func (o overview) show(w http.ResponseWriter, r *request) error {
 	v := overviewView{At: time.Now()}
 	var err error
 	if v.Counts, err = r.lists.Counts(r.Context(), nil); err != nil {
@@ -89,11 +92,10 @@ func (c *Console) overview(w http.ResponseWriter, r *request) error {
 		}
 		v.Kinds = addTo(v.Kinds, string(one.Kind), one.Turns, one.Spending)
 	}
-	if c.cfg.Calls != nil && r.whole() {
-		v.Calls.add(c.cfg.Calls())
+	if o.calls != nil && r.whole() {
+		v.Calls.add(o.calls())
 	}
-	c.pages.show(w, r, http.StatusOK, "overview", v)
-	return nil
+	return r.show(w, "overview", v)
 }
 
 func addTo(sums []usageSum, name string, turns int, s sessions.Spending) []usageSum {

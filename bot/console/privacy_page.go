@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -58,16 +59,24 @@ func (p Privacy) stored() []storedData {
 	}
 }
 
-func (c *Console) privacy(w http.ResponseWriter, r *request) error {
-	v := privacyView{Privacy: c.cfg.Privacy()}
+// privacy has the pages of the kept data and of the rows that expire.
+type privacy struct {
+	inForce func() Privacy
+	rows    interface {
+		Expiring(ctx context.Context, period, soon time.Duration, p pages.Page) (rows []pages.Expiring, next string, err error)
+		ExpiringRows(ctx context.Context, r sessions.Retention) (pages.ExpiringRows, error)
+	}
+}
+
+func (p privacy) show(w http.ResponseWriter, r *request) error {
+	v := privacyView{Privacy: p.inForce()}
 	v.Stored = v.stored()
 	for _, one := range v.Stored[:5] { // the configuration has a key for each
 		if one.Period == 0 && one.Name != "summaries" {
 			v.Kept = append(v.Kept, one.Name)
 		}
 	}
-	c.pages.show(w, r, http.StatusOK, "privacy", v)
-	return nil
+	return r.show(w, "privacy", v)
 }
 
 const expiryHorizon = 7 * 24 * time.Hour
@@ -90,10 +99,10 @@ type expiringRow struct {
 
 const maxDays = 36500
 
-// retention shows the rows that will go in the coming days, by the periods in force or by one that an administrator considers. Only
+// retention lists the rows that will go in the coming days, by the periods in force or by one that an administrator considers. Only
 // the log is listed by session; the other kinds are counted.
-func (c *Console) retention(w http.ResponseWriter, r *request) error {
-	v := retentionView{Periods: c.cfg.Privacy().Retention, Days: strings.TrimSpace(r.FormValue("days")), Horizon: expiryHorizon}
+func (p privacy) retention(w http.ResponseWriter, r *request) error {
+	v := retentionView{Periods: p.inForce().Retention, Days: strings.TrimSpace(r.FormValue("days")), Horizon: expiryHorizon}
 	v.Period, v.InForce = v.Periods.Events, true
 	if v.Days != "" {
 		days, err := strconv.Atoi(v.Days)
@@ -104,7 +113,7 @@ func (c *Console) retention(w http.ResponseWriter, r *request) error {
 		v.InForce = v.Period == v.Periods.Events
 	}
 	if v.Period > 0 {
-		rows, next, err := c.cfg.Records.Expiring(r.Context(), v.Period, expiryHorizon, pages.Page{Limit: listRows, Cursor: r.FormValue("cursor")})
+		rows, next, err := p.rows.Expiring(r.Context(), v.Period, expiryHorizon, pages.Page{Limit: listRows, Cursor: r.FormValue("cursor")})
 		if err != nil {
 			return err
 		}
@@ -116,14 +125,13 @@ func (c *Console) retention(w http.ResponseWriter, r *request) error {
 		}
 	}
 	var err error
-	if v.Due, err = c.cfg.Records.ExpiringRows(r.Context(), v.Periods); err != nil {
+	if v.Due, err = p.rows.ExpiringRows(r.Context(), v.Periods); err != nil {
 		return err
 	}
-	if v.Soon, err = c.cfg.Records.ExpiringRows(r.Context(), sooner(v.Periods, expiryHorizon)); err != nil {
+	if v.Soon, err = p.rows.ExpiringRows(r.Context(), sooner(v.Periods, expiryHorizon)); err != nil {
 		return err
 	}
-	c.pages.show(w, r, http.StatusOK, "retention", v)
-	return nil
+	return r.show(w, "retention", v)
 }
 
 func sooner(r sessions.Retention, by time.Duration) sessions.Retention {

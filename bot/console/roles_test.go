@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ebb/bot/console"
 )
 
 // access is a route with the status that each role gets. A group's administrator gets own for a target in their group and foreign
@@ -59,31 +61,38 @@ var openRoutes = []string{"GET /static/", "GET /login", "POST /login", "GET /log
 // Each route has its row in the table, so that a new one is a decision.
 func TestEveryRouteHasItsRoles(t *testing.T) {
 	t.Parallel()
+	patterns := console.Routes()
+	if len(patterns) < 25 {
+		t.Errorf("only %d routes were found", len(patterns))
+	}
+	for _, m := range regexp.MustCompile(`mux\.Handle(?:Func)?\("([^"]*)"(\+CallbackPath)?`).FindAllStringSubmatch(sources(t), -1) {
+		patterns = append(patterns, m[1]+strings.TrimPrefix(m[2], "+"))
+	}
+	for _, route := range patterns {
+		if strings.Contains(route, "/api/") || slices.Contains(openRoutes, route) {
+			continue
+		}
+		if !slices.ContainsFunc(routes, func(a access) bool { return a.route == route }) {
+			t.Errorf("%s has no row", route)
+		}
+	}
+}
+
+// sources is the text of the package.
+func sources(t *testing.T) (text string) {
+	t.Helper()
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	pattern := regexp.MustCompile(`mux\.Handle(?:Func)?\("([^"]*)"(\+CallbackPath)?`)
-	n := 0
 	for _, name := range files {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range pattern.FindAllStringSubmatch(string(b), -1) {
-			n++
-			route := m[1] + strings.TrimPrefix(m[2], "+")
-			if strings.Contains(route, "/api/") || slices.Contains(openRoutes, route) {
-				continue
-			}
-			if !slices.ContainsFunc(routes, func(a access) bool { return a.route == route }) {
-				t.Errorf("%s has no row", route)
-			}
-		}
+		text += string(b)
 	}
-	if n < 25 {
-		t.Errorf("only %d routes were found", n)
-	}
+	return text
 }
 
 // addOther adds a second group with everything that a page can show, dead letters and actions included, and texts that

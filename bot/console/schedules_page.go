@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"ebb/bot/console/render"
 	"ebb/bot/manage"
 	"ebb/bot/schedule/when"
 	"ebb/memory/pages"
@@ -26,12 +27,12 @@ type scheduleView struct {
 	Page  string // address of the page, where the reader is again after an action
 }
 
-func (c *Console) scheduleViews(r *request, rows []pages.ScheduleRow) []scheduleView {
+func scheduleViews(r *request, zone *time.Location, rows []pages.ScheduleRow) []scheduleView {
 	views := make([]scheduleView, len(rows))
 	for i, row := range rows {
 		views[i] = scheduleView{ScheduleRow: row, Page: r.URL.RequestURI(), Late: row.State == sessions.ScheduleActive && time.Since(row.DueAt) > lateAfter}
 		if spec, err := when.Read(row.Spec); err == nil && spec.Repeats() {
-			views[i].Times, views[i].Zone = spec.Words(r.words.Lang), foreignZone(spec, row.DueAt.In(c.cfg.Location))
+			views[i].Times, views[i].Zone = spec.Words(r.words.Lang), foreignZone(spec, row.DueAt.In(zone))
 		}
 	}
 	return views
@@ -40,7 +41,7 @@ func (c *Console) scheduleViews(r *request, rows []pages.ScheduleRow) []schedule
 // foreignZone names the zone of a repetition unless it is that of at.
 func foreignZone(spec when.Spec, at time.Time) string {
 	zone, ok := spec.Clock()
-	if name := zoneName(at.In(zone)); ok && name != zoneName(at) {
+	if name := render.ZoneName(at.In(zone)); ok && name != render.ZoneName(at) {
 		return name
 	}
 	return ""
@@ -64,16 +65,23 @@ func scheduleFilter(text string) (pages.ScheduleFilter, error) {
 	return f, err
 }
 
-func (c *Console) schedules(w http.ResponseWriter, r *request) error {
-	return showList(c, w, r, "schedules", scheduleFilter, func(f pages.ScheduleFilter, p pages.Page) ([]scheduleView, string, error) {
+type schedules struct {
+	zone   *time.Location
+	manage interface {
+		CancelSchedule(ctx context.Context, by manage.Actor, key sessions.Key, id int64) (sessions.Schedule, error)
+	}
+}
+
+func (s schedules) list(w http.ResponseWriter, r *request) error {
+	return showList(w, r, "schedules", scheduleFilter, func(f pages.ScheduleFilter, p pages.Page) ([]scheduleView, string, error) {
 		rows, next, err := r.lists.Schedules(r.Context(), f, p)
-		return c.scheduleViews(r, rows), next, err
+		return scheduleViews(r, s.zone, rows), next, err
 	})
 }
 
-// cancelSchedule ends an active schedule of a session that the role sees.
-func (c *Console) cancelSchedule(w http.ResponseWriter, r *request) error {
-	s, err := r.session()
+// cancel ends an active schedule of a session that the role sees.
+func (s schedules) cancel(w http.ResponseWriter, r *request) error {
+	session, err := r.session()
 	if err != nil {
 		return err
 	}
@@ -81,8 +89,8 @@ func (c *Console) cancelSchedule(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	err = c.entry.audited(r, manage.Unscheduled, s.Key, "schedule "+strconv.FormatInt(id, 10), func(ctx context.Context) error {
-		_, err := c.cfg.Manage.CancelSchedule(ctx, operator, s.Key, id)
+	err = r.audited(manage.Unscheduled, session.Key, "schedule "+strconv.FormatInt(id, 10), func(ctx context.Context) error {
+		_, err := s.manage.CancelSchedule(ctx, operator, session.Key, id)
 		return err
 	})
 	if err != nil {

@@ -8,7 +8,9 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"time"
 
+	"ebb/bot/console/chart"
 	"ebb/bot/manage"
 	"ebb/compaction"
 	"ebb/memory"
@@ -16,56 +18,26 @@ import (
 	"ebb/sessions"
 )
 
-var operator = manage.Actor{Role: manage.Operator}
-
 const (
-	listRows = 50
 	talkRows = 60
 	openRows = 20
-	cutRows  = 200
 )
 
-type listView[T any] struct {
-	Filter string
-	Wrong  string // reason of a refused filter or cursor
-	Rows   []T
-	Next   string // address; empty at the end
-}
-
-func list[T any](r *request, read func(p pages.Page) ([]T, string, error)) (listView[T], error) {
-	v := listView[T]{Filter: r.FormValue("q")}
-	rows, next, err := read(pages.Page{Limit: listRows, Cursor: r.FormValue("cursor")})
+func sessionFilter(text string) (pages.SessionFilter, error) {
+	p, err := parseFilter(text, "group", "state", "model")
 	if err != nil {
-		return v, err
+		return pages.SessionFilter{}, err
 	}
-	v.Rows = rows
-	if next != "" {
-		v.Next = r.URL.Path + "?" + url.Values{"q": {v.Filter}, "cursor": {next}}.Encode()
+	f := pages.SessionFilter{Words: p.words, Groups: p.values["group"]}
+	if f.State, err = p.one("state", pages.StateBusy, pages.StateOwed, pages.StateFailed, pages.StateDead); err != nil {
+		return f, err
 	}
-	return v, nil
+	f.Model, err = p.one("model")
+	return f, err
 }
 
-// showList shows a page with a filter. A refused filter or cursor leaves the page without rows, so that the reader can
-// correct the filter.
-func showList[F, T any](c *Console, w http.ResponseWriter, r *request, page string, parse func(string) (F, error), read func(F, pages.Page) ([]T, string, error)) error {
-	v, status := listView[T]{Filter: r.FormValue("q")}, http.StatusOK
-	f, err := parse(v.Filter)
-	if err == nil {
-		v, err = list(r, func(p pages.Page) ([]T, string, error) { return read(f, p) })
-	}
-	if err != nil {
-		var bad badRequest
-		if status, bad = statusOf(err); status != http.StatusBadRequest {
-			return err
-		}
-		v.Wrong = r.words.T(bad.code, bad.args...)
-	}
-	c.pages.show(w, r, status, page, v)
-	return nil
-}
-
-func (c *Console) sessions(w http.ResponseWriter, r *request) error {
-	return showList(c, w, r, "sessions", sessionFilter, func(f pages.SessionFilter, p pages.Page) ([]pages.SessionRow, string, error) {
+func listSessions(w http.ResponseWriter, r *request) error {
+	return showList(w, r, "sessions", sessionFilter, func(f pages.SessionFilter, p pages.Page) ([]pages.SessionRow, string, error) {
 		return r.lists.Sessions(r.Context(), f, p)
 	})
 }
@@ -80,7 +52,7 @@ type sessionView struct {
 	Older     string  // address of older events; empty at the start
 	Newer     bool    // the page is not the newest one
 	Open      []sessions.Event
-	Chart     chart
+	Chart     chart.Chart
 	Memories  []memory.Memory
 	Schedules []scheduleView // active ones
 	scheduled []pages.ScheduleRow
@@ -114,9 +86,16 @@ type cutView struct {
 	Saved int
 }
 
-// session shows one conversation. Texts of a private chat come only through opened, with a row in the audit; settings, work and
+// conversation is the page of one.
+type conversation struct {
+	policy   func(sessions.Session) compaction.Settings
+	requests pages.Requests
+	zone     *time.Location
+}
+
+// show shows one conversation. Texts of a private chat come only through opened, with a row in the audit; settings, work and
 // requests have no texts and are read before.
-func (c *Console) session(w http.ResponseWriter, r *request) error {
+func (p conversation) show(w http.ResponseWriter, r *request) error {
 	s, err := r.session()
 	if err != nil {
 		return err
@@ -126,9 +105,9 @@ func (c *Console) session(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	settings := c.cfg.Policy(s)
+	settings := p.policy(s)
 	v := sessionView{Session: s, Trigger: settings.Window.Trigger(), FlushAt: settings.Window.FlushAt(), Private: private(s), Newer: r.FormValue("cursor") != "", Work: work}
-	request, ok, err := c.cfg.Requests.CompactionRequested(r.Context(), key)
+	request, ok, err := p.requests.CompactionRequested(r.Context(), key)
 	if err != nil {
 		return err
 	}
@@ -136,14 +115,13 @@ func (c *Console) session(w http.ResponseWriter, r *request) error {
 		v.Request = &request
 	}
 	v.Policies = slices.Sorted(maps.Keys(compaction.Policies))
-	err = c.entry.opened(r, v.Private, key, "", func(ctx context.Context, lists pages.Lists) error { return v.read(ctx, r, lists, key) })
+	err = r.opened(v.Private, key, "", func(ctx context.Context, lists pages.Lists) error { return v.read(ctx, r, lists, key) })
 	if err != nil {
 		return err
 	}
 	v.Rests = settings.RestsUntil(v.Session, v.Session.TotalTokens)
-	v.Schedules = c.scheduleViews(r, v.scheduled)
-	c.pages.show(w, r, http.StatusOK, "session", v)
-	return nil
+	v.Schedules = scheduleViews(r, p.zone, v.scheduled)
+	return r.show(w, "session", v)
 }
 
 // read fills the parts with texts, all from the lists it was given: they mask texts. A place in the conversation (at) becomes a
@@ -180,7 +158,7 @@ func (v *sessionView) read(ctx context.Context, r *request, lists pages.Lists, k
 	if v.Undoable, err = lists.Undoable(ctx, key); err != nil {
 		return err
 	}
-	if v.Chart, err = readChart(ctx, lists, v.Session, v.Trigger, v.FlushAt); err != nil {
+	if v.Chart, err = chart.Read(ctx, lists, v.Session, v.Trigger, v.FlushAt); err != nil {
 		return err
 	}
 	if v.Memories, _, err = lists.Memories(ctx, pages.MemoryFilter{Session: key}, pages.Page{Limit: openRows}); err != nil {
@@ -203,7 +181,7 @@ func withCuts(ctx context.Context, lists pages.Lists, s sessions.Session, events
 	if len(events) == 0 {
 		return nil, nil
 	}
-	cuts, err := lists.Cuts(ctx, s.Key, events[0].Seq, events[len(events)-1].Seq, cutRows)
+	cuts, err := lists.Cuts(ctx, s.Key, events[0].Seq, events[len(events)-1].Seq, chart.MaxCuts)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +189,7 @@ func withCuts(ctx context.Context, lists pages.Lists, s sessions.Session, events
 	for i, e := range events {
 		lines[i] = line{Event: e, Archived: e.Seq <= s.CompactedSeq}
 		for _, cut := range cuts {
-			if cut.EndSeq != e.Seq || cut.Trigger == undoTrigger {
+			if cut.EndSeq != e.Seq || cut.Trigger == chart.UndoTrigger {
 				continue
 			}
 			a, err := lists.Attempt(ctx, s.Key, cut.ID)
@@ -228,8 +206,14 @@ func withCuts(ctx context.Context, lists pages.Lists, s sessions.Session, events
 	return lines, nil
 }
 
-// undo refuses a compaction that is not the newest any more.
-func (c *Console) undo(w http.ResponseWriter, r *request) error {
+type undo struct {
+	compactions interface {
+		UndoCompaction(ctx context.Context, by manage.Actor, s sessions.Session, id int64) (sessions.LogEntry, error)
+	}
+}
+
+// do refuses a compaction that is not the newest any more.
+func (u undo) do(w http.ResponseWriter, r *request) error {
 	s, err := r.session()
 	if err != nil {
 		return err
@@ -240,8 +224,8 @@ func (c *Console) undo(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return changed
 	}
-	err = c.entry.audited(r, "undo", key, "compaction "+strconv.FormatInt(id, 10), func(ctx context.Context) error {
-		_, err := c.cfg.Manage.UndoCompaction(ctx, r.operator(), s, id)
+	err = r.audited("undo", key, "compaction "+strconv.FormatInt(id, 10), func(ctx context.Context) error {
+		_, err := u.compactions.UndoCompaction(ctx, r.operator(), s, id)
 		switch {
 		case errors.Is(err, sessions.ErrConflict):
 			return changed

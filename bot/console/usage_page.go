@@ -2,13 +2,12 @@ package console
 
 import (
 	"cmp"
-	"encoding/csv"
+	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"maps"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,8 +48,19 @@ func usagePeriod(r *request) (days int, since time.Time, err error) {
 	return days, time.Now().AddDate(0, 0, 1-days), nil
 }
 
-// apiUsage gives sums by model and person, which concern all groups, only to roles that see them.
-func (c *Console) apiUsage(r *request, p pages.Page) ([]any, string, error) {
+// usage has the page, the files and the API's list of usage.
+type usage struct {
+	records interface {
+		Usage(ctx context.Context, since time.Time, by pages.UsageBy, limit int) ([]pages.Usage, error)
+		UsageList(ctx context.Context, since time.Time, by pages.UsageBy, p pages.Page) (rows []pages.Usage, next string, err error)
+		UsageRows(ctx context.Context, since time.Time, by pages.UsageBy) iter.Seq2[pages.Usage, error]
+	}
+	botName func(sessions.RobotCode) string // empty: it is unknown
+	exports exports
+}
+
+// list gives sums by model and person, which concern all groups, only to roles that see them.
+func (u usage) list(r *request, p pages.Page) ([]any, string, error) {
 	_, since, err := usagePeriod(r)
 	if err != nil {
 		return nil, "", err
@@ -63,36 +73,38 @@ func (c *Console) apiUsage(r *request, p pages.Page) ([]any, string, error) {
 		}
 		sums, err := r.lists.Costs(r.Context(), nil, since, name == "session" || name == "bot")
 		if name == "bot" {
-			bots, next := c.botUsage(sums, place.Key, p.Limit)
+			bots, next := u.botUsage(sums, place.Key, p.Limit)
 			return each(bots, func(row rows.Cost) rows.Cost { return row }), next, err
 		}
 		sums, next := costsAfter(sums, place.Key, p.Limit)
-		return each(sums, rows.OfCost), next, err
+		return each(sums, rows.OfUsage), next, err
 	default:
 		by, err := usageDivision(r, name)
 		if err != nil {
 			return nil, "", err
 		}
 		by.Kind = true // as in the other rows
-		sums, next, err := c.cfg.Records.UsageList(r.Context(), since, by, p)
+		sums, next, err := u.records.UsageList(r.Context(), since, by, p)
 		return each(sums, func(u pages.Usage) rows.Cost { return rows.OfUsage(namedFor(r, u)) }), next, err
 	}
 }
 
 // costsAfter cuts a page out of sums, in the order of their fields.
-func costsAfter(rows []pages.Cost, after string, limit int) ([]pages.Cost, string) {
-	place := func(c pages.Cost) string { return strings.Join([]string{string(c.Key), c.Day, string(c.Kind)}, "\x00") }
-	slices.SortFunc(rows, func(a, b pages.Cost) int { return cmp.Compare(place(a), place(b)) })
-	rows = slices.DeleteFunc(rows, func(c pages.Cost) bool { return after != "" && place(c) <= after })
+func costsAfter(rows []pages.Usage, after string, limit int) ([]pages.Usage, string) {
+	place := func(c pages.Usage) string {
+		return strings.Join([]string{string(c.Key), c.Day, string(c.Kind)}, "\x00")
+	}
+	slices.SortFunc(rows, func(a, b pages.Usage) int { return cmp.Compare(place(a), place(b)) })
+	rows = slices.DeleteFunc(rows, func(c pages.Usage) bool { return after != "" && place(c) <= after })
 	if len(rows) <= limit {
 		return rows, ""
 	}
 	return rows[:limit], pages.Place{Key: place(rows[limit-1])}.Cursor(pages.ListCosts)
 }
 
-// usage adds up two readings, by day and by session, and not one by both: a year of 10,000 sessions would be millions of rows. Sums
+// show adds up two readings, by day and by session, and not one by both: a year of 10,000 sessions would be millions of rows. Sums
 // by model and person concern all groups, and only roles that see them get them.
-func (c *Console) usage(w http.ResponseWriter, r *request) error {
+func (u usage) show(w http.ResponseWriter, r *request) error {
 	days, since, err := usagePeriod(r)
 	if err != nil {
 		return err
@@ -122,14 +134,14 @@ func (c *Console) usage(w http.ResponseWriter, r *request) error {
 		v.Top = append(v.Top, *sum)
 	}
 	sortByCost(v.Top)
-	if v.Bots = c.usageByBot(bySession); len(v.Bots) == 1 {
+	if v.Bots = u.byBot(bySession); len(v.Bots) == 1 {
 		v.Bots = nil
 	}
 	if r.FormValue("format") == "csv" {
-		return c.exportUsage(w, r, v, since)
+		return u.export(w, r, v, since)
 	}
 	if r.whole() {
-		if err := c.divideUsage(r, &v, since); err != nil {
+		if err := u.divide(r, &v, since); err != nil {
 			return err
 		}
 	}
@@ -138,8 +150,7 @@ func (c *Console) usage(w http.ResponseWriter, r *request) error {
 	if err := nameSessions(r, v.Top); err != nil {
 		return err
 	}
-	c.pages.show(w, r, http.StatusOK, "usage", v)
-	return nil
+	return r.show(w, "usage", v)
 }
 
 func sortByCost(sums []usageSum) {
@@ -148,26 +159,26 @@ func sortByCost(sums []usageSum) {
 	})
 }
 
-// usageByBot adds up the sums of sessions.
-func (c *Console) usageByBot(bySession []pages.Cost) (sums []usageSum) {
+// byBot adds up the sums of sessions.
+func (u usage) byBot(bySession []pages.Usage) (sums []usageSum) {
 	for _, one := range bySession {
-		sums = addTo(sums, c.botOf(one.Key), one.Turns, one.Spending)
+		sums = addTo(sums, u.botOf(one.Key), one.Turns, one.Spending)
 	}
 	sortByCost(sums)
 	return sums
 }
 
 // botOf is the code of a robot that has no name.
-func (c *Console) botOf(key sessions.Key) string {
+func (u usage) botOf(key sessions.Key) string {
 	robot, _ := key.Conversation()
-	return cmp.Or(c.cfg.BotName(robot), string(robot))
+	return cmp.Or(u.botName(robot), string(robot))
 }
 
 // botUsage returns the sums of bots by kind of work, in the order of their names.
-func (c *Console) botUsage(bySession []pages.Cost, after string, limit int) ([]rows.Cost, string) {
+func (u usage) botUsage(bySession []pages.Usage, after string, limit int) ([]rows.Cost, string) {
 	sums := map[string]rows.Cost{}
 	for _, one := range bySession {
-		row := rows.OfUsage(pages.Usage{Bot: c.botOf(one.Key), Turns: one.Turns, Spending: one.Spending})
+		row := rows.OfUsage(pages.Usage{Bot: u.botOf(one.Key), Turns: one.Turns, Spending: one.Spending})
 		place := row.Bot + "\x00" + row.Kind
 		sums[place] = row.Plus(sums[place])
 	}
@@ -182,16 +193,16 @@ func (c *Console) botUsage(bySession []pages.Cost, after string, limit int) ([]r
 	return list, ""
 }
 
-// divideUsage reads one row more than a table shows, to know whether it leaves some out.
-func (c *Console) divideUsage(r *request, v *usageView, since time.Time) error {
-	models, err := c.cfg.Records.Usage(r.Context(), since, pages.UsageBy{Model: true}, topUsage+1)
+// divide reads one row more than a table shows, to know whether it leaves some out.
+func (u usage) divide(r *request, v *usageView, since time.Time) error {
+	models, err := u.records.Usage(r.Context(), since, pages.UsageBy{Model: true}, topUsage+1)
 	if err != nil {
 		return err
 	}
 	for _, one := range models[:min(len(models), topUsage)] {
 		v.Models = append(v.Models, usageSum{Name: cmp.Or(one.Model, r.words.T("usage.unknown")), Turns: one.Turns, Spending: one.Spending})
 	}
-	people, err := c.cfg.Records.Usage(r.Context(), since, pages.UsageBy{Person: true}, topUsage+1)
+	people, err := u.records.Usage(r.Context(), since, pages.UsageBy{Person: true}, topUsage+1)
 	if err != nil {
 		return err
 	}
@@ -263,64 +274,29 @@ func usageDivision(r *request, name string) (pages.UsageBy, error) {
 	return by, nil
 }
 
-// exportUsage streams the rows of a division. Texts that people chose are kept from being formulas of a spreadsheet.
-func (c *Console) exportUsage(w http.ResponseWriter, r *request, v usageView, since time.Time) error {
+// export streams the rows of a division. Texts that people chose are kept from being formulas of a spreadsheet.
+func (u usage) export(w http.ResponseWriter, r *request, v usageView, since time.Time) error {
 	name := r.FormValue("by")
 	if name == "" {
 		head := []string{"session", "prompt_tokens", "cached_tokens", "completion_tokens", "cost", "turns"}
-		return c.writeCSV(w, r, fmt.Sprintf("usage-%d-days.csv", v.Days), head, usageBySession(v))
+		return u.exports.writeCSV(w, r, fmt.Sprintf("usage-%d-days.csv", v.Days), head, usageBySession(v))
 	}
 	by, err := usageDivision(r, name)
 	if err != nil {
 		return err
 	}
 	head := []string{"day", "session", "title", "kind", "model", "person", "nick", "prompt_tokens", "cached_tokens", "completion_tokens", "cost", "turns"}
-	return c.writeCSV(w, r, fmt.Sprintf("usage-by-%s-%d-days.csv", name, v.Days), head, func(yield func([]string, error) bool) {
-		for u, err := range c.cfg.Records.UsageRows(r.Context(), since, by) {
-			u = namedFor(r, u)
+	return u.exports.writeCSV(w, r, fmt.Sprintf("usage-by-%s-%d-days.csv", name, v.Days), head, func(yield func([]string, error) bool) {
+		for sum, err := range u.records.UsageRows(r.Context(), since, by) {
+			sum = namedFor(r, sum)
 			row := []string{
-				u.Day, spreadsheetText(string(u.Key)), spreadsheetText(u.Title), string(u.Kind), spreadsheetText(u.Model), spreadsheetText(string(u.Person)), spreadsheetText(u.Nick),
+				sum.Day, spreadsheetText(string(sum.Key)), spreadsheetText(sum.Title), string(sum.Kind), spreadsheetText(sum.Model), spreadsheetText(string(sum.Person)), spreadsheetText(sum.Nick),
 			}
-			if !yield(append(row, sumCells(u.Turns, u.Spending)...), err) {
+			if !yield(append(row, sumCells(sum.Turns, sum.Spending)...), err) {
 				return
 			}
 		}
 	})
-}
-
-// writeCSV ends the answer with a broken connection after an error behind the first row, as in [Console.writeLines].
-func (c *Console) writeCSV(w http.ResponseWriter, r *request, name string, head []string, rows iter.Seq2[[]string, error]) error {
-	done, err := c.export(w)
-	if err != nil {
-		return err
-	}
-	defer done()
-	out, begun := csv.NewWriter(w), false
-	begin := func() {
-		if begun {
-			return
-		}
-		begun = true
-		w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-		w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s"`, name))
-		_ = out.Write(head) // an error stays for the next row
-	}
-	for row, err := range rows {
-		if err != nil && !begun {
-			return err
-		}
-		if err != nil {
-			_, _ = c.apiError(r.Request, err)
-			panic(http.ErrAbortHandler)
-		}
-		begin()
-		if out.Write(row) != nil {
-			return nil // the peer is gone
-		}
-	}
-	begin()
-	out.Flush()
-	return nil
 }
 
 func usageBySession(v usageView) iter.Seq2[[]string, error] {
@@ -341,10 +317,3 @@ func sumCells(turns int, s sessions.Spending) []string {
 	}
 	return []string{strconv.Itoa(s.Usage.Prompt), strconv.Itoa(s.Usage.Cached), strconv.Itoa(s.Usage.Completion), cost, strconv.Itoa(turns)}
 }
-
-// formulaStarts are the runes after which a spreadsheet reads a formula. Full-width forms count as well, and so does what follows blanks,
-// a line break within the cell, or a semicolon, which some languages take for the separator of columns.
-var formulaStarts = regexp.MustCompile("(^|[;\\t\\r\\n])([\\s\\p{C}\"']*[=+\\-@＝＋－＠])")
-
-// spreadsheetText keeps a text, and each part of it that a spreadsheet may take for a cell, from being read as a formula.
-func spreadsheetText(text string) string { return formulaStarts.ReplaceAllString(text, "$1'$2") }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"ebb/bot/console/render"
 	"ebb/memory/pages"
 	"ebb/sessions"
 )
@@ -25,7 +26,7 @@ func readWork(r *request, key sessions.Key) (workView, error) {
 	if err != nil {
 		return workView{}, err
 	}
-	if w.Silent <= silentAfter { // a figure that always changes
+	if w.Silent <= render.SilentAfter { // a figure that always changes
 		w.Silent = 0
 	}
 	v := workView{Work: w, Key: key, Page: r.FormValue("page")}
@@ -39,9 +40,9 @@ func readWork(r *request, key sessions.Key) (workView, error) {
 	return v, nil
 }
 
-// work answers 204 if the page shows the work as it is: then the script changes nothing, and a screen reader repeats
+// showWork answers 204 if the page shows the work as it is: then the script changes nothing, and a screen reader repeats
 // nothing.
-func (c *Console) work(w http.ResponseWriter, r *request) error {
+func showWork(w http.ResponseWriter, r *request) error {
 	key, err := r.key("key")
 	if err != nil {
 		return err
@@ -54,6 +55,5 @@ func (c *Console) work(w http.ResponseWriter, r *request) error {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	c.pages.show(w, r, http.StatusOK, "work", v)
-	return nil
+	return r.show(w, "work", v)
 }

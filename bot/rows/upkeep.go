@@ -153,11 +153,6 @@ func OfUsage(u pages.Usage) Cost {
 	}
 }
 
-// OfCost returns the row of a session's or a day's sum.
-func OfCost(c pages.Cost) Cost {
-	return OfUsage(pages.Usage{Key: c.Key, Day: c.Day, Turns: c.Turns, Spending: c.Spending})
-}
-
 // Debt is an owed flush of the events FromSeq+1 to ThroughSeq.
 type Debt struct {
 	SessionKey sessions.Key `json:"session_key"`

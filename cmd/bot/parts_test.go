@@ -18,7 +18,7 @@ var optionalParts = map[string]string{
 	"bot/command r.calls":           "/status has no row of calls where none are counted",
 	"bot/command u.Denied":          "a table of data: most uses have the common answer",
 	"bot/command u.Match":           "a table of data: most uses take each argument",
-	"bot/console c.cfg.Calls":       "the overview has no tile of calls where none are counted",
+	"bot/console o.calls":           "the overview has no tile of calls where none are counted",
 	"bot/console cfg.Identity":      "the constructor chooses the handlers of a login by DingTalk",
 	"bot/dingtalk in.t.clicked":     "the receiver of clicks is set after the transport is made; before that clicks do nothing",
 	"bot/dingtalk c.Serves":         "a check of credentials, and a test of one application, have no robots to tell apart",

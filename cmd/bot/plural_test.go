@@ -34,7 +34,7 @@ func TestPluralsFollowTheirNumbers(t *testing.T) {
 			}
 		}
 	}
-	for _, dir := range []string{"bot/wording", "bot/command", "bot/console", "bot/outbox", "bot/schedule", "bot/turn", "bot/turn/answer", "bot/turn/choice", "bot/turn/slot", "cmd/bot"} {
+	for _, dir := range []string{"bot/wording", "bot/command", "bot/console", "bot/console/render", "bot/outbox", "bot/schedule", "bot/turn", "bot/turn/answer", "bot/turn/choice", "bot/turn/slot", "cmd/bot"} {
 		files, err := filepath.Glob(filepath.Join("..", "..", dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no files in %s: %v", dir, err)
@@ -61,7 +61,7 @@ func TestPluralsFollowTheirNumbers(t *testing.T) {
 			})
 		}
 	}
-	text, err := os.ReadFile("../../bot/console/catalog/en.json")
+	text, err := os.ReadFile("../../bot/console/render/catalog/en.json")
 	if err != nil {
 		t.Fatal(err)
 	}

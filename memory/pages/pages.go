@@ -220,15 +220,6 @@ type Fact struct {
 	Private bool         // said in a private chat
 }
 
-// Cost is the usage of one kind of work in a session or on a UTC day.
-type Cost struct {
-	Key sessions.Key // empty for a day
-	Day string       // 2006-01-02; empty for a session
-	// Turns are those that a model answered.
-	Turns int
-	sessions.Spending
-}
-
 // Debt is an owed flush: the events (From, Through].
 type Debt struct {
 	Key           sessions.Key
@@ -341,7 +332,7 @@ type Lists interface {
 	Session(ctx context.Context, key sessions.Key) (sessions.Session, error)
 	Work(ctx context.Context, key sessions.Key) (Work, error)
 	// Costs sums usage from a day on by kind and day, or by kind and session.
-	Costs(ctx context.Context, only []sessions.Key, since time.Time, bySession bool) ([]Cost, error)
+	Costs(ctx context.Context, only []sessions.Key, since time.Time, bySession bool) ([]Usage, error)
 	Debts(ctx context.Context, only []sessions.Key, limit int) ([]Debt, error)
 	DeadLetters(ctx context.Context, only []sessions.Key, limit int) ([]sessions.Event, error)
 	Restarts(ctx context.Context, p Page) (rows []sessions.Restart, next string, err error)

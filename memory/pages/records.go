@@ -33,7 +33,7 @@ type Usage struct {
 	Bot    string // its name, or its code
 	Person sessions.UserID
 	Nick   string // the newest
-	Turns  int    // one of several people counts for one of them
+	Turns  int    // those that a model answered; one of several people counts for one of them
 	sessions.Spending
 }
 

@@ -179,14 +179,14 @@ func (s *Store) Work(ctx context.Context, key sessions.Key) (pages.Work, error) 
 }
 
 // Costs implements pages.Lists.
-func (s *Store) Costs(ctx context.Context, only []sessions.Key, since time.Time, bySession bool) ([]pages.Cost, error) {
+func (s *Store) Costs(ctx context.Context, only []sessions.Key, since time.Time, bySession bool) ([]pages.Usage, error) {
 	rows, err := s.from.Ledger.Costs(ctx, only, since, spend.CostsBy{Session: bySession, Day: !bySession})
 	if err != nil {
 		return nil, err
 	}
-	list := make([]pages.Cost, len(rows))
+	list := make([]pages.Usage, len(rows))
 	for i, r := range rows {
-		list[i] = pages.Cost{Key: r.Key, Day: r.Period, Turns: r.Turns, Spending: r.Spending}
+		list[i] = pages.Usage{Key: r.Key, Day: r.Period, Turns: r.Turns, Spending: r.Spending}
 	}
 	return list, nil
 }

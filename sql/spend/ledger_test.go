@@ -71,14 +71,14 @@ func TestLedgerOutlivesErasures(t *testing.T) {
 				t.Fatal(err)
 			}
 			since := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-			before := storetest.Must[[]pages.Cost](t)(s.Pages().Costs(t.Context(), nil, since, false))
+			before := storetest.Must[[]pages.Usage](t)(s.Pages().Costs(t.Context(), nil, since, false))
 			if err := erase(s, c.Reader.Key); err != nil {
 				t.Fatal(err)
 			}
 			if n := tokensToday(t, s); n != 600 {
 				t.Errorf("the day has %d tokens, want 600 as before", n)
 			}
-			after := storetest.Must[[]pages.Cost](t)(s.Pages().Costs(t.Context(), nil, since, false))
+			after := storetest.Must[[]pages.Usage](t)(s.Pages().Costs(t.Context(), nil, since, false))
 			if !slices.Equal(before, after) || len(after) != 4 {
 				t.Errorf("costs are %+v, want %+v", after, before)
 			}

@@ -125,7 +125,7 @@ func TestTurnsOfADay(t *testing.T) {
 	storetest.Execute(t, pool, `INSERT INTO model_usage AS u (session_key, day, kind, prompt_tokens) VALUES ($1, (now() AT TIME ZONE 'UTC')::date, 'turn', 5)
 		ON CONFLICT (session_key, day, kind, model, person) DO UPDATE SET prompt_tokens = u.prompt_tokens + EXCLUDED.prompt_tokens`, key)
 	turns := map[sessions.SpentKind]int{}
-	for _, one := range storetest.Must[[]pages.Cost](t)(s.Pages().Costs(t.Context(), nil, time.Now().AddDate(0, 0, -1), false)) {
+	for _, one := range storetest.Must[[]pages.Usage](t)(s.Pages().Costs(t.Context(), nil, time.Now().AddDate(0, 0, -1), false)) {
 		turns[one.Kind] += one.Turns
 	}
 	if turns[sessions.SpentTurn] != 2 || turns[sessions.SpentFlush] != 0 {

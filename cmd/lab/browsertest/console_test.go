@@ -226,7 +226,7 @@ func (b *tab) checkAccess(t *testing.T) {
 		"attention": {"/attention"}, "restarts": {"/restarts"}, "settings": {"/settings"}, "schedules": {"/schedules", "/schedules?q=state:done"}, "approvals": {"/approvals", "/approvals?q=state:waiting"}, "audit": {"/audit"}, "people": {"/people"}, "search": {p.Session + "/search", p.Session + "/search?q=%E5%8F%91%E5%B8%83"}, "privacy": {"/privacy"}, "retention": {"/retention?days=1"},
 		"login": nil, "layout": nil, "parts": nil, "work": nil, "entered": nil, // parts of other pages, or checked with them
 	}
-	templates, err := filepath.Glob("../../../bot/console/templates/*.html")
+	templates, err := filepath.Glob("../../../bot/console/render/templates/*.html")
 	if err != nil || len(templates) == 0 {
 		t.Fatalf("the templates of the console: %d, %v", len(templates), err)
 	}

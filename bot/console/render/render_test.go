@@ -1,4 +1,4 @@
-package console
+package render
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 // Each page can be parsed in each variant. A gateway parses one when it is shown first.
 func TestEachPageIsParsed(t *testing.T) {
 	t.Parallel()
-	r, err := newRenderer(time.UTC, uncharged)
+	r, err := New(time.UTC, uncharged)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestEachPageIsParsed(t *testing.T) {
 // A console that shows no page keeps no template.
 func TestUnshownPagesTakeNoMemory(t *testing.T) {
 	if n := testing.AllocsPerRun(3, func() {
-		if _, err := newRenderer(time.UTC, uncharged); err != nil {
+		if _, err := New(time.UTC, uncharged); err != nil {
 			t.Fatal(err)
 		}
 	}); n > 20_000 {

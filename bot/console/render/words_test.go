@@ -1,4 +1,4 @@
-package console
+package render
 
 import (
 	"go/ast"
@@ -6,61 +6,17 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"ebb/bot/upkeep"
 	"ebb/compaction"
 	"ebb/memory"
 	"ebb/memory/draft"
 	"ebb/memory/extract"
 )
-
-// The page of an attempt names each field of an audit in each language, and no others.
-func TestAuditFieldsHaveNames(t *testing.T) {
-	t.Parallel()
-	r, err := newRenderer(nil, uncharged)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fields := []string{"offloads_deleted", "deleted_files"} // package sessions writes these
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[upkeep.AuditRecord]()) {
-		if f.Anonymous {
-			continue
-		}
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		fields = append(fields, name)
-	}
-	for _, name := range fields {
-		for lang, words := range r.words {
-			if key := "check." + name; words.T(key) == key {
-				t.Errorf("%s has no name in %s", name, lang)
-			}
-		}
-	}
-	slices.Sort(fields)
-	if known := slices.Sorted(slices.Values(auditFields)); !slices.Equal(known, fields) {
-		t.Errorf("the page knows %q, an audit has %q", known, fields)
-	}
-}
-
-// Shares are percentages, and other fields keep their own form.
-func TestAuditRows(t *testing.T) {
-	t.Parallel()
-	r, err := newRenderer(nil, uncharged)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := auditRows(`{"recall": 0.875, "missing": ["PO-7", "3%"], "healed": true, "calls": 2, "newer": {"a": 1}, "memories": [7, 12], "preserved_count": 0}`, r.words["zh"])
-	want := []auditRow{{"保留的标识", "88 %"}, {"模型漏掉、已补回的标识", "PO-7, 3%"}, {"不经模型修正", "是"}, {"模型调用次数", "2"}, {"保留原文的消息数", "0"}, {"这次整理存下的记忆编号", "7, 12"}, {"newer", `{"a":1}`}}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
 
 // codes are the values that the product writes into tables and that pages show, by the beginning of their keys. They are the
 // constants of a package with a name or a type that matches.
@@ -94,7 +50,7 @@ var codes = []struct{ keys, dir, names, typ string }{
 // Each value that the product writes has words in each language: pages show no code of the program.
 func TestCodesHaveWords(t *testing.T) {
 	t.Parallel()
-	r, err := newRenderer(nil, uncharged)
+	r, err := New(nil, uncharged)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,12 +71,12 @@ func TestCodesHaveWords(t *testing.T) {
 			check(c.keys, value)
 		}
 	}
-	for _, name := range sources(t, "../../bot/console") {
+	for _, name := range sources(t, "..") {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range regexp.MustCompile(`audited\(r, "([^"]*)"`).FindAllSubmatch(text, -1) {
+		for _, m := range regexp.MustCompile(`audited\("([^"]*)"`).FindAllSubmatch(text, -1) {
 			check("action.", string(m[1]))
 		}
 	}
@@ -151,7 +107,7 @@ func sources(t *testing.T, dir string) []string {
 // stringConstants are the values of a package's constants whose names match, of a type: "" is any, and "string" none of its own.
 func stringConstants(t *testing.T, dir string, names *regexp.Regexp, typ string) (values []string) {
 	t.Helper()
-	for _, name := range sources(t, "../../"+dir) {
+	for _, name := range sources(t, "../../../"+dir) {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
@@ -187,7 +143,7 @@ func stringConstants(t *testing.T, dir string, names *regexp.Regexp, typ string)
 // The error of a compaction begins with its reason, and the source of a hit is written for models.
 func TestReasonAndSpeaker(t *testing.T) {
 	t.Parallel()
-	r, err := newRenderer(nil, uncharged)
+	r, err := New(nil, uncharged)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,8 +155,8 @@ func TestReasonAndSpeaker(t *testing.T) {
 			t.Errorf("the reason of %q is %q, want %q", text, got, want)
 		}
 	}
-	for text, want := range map[string]codeView{
-		"no gain: 3": {"no gain: 3", "压缩后不会明显变小"}, "an older release": {"an older release", zh.T("reason.unnamed")}, mask("no gain"): {"", "••• (7)"},
+	for text, want := range map[string]CodeView{
+		"no gain: 3": {"no gain: 3", "压缩后不会明显变小"}, "an older release": {"an older release", zh.T("reason.unnamed")}, Mask("no gain"): {"", "••• (7)"},
 	} {
 		if got := zh.Failure(text); got != want {
 			t.Errorf("the failure %q is %q, want %q", text, got, want)
@@ -219,7 +175,7 @@ func TestReasonAndSpeaker(t *testing.T) {
 // A code may have several parts, with numbers. Values without words stay as they are.
 func TestCode(t *testing.T) {
 	t.Parallel()
-	r, err := newRenderer(nil, uncharged)
+	r, err := New(nil, uncharged)
 	if err != nil {
 		t.Fatal(err)
 	}

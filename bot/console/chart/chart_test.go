@@ -1,4 +1,4 @@
-package console
+package chart
 
 import (
 	"math"
@@ -16,7 +16,7 @@ func TestChartMarks(t *testing.T) {
 	at := func(hours int) time.Time { return start.Add(time.Duration(hours) * time.Hour) }
 	s := sessions.Session{CreatedAt: start, LastActiveAt: at(10), TotalTokens: 4600}
 	log := []sessions.LogEntry{
-		{ID: 1, CreatedAt: at(8), TokensBefore: 4000, TokensAfter: 1000}, {ID: 2, Trigger: undoTrigger, CreatedAt: at(9), TokensBefore: 1000, TokensAfter: 4000},
+		{ID: 1, CreatedAt: at(8), TokensBefore: 4000, TokensAfter: 1000}, {ID: 2, Trigger: UndoTrigger, CreatedAt: at(9), TokensBefore: 1000, TokensAfter: 4000},
 	}
 	flushes := []pages.Flush{{At: at(7), Through: 30, Saved: 3}}
 	all := newMoments(s, start, log, flushes)

@@ -1,4 +1,5 @@
-package console
+// Package chart draws the size of a conversation's context over time, as the page of a session shows it.
+package chart
 
 import (
 	"context"
@@ -16,7 +17,8 @@ const (
 	chartTop                = 12.0
 )
 
-type chart struct {
+// Chart is the picture of the current generation; Shown is false for too few moments.
+type Chart struct {
 	Shown         bool
 	Width, Height float64
 	Left, Right   float64
@@ -46,11 +48,14 @@ type level struct {
 	Y      float64
 }
 
+// MaxCuts bounds the compactions and undos that are read.
+const MaxCuts = 200
+
 // chartMarks is for the newest compactions and undos.
 const chartMarks = 60
 
-// undoTrigger is that of an undo's row in the log.
-const undoTrigger = "undo"
+// UndoTrigger is that of an undo's row in the log.
+const UndoTrigger = "undo"
 
 // moment is a corner of the chart's line. The log has the sizes of compactions alone.
 type moment struct {
@@ -65,7 +70,7 @@ type moment struct {
 
 func newMoment(e sessions.LogEntry) moment {
 	before, after := float64(e.TokensBefore), float64(e.TokensAfter)
-	return moment{at: e.CreatedAt, entry: e, known: e.Trigger != undoTrigger, before: before, after: after, step: after - before}
+	return moment{at: e.CreatedAt, entry: e, known: e.Trigger != UndoTrigger, before: before, after: after, step: after - before}
 }
 
 // newMoments takes committed compactions and undos of the generation, and flushes, the oldest first. began is the generation's
@@ -151,19 +156,19 @@ func measureBetween(part []moment) {
 	}
 }
 
-// readChart reads the current generation: /new empties the context, and the size before it is unknown.
-func readChart(ctx context.Context, lists pages.Lists, s sessions.Session, trigger, flushAt int) (chart, error) {
+// Read reads the current generation: /new empties the context, and the size before it is unknown.
+func Read(ctx context.Context, lists pages.Lists, s sessions.Session, trigger, flushAt int) (Chart, error) {
 	began, err := generationBegan(ctx, lists, s)
 	if err != nil {
-		return chart{}, err
+		return Chart{}, err
 	}
-	log, err := lists.Cuts(ctx, s.Key, s.BaseSeq+1, s.LastSeq, cutRows)
+	log, err := lists.Cuts(ctx, s.Key, s.BaseSeq+1, s.LastSeq, MaxCuts)
 	if err != nil {
-		return chart{}, err
+		return Chart{}, err
 	}
 	flushes, err := lists.Flushes(ctx, s.Key, chartMarks)
 	if err != nil {
-		return chart{}, err
+		return Chart{}, err
 	}
 	all := newMoments(s, began, log, flushes)
 	times := make([]time.Time, len(all))
@@ -172,7 +177,7 @@ func readChart(ctx context.Context, lists pages.Lists, s sessions.Session, trigg
 	}
 	events, err := lists.Reached(ctx, s.Key, times)
 	if err != nil {
-		return chart{}, err
+		return Chart{}, err
 	}
 	place(all, s, events)
 	measure(all)
@@ -183,8 +188,8 @@ func readChart(ctx context.Context, lists pages.Lists, s sessions.Session, trigg
 
 // newChart scales the moments into the picture. A compaction is a vertical step: two points at one time. The scale leaves room above
 // the trigger, so that its line is visible in a small conversation.
-func newChart(all []moment, trigger, flushAt int) chart {
-	c := chart{
+func newChart(all []moment, trigger, flushAt int) Chart {
+	c := Chart{
 		Shown: len(all) > 2, Width: chartWidth, Height: chartHeight, Left: chartLeft, Right: chartWidth - chartLeft, Bottom: chartHeight - chartBottom,
 		From: all[0].at, Through: all[len(all)-1].at,
 	}
@@ -201,7 +206,7 @@ func newChart(all []moment, trigger, flushAt int) chart {
 		if after != before {
 			c.Points = append(c.Points, after)
 		}
-		undo := m.entry.Trigger == undoTrigger
+		undo := m.entry.Trigger == UndoTrigger
 		switch {
 		case m.flush != nil:
 			c.Flushes = true

@@ -1,8 +1,8 @@
-package console
+// Package render shows the pages of the console: templates, the words of both languages, and the static files.
+package render
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -37,81 +37,16 @@ var (
 // languages has the default first.
 var languages = []string{"zh", "en"}
 
-type words struct {
-	Lang string
-	all  map[string]string
-}
-
-// T returns a text with its arguments. A key without a text is returned itself.
-func (w words) T(key string, args ...any) string {
-	text, ok := w.all[key]
-	if !ok {
-		return key
-	}
-	if len(args) > 0 {
-		return wording.Count(text, args...)
-	}
-	return text
-}
-
-// codePart is a part of a code: words, with a number before or after them as in "12 events" and "saved 3".
-var codePart = regexp.MustCompile(`^([0-9]+ )?(.*?)( [0-9][0-9-]*)?$`)
-
-// Code returns the words for a value in a table, as in "saved 3, known 1". kind is the part of the keys before the
-// value; the outcome of an action may be a key itself. A part without words stays.
-func (w words) Code(kind, code string) string {
-	parts := strings.Split(code, ", ")
-	for i, part := range parts {
-		m := codePart.FindStringSubmatch(part)
-		if text := cmp.Or(w.all[kind+"."+m[2]], w.all[m[2]]); text != "" {
-			parts[i] = m[1] + wording.Form(text, m[1]) + m[3]
-		}
-	}
-	return strings.Join(parts, w.T("list.comma"))
-}
-
-// codeView has the code as filters and the API know it.
-type codeView struct{ Code, Text string }
-
-// Reason returns the words for the reason that begins a failed compaction's error. The rest is a provider's text.
-func (w words) Reason(text string) string {
-	for end := len(text); end > 0; end = strings.LastIndex(text[:end], ": ") {
-		if reason := w.all["reason."+text[:end]]; reason != "" {
-			return reason
-		}
-	}
-	return text
-}
-
-// Failure returns the words for the error of a compaction, and the error as the technical detail. A masked error has none.
-func (w words) Failure(text string) codeView {
-	switch reason := w.Reason(text); {
-	case strings.HasPrefix(text, masked):
-		return codeView{Text: text}
-	case reason == text:
-		return codeView{text, w.T("reason.unnamed")}
-	default:
-		return codeView{text, reason}
-	}
-}
-
-// Speaker returns the source of a hit, as in "said by u-1「Li」", for people.
-func (w words) Speaker(source string) string {
-	if text := cmp.Or(w.all["source."+source], w.all["role."+source]); text != "" {
-		return text
-	}
-	return strings.Replace(strings.TrimPrefix(source, "said by "), ", a claim about 说的是 ", w.T("source.about"), 1)
-}
-
 // variant has no links to people without whole: such roles may not open their pages.
 type variant struct {
 	lang  string
 	whole bool
 }
 
-type renderer struct {
+// Renderer shows pages in all languages.
+type Renderer struct {
 	zone     *time.Location
-	words    map[string]words
+	words    map[string]Words
 	pages    map[variant]map[string]parsedPage // by name
 	version  string                            // changes with the static files
 	currency func() string                     // shown with costs
@@ -121,10 +56,10 @@ type renderer struct {
 // each garbage collection would scan them.
 type parsedPage func() (*template.Template, error)
 
-// newRenderer reads all catalogs and prepares each page in each language and variant. A template is parsed at its first use: a test
+// New reads all catalogs and prepares each page in each language and variant. A template is parsed at its first use: a test
 // that opens one page does not pay for all.
-func newRenderer(zone *time.Location, currency func() string) (*renderer, error) {
-	r := &renderer{zone: zone, words: map[string]words{}, pages: map[variant]map[string]parsedPage{}, version: staticVersion(), currency: currency}
+func New(zone *time.Location, currency func() string) (*Renderer, error) {
+	r := &Renderer{zone: zone, words: map[string]Words{}, pages: map[variant]map[string]parsedPage{}, version: staticVersion(), currency: currency}
 	names, err := fs.Glob(templateFiles, "templates/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("list the templates: %w", err)
@@ -138,7 +73,7 @@ func newRenderer(zone *time.Location, currency func() string) (*renderer, error)
 		if err := json.Unmarshal(text, &all); err != nil {
 			return nil, fmt.Errorf("read the catalog of %s: %w", lang, err)
 		}
-		r.words[lang] = words{lang, all}
+		r.words[lang] = Words{lang, all}
 		for _, whole := range []bool{true, false} {
 			v := variant{lang, whole}
 			r.pages[v] = map[string]parsedPage{}
@@ -152,7 +87,7 @@ func newRenderer(zone *time.Location, currency func() string) (*renderer, error)
 	return r, nil
 }
 
-func (r *renderer) parse(v variant, name string) (*template.Template, error) {
+func (r *Renderer) parse(v variant, name string) (*template.Template, error) {
 	t, err := template.New("layout.html").Funcs(r.funcs(r.words[v.lang])).Funcs(template.FuncMap{"whole": func() bool { return v.whole }}).
 		ParseFS(templateFiles, "templates/layout.html", "templates/parts.html", name)
 	if err != nil {
@@ -161,17 +96,18 @@ func (r *renderer) parse(v variant, name string) (*template.Template, error) {
 	return t, nil
 }
 
-const silentAfter = 15 * time.Second
+// SilentAfter is the time without a heartbeat after which a replica is shown as silent.
+const SilentAfter = 15 * time.Second
 
 // foldedRunes is the length of a message from which on it is folded.
 const foldedRunes = 1200
 
 // funcs are those of one language. Times are in the zone of the installation, since one conversation has readers in several; the
 // attribute for machines is UTC.
-func (r *renderer) funcs(w words) template.FuncMap {
+func (r *Renderer) funcs(w Words) template.FuncMap {
 	return template.FuncMap{
-		"t": w.T, "code": func(kind string, code any) codeView {
-			return codeView{fmt.Sprint(code), w.Code(kind, fmt.Sprint(code))}
+		"t": w.T, "code": func(kind string, code any) CodeView {
+			return CodeView{fmt.Sprint(code), w.Code(kind, fmt.Sprint(code))}
 		},
 		"reason":  w.Failure,
 		"speaker": w.Speaker, "num": num, "add": func(n, m int64) int64 { return n + m }, "cost": func(f float64) string { return wording.Cost(f, r.currency()) },
@@ -183,7 +119,7 @@ func (r *renderer) funcs(w words) template.FuncMap {
 		},
 		"dayBegan": func(t time.Time) string { return r.dayBegan(t).Format("2006-01-02 15:04") },
 		"dayFrom":  func() string { return r.dayBegan(time.Now()).Format("15:04") },
-		"zone":     func() string { return zoneName(time.Now().In(r.zone)) },
+		"zone":     func() string { return ZoneName(time.Now().In(r.zone)) },
 		"relative": func(t time.Time) string { return w.relative(t, time.Now()) },
 		"iso":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"period": func(d time.Duration) string {
@@ -205,7 +141,7 @@ func (r *renderer) funcs(w words) template.FuncMap {
 			}
 			return w.T("period.seconds", int(d.Round(time.Second)/time.Second))
 		},
-		"silent": func(d time.Duration) bool { return d > silentAfter },
+		"silent": func(d time.Duration) bool { return d > SilentAfter },
 		"short":  short,
 		"runes":  utf8.RuneCountInString,
 		"long":   func(text string) bool { return utf8.RuneCountInString(text) > foldedRunes },
@@ -215,9 +151,9 @@ func (r *renderer) funcs(w words) template.FuncMap {
 			}
 			return fmt.Sprintf("%.0f %%", 100*float64(part)/float64(whole))
 		},
-		"tab":    func(v view, href, name string) tab { return tab{href, name, v.current(name)} },
+		"tab":    func(v View, href, name string) tab { return tab{href, name, v.current(name)} },
 		"filter": func(text, wrong, hint string) filterView { return filterView{text, wrong, hint} },
-		"sums": func(head, prefix string, rows []usageSum, total usageSum) sumsView {
+		"sums": func(head, prefix string, rows, total any) sumsView {
 			return sumsView{head, prefix, rows, total}
 		},
 		"asset": func(name string) string { return "/static/" + name + "?v=" + r.version },
@@ -225,12 +161,12 @@ func (r *renderer) funcs(w words) template.FuncMap {
 }
 
 // dayBegan returns the beginning of a time's day of usage, which is a day of UTC, in the zone of the pages.
-func (r *renderer) dayBegan(t time.Time) time.Time {
+func (r *Renderer) dayBegan(t time.Time) time.Time {
 	return t.UTC().Truncate(24 * time.Hour).In(r.zone)
 }
 
-// zoneName returns a name such as "Asia/Shanghai (UTC+08:00)".
-func zoneName(t time.Time) string {
+// ZoneName returns a name such as "Asia/Shanghai (UTC+08:00)".
+func ZoneName(t time.Time) string {
 	offset := "UTC"
 	if _, seconds := t.Zone(); seconds != 0 {
 		offset += t.Format("-07:00")
@@ -241,7 +177,8 @@ func zoneName(t time.Time) string {
 	return offset
 }
 
-type view struct {
+// View is a page with its place, its reader and its data.
+type View struct {
 	Lang  string
 	Page  string
 	Path  string // address of the request, with its query
@@ -260,8 +197,7 @@ type (
 	filterView struct{ Filter, Wrong, Hint string }
 	sumsView   struct {
 		Head, Prefix string
-		Rows         []usageSum
-		Total        usageSum
+		Rows, Total  any
 	}
 )
 
@@ -269,10 +205,10 @@ var parents = map[string]string{
 	"session": "sessions", "work": "sessions", "attempt": "compactions", "memory": "memories", "person": "people", "search": "sessions", "approvals": "attention", "retention": "privacy",
 }
 
-func (v view) current(tab string) bool { return v.Page == tab || parents[v.Page] == tab }
+func (v View) current(tab string) bool { return v.Page == tab || parents[v.Page] == tab }
 
 // InLanguage returns the address of the page in a language, with its filter and its place.
-func (v view) InLanguage(lang string) string {
+func (v View) InLanguage(lang string) string {
 	u, err := url.Parse(v.Path)
 	if err != nil {
 		u = &url.URL{}
@@ -282,20 +218,19 @@ func (v view) InLanguage(lang string) string {
 	return "?" + q.Encode()
 }
 
-// show renders the whole page first, so that a fault shows no half page.
-func (r *renderer) show(w http.ResponseWriter, req *request, status int, name string, data any) {
-	v := view{
-		Lang: req.words.Lang, Page: name, Path: req.URL.RequestURI(), Role: req.login.Role, Admin: req.acts(), Whole: req.whole(),
-		Nick: req.login.Nick, Data: data,
-	}
+// Words returns those of a language.
+func (r *Renderer) Words(lang string) Words { return r.words[lang] }
+
+// Show renders the whole page first, so that a fault shows no half page.
+func (r *Renderer) Show(w http.ResponseWriter, req *http.Request, status int, v View) {
 	var b bytes.Buffer
-	t, err := r.pages[variant{v.Lang, v.Whole}][name]()
+	t, err := r.pages[variant{v.Lang, v.Whole}][v.Page]()
 	if err == nil {
 		err = t.Execute(&b, v)
 	}
 	if err != nil {
-		zerolog.Ctx(req.Context()).Error().Err(err).Str("page", name).Msg("Failed to render page")
-		http.Error(w, req.words.T("error.internal"), http.StatusInternalServerError)
+		zerolog.Ctx(req.Context()).Error().Err(err).Str("page", v.Page).Msg("Failed to render page")
+		http.Error(w, r.words[v.Lang].T("error.internal"), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -305,8 +240,8 @@ func (r *renderer) show(w http.ResponseWriter, req *request, status int, name st
 
 const languageCookie = "ebb_language"
 
-// language takes the parameter lang, which is kept, then the cookie, then the browser's choice.
-func (r *renderer) language(w http.ResponseWriter, req *http.Request) words {
+// Language takes the parameter lang, which is kept, then the cookie, then the browser's choice.
+func (r *Renderer) Language(w http.ResponseWriter, req *http.Request) Words {
 	if lang := req.URL.Query().Get("lang"); r.words[lang].Lang != "" {
 		http.SetCookie(w, &http.Cookie{
 			Name: languageCookie, Value: lang, Path: "/", MaxAge: int((365 * 24 * time.Hour).Seconds()), HttpOnly: true, SameSite: http.SameSiteLaxMode,
@@ -326,8 +261,8 @@ func (r *renderer) language(w http.ResponseWriter, req *http.Request) words {
 	return r.words[languages[0]]
 }
 
-// static serves files that browsers may keep: their address changes with them.
-func static() http.Handler {
+// Static serves files that browsers may keep: their address changes with them.
+func Static() http.Handler {
 	files := http.FileServerFS(staticFiles)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/") {
@@ -363,20 +298,17 @@ func num(n any) string {
 	return sign + digits
 }
 
-// relative returns the distance of a time from now in its largest unit, as in "in 3 hours" and "2 days ago".
-func (w words) relative(at, now time.Time) string {
-	d, key := at.Sub(now), "relative.in_"
-	if d < 0 {
-		d, key = -d, "relative.ago_"
+// lineMark matches the marks of headings and lists at the beginnings of lines, such as a digest has.
+var lineMark = regexp.MustCompile(`(?m)^\s*(?:#{1,6}|[-*])\s+`)
+
+// short is a text in one line. The lines of a heading and of a list have dots between them in place of their marks.
+func short(text string, runes int) string {
+	if lineMark.MatchString(text) {
+		text = strings.Trim(lineMark.ReplaceAllString(text, " · "), "· \n")
 	}
-	units := []struct {
-		name string
-		size time.Duration
-	}{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}}
-	for _, u := range units {
-		if n := int((d + u.size/2) / u.size); n >= 2 || n == 1 && d >= u.size {
-			return w.T(key+u.name, n)
-		}
+	text = strings.Join(strings.Fields(text), " ")
+	if r := []rune(text); len(r) > runes {
+		return string(r[:runes]) + "…"
 	}
-	return w.T("relative.now")
+	return text
 }
