@@ -8,6 +8,7 @@ import (
 
 	"ebb/bot/access"
 	"ebb/bot/command"
+	"ebb/bot/config/strict"
 	"ebb/sessions"
 )
 
@@ -34,14 +35,14 @@ func defaultAccess() AccessConfig {
 
 // check refuses names where ids belong, since a rule for a name matches no one. Two names of one command are refused: a reader could
 // not see which rule is in force.
-func (a *AccessConfig) check(k *source, at string) {
+func (a *AccessConfig) check(k *strict.Source, at string) {
 	for _, list := range []struct {
 		key   string
 		ids   []string
 		check func(path, id string)
 	}{
-		{"groups", a.Groups, k.conversation}, {"people", a.People, k.person},
-		{"deny", a.Deny, func(path, id string) { k.id(path, id, staffID+", or the id of a conversation") }},
+		{"groups", a.Groups, func(path, id string) { wantConversation(k, path, id) }}, {"people", a.People, func(path, id string) { wantPerson(k, path, id) }},
+		{"deny", a.Deny, func(path, id string) { wantID(k, path, id, staffID+", or the id of a conversation") }},
 	} {
 		for i, id := range list.ids {
 			path := fmt.Sprintf("%s.%s[%d]", at, list.key, i)
@@ -52,27 +53,27 @@ func (a *AccessConfig) check(k *source, at string) {
 	}
 	first := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(a.Commands)) {
-		path := join(at+".commands", keyText(name))
+		path := strict.Join(at+".commands", strict.KeyText(name))
 		one := command.Commands.EnglishName(name)
 		if one == "" {
-			near := nearest(name, commandNames())
+			near := strict.Nearest(name, commandNames())
 			if near == "" {
-				k.fail(path, "no such command, want one of %s", keyList(commandNames()))
+				k.Fail(path, "no such command, want one of %s", strict.KeyList(commandNames()))
 			} else {
-				k.fail(path, "no such command, did you mean %q?", near)
+				k.Fail(path, "no such command, did you mean %q?", near)
 			}
 			continue
 		}
 		if other, twice := first[one]; twice {
-			k.fail(path, "the same command as %s, want one of the two", strconv.Quote(other))
+			k.Fail(path, "the same command as %s, want one of the two", strconv.Quote(other))
 		}
 		first[one] = name
-		k.oneOf(path, a.Commands[name], []string{"anyone", "owner", "admin"})
+		k.OneOf(path, a.Commands[name], []string{"anyone", "owner", "admin"})
 	}
 }
 
 // warn records lists that say something else than they look like.
-func (a *AccessConfig) warn(c *Config, src *source, at string) {
+func (a *AccessConfig) warn(c *Config, src *strict.Source, at string) {
 	alone := "agent.admins alone"
 	if len(c.Agent.Admins) == 0 {
 		alone = "no one, as agent.admins is empty too"
@@ -85,23 +86,23 @@ func (a *AccessConfig) warn(c *Config, src *source, at string) {
 		{at + ".groups", a.Groups, "serves no group, private chats alone"}, {at + ".people", a.People, "serves " + alone},
 	} {
 		if len(list.ids) == 0 {
-			c.warn(src.warning(list.path, `an empty list %s; ["*"] serves all`, list.left))
+			src.Warn(list.path, `an empty list %s; ["*"] serves all`, list.left)
 		}
 		for i, id := range list.ids {
 			switch path := fmt.Sprintf("%s[%d]", list.path, i); {
 			case id != access.Everyone && slices.Contains(list.ids, access.Everyone):
-				c.warn(src.warning(path, `does nothing beside "*", which serves all`))
+				src.Warn(path, `does nothing beside "*", which serves all`)
 			case id != access.Everyone && slices.Contains(a.Deny, id):
-				c.warn(src.warning(path, "does nothing: %s.deny has the id too, and takes precedence", at))
+				src.Warn(path, "does nothing: %s.deny has the id too, and takes precedence", at)
 			}
 		}
 	}
 	for i, id := range a.Deny {
 		if id == access.Everyone {
-			c.warn(src.warning(fmt.Sprintf("%s.deny[%d]", at, i), `"*" serves %s`, alone))
+			src.Warn(fmt.Sprintf("%s.deny[%d]", at, i), `"*" serves %s`, alone)
 		}
 		if slices.Contains(c.Agent.Admins, id) {
-			c.warn(src.warning(fmt.Sprintf("%s.deny[%d]", at, i), "does nothing: the id is one of agent.admins, who are always served"))
+			src.Warn(fmt.Sprintf("%s.deny[%d]", at, i), "does nothing: the id is one of agent.admins, who are always served")
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"ebb/bot/config/strict"
 )
 
 // AdminConfig has the settings of health, metrics and console.
@@ -42,31 +44,31 @@ func defaultLogin() LoginConfig {
 	return LoginConfig{AuthorizeURL: "https://login.dingtalk.com/oauth2/auth"}
 }
 
-func (a *AdminConfig) check(k *source) {
+func (a *AdminConfig) check(k *strict.Source) {
 	host, port, err := net.SplitHostPort(a.Listen)
 	n, portErr := strconv.Atoi(port)
-	k.want(a.Listen == "" || err == nil && portErr == nil && n >= 0 && n <= 65535 && listenForm.MatchString(host), "admin.listen", strconv.Quote(a.Listen),
+	k.Want(a.Listen == "" || err == nil && portErr == nil && n >= 0 && n <= 65535 && listenForm.MatchString(host), "admin.listen", strconv.Quote(a.Listen),
 		`host:port, such as "127.0.0.1:8080", or empty for none`)
 	l := a.DingTalkLogin
-	k.want(l.RedirectURI == "" || isSafe(l.RedirectURI, LoginPath), "admin.dingtalk_login.redirect_uri", strconv.Quote(l.RedirectURI),
+	k.Want(l.RedirectURI == "" || isSafe(l.RedirectURI, LoginPath), "admin.dingtalk_login.redirect_uri", strconv.Quote(l.RedirectURI),
 		"an https address that ends in %s, such as \"https://ebb.example.com%s\", or empty for none", LoginPath, LoginPath)
 	for path, token := range map[string]Secret{"admin.token": a.Token, "admin.viewer_token": a.ViewerToken} {
-		k.secret(path, token.Reveal(), "a token")
-		k.advise(strings.TrimSpace(token.Reveal()) == token.Reveal(), path, "has blanks around it, which are a part of it")
+		wantSecret(k, path, token.Reveal(), "a token")
+		k.Advise(strings.TrimSpace(token.Reveal()) == token.Reveal(), path, "has blanks around it, which are a part of it")
 	}
 	if a.ViewerToken.Reveal() != "" && a.ViewerToken.Reveal() == a.Token.Reveal() {
-		k.fail("admin.viewer_token", "the same as admin.token, want another one: its holders change nothing")
+		k.Fail("admin.viewer_token", "the same as admin.token, want another one: its holders change nothing")
 	}
-	k.want(isSafe(l.AuthorizeURL, ""), "admin.dingtalk_login.authorize_url", strconv.Quote(l.AuthorizeURL), "an https address without a query")
+	k.Want(isSafe(l.AuthorizeURL, ""), "admin.dingtalk_login.authorize_url", strconv.Quote(l.AuthorizeURL), "an https address without a query")
 }
 
 var listenForm = regexp.MustCompile(`^[^\s/]*$`)
 
 // warn records short tokens. They are no errors: an installation with one must start after an update.
-func (a *AdminConfig) warn(c *Config, src *source) {
+func (a *AdminConfig) warn(c *Config, src *strict.Source) {
 	for path, got := range map[string]Secret{"admin.token": a.Token, "admin.viewer_token": a.ViewerToken} {
 		if n := utf8.RuneCountInString(got.Reveal()); n > 0 && n < minToken {
-			c.warn(src.warning(path, "has %d characters, and can be guessed: take at least %d random ones", n, minToken))
+			src.Warn(path, "has %d characters, and can be guessed: take at least %d random ones", n, minToken)
 		}
 	}
 	isAdministered := len(c.Agent.Admins) > 0
@@ -74,7 +76,7 @@ func (a *AdminConfig) warn(c *Config, src *source) {
 		isAdministered = isAdministered || len(g.Admins) > 0
 	}
 	if a.DingTalkLogin.RedirectURI != "" && !isAdministered {
-		c.warn(src.warning("admin.dingtalk_login.redirect_uri", "admits no one: agent.admins and the admins of groups are empty"))
+		src.Warn("admin.dingtalk_login.redirect_uri", "admits no one: agent.admins and the admins of groups are empty")
 	}
 }
 

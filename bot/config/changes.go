@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"ebb/bot/config/strict"
 )
 
 // reloaded are the values that a running bot takes from a newer file, with all below them, except the fixed ones.
@@ -56,9 +58,9 @@ func differences(path string, a, b reflect.Value) []string {
 		return []string{path}
 	}
 	var all []string
-	set := jsonFields(a.Type())
-	for _, name := range set.names {
-		all = append(all, differences(join(path, name), a.FieldByIndex(set.index[name]), b.FieldByIndex(set.index[name]))...)
+	set := strict.FieldsOf(a.Type())
+	for _, name := range set.Names {
+		all = append(all, differences(strict.Join(path, name), a.FieldByIndex(set.Index[name]), b.FieldByIndex(set.Index[name]))...)
 	}
 	return all
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ebb/bot/config/strict"
 )
 
 // A change is named by the path of its value, and stands on the list of its kind.
@@ -48,11 +50,11 @@ func TestReloadedKeysExist(t *testing.T) {
 			if at == robotsType {
 				at = at.Elem()
 			}
-			set := jsonFields(at)
-			if set.index[key] == nil {
+			set := strict.FieldsOf(at)
+			if set.Index[key] == nil {
 				t.Fatalf("%s: there is no %s", path, key)
 			}
-			at = at.FieldByIndex(set.index[key]).Type
+			at = at.FieldByIndex(set.Index[key]).Type
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,16 +9,17 @@ import (
 	"strconv"
 	"time"
 
+	"ebb/bot/config/strict"
 	"ebb/compaction"
 	"ebb/sessions"
 )
 
-func (c *CompactionConfig) check(k *source, llm LLMConfig, own map[string]compaction.Policy) {
+func (c *CompactionConfig) check(k *strict.Source, llm LLMConfig, own map[string]compaction.Policy) {
 	c.CompactionSettings.check(k, commonPath, own)
-	k.positive(commonPath+"inline_deadline", c.InlineDeadline)
-	k.positive(commonPath+"deadline", c.Deadline)
-	k.between(commonPath+"retries", c.Retries, 1, 10)
-	k.want(c.Model == "" || llm.has(c.Model), commonPath+"model", strconv.Quote(c.Model),
+	k.Positive(commonPath+"inline_deadline", c.InlineDeadline)
+	k.Positive(commonPath+"deadline", c.Deadline)
+	k.Between(commonPath+"retries", c.Retries, 1, 10)
+	k.Want(c.Model == "" || llm.has(c.Model), commonPath+"model", strconv.Quote(c.Model),
 		"empty (llm.default) or the name of a model in llm.models: %s", llm.names())
 }
 
@@ -30,7 +30,7 @@ var modes = []string{
 }
 
 // The path has a dot behind it.
-func (s *CompactionSettings) check(k *source, at string, own map[string]compaction.Policy) {
+func (s *CompactionSettings) check(k *strict.Source, at string, own map[string]compaction.Policy) {
 	c := settingsChecker{k, at, s.Policy}
 	_, known := own[s.Policy]
 	names := slices.Sorted(maps.Keys(own))
@@ -57,11 +57,11 @@ func (s *CompactionSettings) check(k *source, at string, own map[string]compacti
 // check refuses values that are invalid for any rule; the policy checks the others.
 func (r *PolicyRules) check(c settingsChecker) {
 	v := reflect.ValueOf(*r)
-	set := jsonFields(v.Type())
-	for _, name := range set.names {
-		switch f := v.FieldByIndex(set.index[name]); {
-		case f.Type() == durationType:
-			c.want(f.Int() >= 0, name, durationText(time.Duration(f.Int())), "more than 0s, or 0 for the policy's own")
+	set := strict.FieldsOf(v.Type())
+	for _, name := range set.Names {
+		switch f := v.FieldByIndex(set.Index[name]); {
+		case f.Type() == strict.DurationType:
+			c.want(f.Int() >= 0, name, strict.DurationText(time.Duration(f.Int())), "more than 0s, or 0 for the policy's own")
 		case f.CanInt():
 			c.want(f.Int() >= 0, name, f.Int(), "more than 0, or 0 for the policy's own")
 		case f.CanFloat(): // shares
@@ -72,7 +72,7 @@ func (r *PolicyRules) check(c settingsChecker) {
 
 // The path at has a dot behind it.
 type settingsChecker struct {
-	src    *source
+	src    *strict.Source
 	at     string
 	policy string
 }
@@ -81,39 +81,39 @@ type settingsChecker struct {
 // value is refused once, at its own position.
 func (c settingsChecker) want(ok bool, key string, got any, want string, with ...string) {
 	path := c.at + key
-	_, given := c.src.at[path]
-	if ok || c.src.failed(path) || !given && c.src.failed(commonPath+key) {
+	given := c.src.IsGiven(path)
+	if ok || c.src.Failed(path) || !given && c.src.Failed(commonPath+key) {
 		return
 	}
-	offset, origin := c.src.offset(path), ""
-	if !given && c.src.data != nil {
+	offset, origin := c.src.Offset(path), ""
+	if !given && c.src.HasFile() {
 		origin = c.origin(key)
-		offset = c.src.offset(c.at + "policy")
+		offset = c.src.Offset(c.at + "policy")
 		for _, other := range slices.Backward(with) {
-			if at, given := c.src.at[c.at+other]; given {
-				offset = at
+			if c.src.IsGiven(c.at + other) {
+				offset = c.src.Offset(c.at + other)
 			}
 		}
 	}
-	c.src.failAt(offset, path, "got %v%s, want %s", got, origin, want)
+	c.src.FailAt(offset, path, "got %v%s, want %s", got, origin, want)
 }
 
 func (c settingsChecker) oneOf(ok bool, key, got string, choices []string) {
-	c.src.expects(c.at+key, quoted(choices))
-	c.want(ok, key, strconv.Quote(got), quoted(choices))
+	c.src.Expects(c.at+key, strict.Quoted(choices))
+	c.want(ok, key, strconv.Quote(got), strict.Quoted(choices))
 }
 
 func (c settingsChecker) origin(key string) string {
-	if _, given := c.src.at[commonPath+key]; given {
+	if c.src.IsGiven(commonPath + key) {
 		return " (taken over from agent.compaction)"
 	}
-	if _, isRule := rulesKeys.index[key]; isRule {
+	if _, isRule := rulesKeys.Index[key]; isRule {
 		return fmt.Sprintf(" (of policy %q)", c.policy)
 	}
 	return " (the default)"
 }
 
-var rulesKeys = jsonFields(reflect.TypeFor[PolicyRules]())
+var rulesKeys = strict.FieldsOf(reflect.TypeFor[PolicyRules]())
 
 func (c settingsChecker) budget(err error) {
 	var all interface{ Unwrap() []error }
@@ -133,7 +133,7 @@ const answerMargin = 1024
 
 // fit runs after all checks passed: it lowers values that do not fit together, and warns of those that have no effect. The smallest
 // reserve of any group bounds the answers of all models. A group whose sizes are the common ones gets no second warning of them.
-func (c *Config) fit(src *source) {
+func (c *Config) fit(src *strict.Source) {
 	c.Admin.warn(c, src)
 	comp := &c.Agent.Compaction
 	reserve, key := comp.ReserveTokens, "agent.compaction.reserve_tokens"
@@ -153,12 +153,10 @@ func (c *Config) fit(src *source) {
 	c.warnOfPairs(src)
 	c.warnOfIdleKeys(src)
 	c.warnOfUnset(src)
-	for _, key := range src.removed {
-		c.warn(src.warning(key.path, "does nothing any more: %s", key.reason))
-	}
+	src.WarnOfRemoved()
 }
 
-func (c *Config) warnOfIdleRules(src *source) {
+func (c *Config) warnOfIdleRules(src *strict.Source) {
 	common, groups := c.Policies()
 	inUse := []compaction.Policy{common.Policy}
 	for _, g := range groups {
@@ -177,38 +175,37 @@ func (c *Config) warnOfIdleRules(src *source) {
 
 // warnOfZeros warns of rules that are 0 in the file but still in effect. Explicit null is intended, and so are the
 // zeros in a copy of the reference file, which explains every rule.
-func (c *Config) warnOfZeros(src *source, at string, s CompactionSettings) {
-	isGiven := func(name string) bool { _, given := src.at[at+name]; return given }
-	if !slices.ContainsFunc(rulesKeys.names, func(name string) bool { return !isGiven(name) }) {
+func (c *Config) warnOfZeros(src *strict.Source, at string, s CompactionSettings) {
+	isGiven := func(name string) bool { return src.IsGiven(at + name) }
+	if !slices.ContainsFunc(rulesKeys.Names, func(name string) bool { return !isGiven(name) }) {
 		return
 	}
 	given, inForce := reflect.ValueOf(s), reflect.ValueOf(s.inForce(c.policies))
-	for _, name := range rulesKeys.names {
-		index := rulesKeys.index[name]
+	for _, name := range rulesKeys.Names {
+		index := rulesKeys.Index[name]
 		rule, own := given.FieldByName("PolicyRules").FieldByIndex(index), inForce.FieldByName("PolicyRules").FieldByIndex(index)
-		isNull := isGiven(name) && bytes.HasPrefix(src.data[src.at[at+name]:], []byte("null"))
-		if !isGiven(name) || isNull || rule.Kind() == reflect.String || !rule.IsZero() || own.IsZero() {
+		if !isGiven(name) || src.IsNull(at+name) || rule.Kind() == reflect.String || !rule.IsZero() || own.IsZero() {
 			continue
 		}
 		value := fmt.Sprint(own)
-		if own.Type() == durationType {
-			value = durationText(time.Duration(own.Int()))
+		if own.Type() == strict.DurationType {
+			value = strict.DurationText(time.Duration(own.Int()))
 		}
-		c.warn(src.warning(at+name, "0 does not turn the rule off, it stands for the policy's own, %s; say null, or leave the key out", value))
+		src.Warn(at+name, "0 does not turn the rule off, it stands for the policy's own, %s; say null, or leave the key out", value)
 	}
 }
 
 // warnOfRules warns of rules that no policy inUse has, or that other rules of p disable. An inherited rule gets its
 // warning at its own position.
-func (c *Config) warnOfRules(src *source, at string, r PolicyRules, p compaction.Policy, inUse []compaction.Policy) {
+func (c *Config) warnOfRules(src *strict.Source, at string, r PolicyRules, p compaction.Policy, inUse []compaction.Policy) {
 	warn := func(idle bool, key, format string, args ...any) {
-		if _, given := src.at[at+key]; idle && given {
-			c.warn(src.warning(at+key, format, args...))
+		if idle && src.IsGiven(at+key) {
+			src.Warn(at+key, format, args...)
 		}
 	}
-	for _, key := range rulesKeys.names {
+	for _, key := range rulesKeys.Names {
 		what, has := compaction.Needs(key)
-		isSet := !reflect.ValueOf(r).FieldByIndex(rulesKeys.index[key]).IsZero()
+		isSet := !reflect.ValueOf(r).FieldByIndex(rulesKeys.Index[key]).IsZero()
 		warn(has != nil && isSet && !slices.ContainsFunc(inUse, has), key, "does nothing without %s", what)
 	}
 	warn(p.HardLimit > 0 && p.HardLimit <= p.Window, "hard_limit",
@@ -217,11 +214,11 @@ func (c *Config) warnOfRules(src *source, at string, r PolicyRules, p compaction
 	c.warnOfContextSize(src, at, p)
 }
 
-func (c *Config) warnOfContextSize(src *source, at string, p compaction.Policy) {
+func (c *Config) warnOfContextSize(src *strict.Source, at string, p compaction.Policy) {
 	warn := func(problem string, keys ...string) {
 		for _, key := range keys { // one is enough
-			if _, given := src.at[at+key]; given {
-				c.warn(src.warning(at+key, "%s", problem))
+			if src.IsGiven(at + key) {
+				src.Warn(at+key, "%s", problem)
 				return
 			}
 		}
@@ -239,20 +236,19 @@ func (c *Config) warnOfContextSize(src *source, at string, p compaction.Policy) 
 // Usable is the maximum of a request, in tokens.
 func (s *CompactionSettings) Usable() int { return s.ContextWindow - s.ReserveTokens }
 
-func (s *CompactionSettings) fit(c *Config, src *source, at string) {
+func (s *CompactionSettings) fit(c *Config, src *strict.Source, at string) {
 	if usable := s.Usable(); s.AutoCompactThreshold > usable {
-		c.Warnings = append(c.Warnings, src.warning(at+"auto_compact_threshold",
-			"%d is more than context_window - reserve_tokens (%d), which is what counts", s.AutoCompactThreshold, usable))
+		src.Warn(at+"auto_compact_threshold",
+			"%d is more than context_window - reserve_tokens (%d), which is what counts", s.AutoCompactThreshold, usable)
 	}
 	w := s.Settings(c.policies).Window
-	_, given := src.at[at+"max_history_share"]
-	if enough, idle := w.IdleShare(); idle && given {
-		c.warn(src.warning(at+"max_history_share", "%g keeps no more than %g does: a compaction leaves room to grow below auto_compact_threshold (%d)",
-			s.MaxHistoryShare, enough, w.Trigger()))
+	if enough, idle := w.IdleShare(); idle && src.IsGiven(at+"max_history_share") {
+		src.Warn(at+"max_history_share", "%g keeps no more than %g does: a compaction leaves room to grow below auto_compact_threshold (%d)",
+			s.MaxHistoryShare, enough, w.Trigger())
 	}
 }
 
-func (c *Config) fitOutput(src *source, reserve int, key string) {
+func (c *Config) fitOutput(src *strict.Source, reserve int, key string) {
 	room := reserve - answerMargin
 	if room < answerMargin/4 {
 		room = max(1, reserve/2) // a reserve below the margin still leaves half of it to the answer
@@ -260,7 +256,7 @@ func (c *Config) fitOutput(src *source, reserve int, key string) {
 	for i := range c.LLM.Models {
 		if m := &c.LLM.Models[i]; m.MaxOutput > room {
 			path := fmt.Sprintf("llm.models[%d].max_output", i)
-			c.Warnings = append(c.Warnings, src.warning(path, "lowered from %d to %d, to fit %s (%d)", m.MaxOutput, room, key, reserve))
+			src.Warn(path, "lowered from %d to %d, to fit %s (%d)", m.MaxOutput, room, key, reserve)
 			m.MaxOutput = room
 		}
 	}

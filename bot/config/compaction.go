@@ -42,7 +42,7 @@ type CompactionSettings struct {
 	FlushRatio float64 `json:"flush_ratio"`
 	// DailyTokens bounds a session's flushes and compactions in a day (UTC), input and output together. 0: no bound.
 	DailyTokens int `json:"daily_tokens"`
-	PolicyRules
+	PolicyRules `strict:"null"`
 }
 
 // PolicyRules override the policy. Zero, or null in a file, keeps its own rule.

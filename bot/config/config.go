@@ -1,5 +1,5 @@
-// Package config is the configuration file: schema, defaults, strict loading with the place of each mistake, checks,
-// and the redacted form that is printed. The reference is config.jsonc at the root of the module.
+// Package config is the configuration file: schema, defaults, checks, and the redacted form that is printed. Package strict below it decodes
+// the file and places each mistake. The reference is config.jsonc at the root of the module.
 package config
 
 import (
@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"ebb/bot/config/strict"
 	"ebb/compaction"
 )
 
@@ -170,7 +171,7 @@ type LogConfig struct {
 
 // Default returns the reference configuration without environment variables: credentials are empty.
 func Default() *Config {
-	return defaults(newSource("", nil, func(string) string { return "" }))
+	return defaults(strict.NewSource("", nil, func(string) string { return "" }, strict.NoRules{}))
 }
 
 // preset is Default, once: checks compare with it, and change nothing.
@@ -178,11 +179,11 @@ var preset = sync.OnceValue(Default)
 
 // defaults are the values of the reference file: a test compares the two field by field. Variables are expanded here too, so that a
 // file without a section has its secrets from the environment.
-func defaults(src *source) *Config {
+func defaults(src *strict.Source) *Config {
 	main := defaultModel()
 	main.Name, main.Model = "main", "qwen-plus"
 	main.BaseURL = "https://dashscope.aliyuncs.com/compatible-mode/v1"
-	main.APIKey = Secret(src.expand("llm.models[0].api_key", "${LLM_API_KEY}"))
+	main.APIKey = Secret(src.Expand("llm.models[0].api_key", "${LLM_API_KEY}"))
 	return &Config{
 		DingTalk: Robots{defaultRobot(src)},
 		LLM:      LLMConfig{Default: "main", Currency: "CNY", Models: []ModelConfig{main}, MaxConcurrent: 32},
@@ -200,8 +201,8 @@ func defaults(src *source) *Config {
 		Schedule:  ScheduleConfig{Enabled: true},
 		Retention: defaultRetention(),
 		Cluster:   ClusterConfig{LeaseTTL: 5 * time.Second},
-		Database:  DatabaseConfig{URL: DSN(src.expand("database.url", "${DATABASE_URL:-}")), Pooler: poolerNone, Dir: "data/postgres", Migrate: true, MaxConns: 16},
-		Admin:     AdminConfig{Listen: "127.0.0.1:8080", Token: Secret(src.expand("admin.token", "${ADMIN_TOKEN:-}")), DingTalkLogin: defaultLogin()},
+		Database:  DatabaseConfig{URL: DSN(src.Expand("database.url", "${DATABASE_URL:-}")), Pooler: poolerNone, Dir: "data/postgres", Migrate: true, MaxConns: 16},
+		Admin:     AdminConfig{Listen: "127.0.0.1:8080", Token: Secret(src.Expand("admin.token", "${ADMIN_TOKEN:-}")), DingTalkLogin: defaultLogin()},
 		Shutdown:  ShutdownConfig{Drain: 20 * time.Second, Flush: 8 * time.Second, Grace: 60 * time.Second},
 		Log:       LogConfig{Level: "info", Format: "auto"},
 		policies:  ownPolicies(src),
@@ -210,4 +211,14 @@ func defaults(src *source) *Config {
 
 func defaultModel() ModelConfig {
 	return ModelConfig{MaxOutput: 4096, Timeout: 120 * time.Second, FirstToken: 30 * time.Second, Retries: 3}
+}
+
+// SetDefaults fills in a model of a list.
+func (m *ModelConfig) SetDefaults(src *strict.Source, path string, n int) {
+	*m = defaultModel()
+	// The reference file has an explicitly empty key for endpoints without authentication.
+	m.APIKey = Secret(src.Expand(path+".api_key", "${LLM_API_KEY:-}"))
+	if n == 1 {
+		m.Name = "main"
+	}
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/tailscale/hujson"
+
+	"ebb/bot/config/strict"
 )
 
 // mustParse loads a config from its text, which nothing may be wrong with.
@@ -91,9 +93,9 @@ func fieldPointers(typ reflect.Type, at string) []string {
 		return []string{at}
 	}
 	var out []string
-	set := jsonFields(typ)
-	for _, name := range set.names {
-		out = append(out, fieldPointers(typ.FieldByIndex(set.index[name]).Type, at+"/"+name)...)
+	set := strict.FieldsOf(typ)
+	for _, name := range set.Names {
+		out = append(out, fieldPointers(typ.FieldByIndex(set.Index[name]).Type, at+"/"+name)...)
 	}
 	return out
 }
@@ -152,43 +154,11 @@ func TestLoadValues(t *testing.T) {
 	}
 }
 
-func TestExpandEnv(t *testing.T) {
-	t.Parallel()
-	getenv := env("A", "1", "B_2", "two", "REF", "${A}")
-	for _, tt := range []struct{ in, out, unset string }{
-		{"plain", "plain", ""},
-		{"${A}", "1", ""},
-		{"x${A}y${B_2}z", "x1ytwoz", ""},
-		{"${NO}", "", "NO"},
-		{"${NO}${NEITHER}", "", "NO NEITHER"},
-		{"${NO:-d e f}", "d e f", ""},
-		{"${NO:-}", "", ""},
-		{"${A:-d}", "1", ""},
-		{"${REF}", "${A}", ""}, // a value is never read as a template
-		{"$${A}", "${A}", ""},
-		{"$A $ {A}", "$A $ {A}", ""},
-		{"p$$w", "p$$w", ""},
-	} {
-		out, unset, err := expandEnv(tt.in, getenv)
-		if err != nil || out != tt.out || strings.Join(unset, " ") != tt.unset {
-			t.Errorf("%q: got %q, unset %q, error %v; want %q, unset %q", tt.in, out, unset, err, tt.out, tt.unset)
-		}
-	}
-	for _, bad := range []string{"${", "${A", "${}", "${1}", "${A B}", "${A-b}", "${hunter2!}"} {
-		_, _, err := expandEnv(bad, getenv)
-		if err == nil {
-			t.Errorf("%q: no error", bad)
-		} else if strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%q: the error shows the value: %v", bad, err)
-		}
-	}
-}
-
 // checkBuilt checks a configuration built in code, as [Load] checks a file.
 func checkBuilt(c *Config) error {
 	src := newSource("", nil, func(string) string { return "" })
 	c.check(src, NeedNothing)
-	return src.err()
+	return src.Err()
 }
 
 func TestSmallWindowLowersMaxOutput(t *testing.T) {
@@ -260,7 +230,7 @@ func TestJSONIsLoadable(t *testing.T) {
 func TestMissingFile(t *testing.T) {
 	t.Parallel()
 	_, err := Load(filepath.Join(t.TempDir(), "none.jsonc"), env(), NeedNothing)
-	if _, ok := errors.AsType[*Error](err); !ok {
+	if _, ok := errors.AsType[*strict.Error](err); !ok {
 		t.Fatalf("got %v, want an Error", err)
 	}
 	for _, want := range []string{"none.jsonc: ", "no such file", "--config"} {

@@ -13,6 +13,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"ebb/bot/chat"
+	"ebb/bot/config/strict"
 	"ebb/bot/reload"
 	"ebb/bot/tools"
 	"ebb/sessions"
@@ -86,10 +87,10 @@ const (
 	ConnectionsOne = "one"
 )
 
-func defaultRobot(src *source) DingTalkConfig {
+func defaultRobot(src *strict.Source) DingTalkConfig {
 	d := plainRobot()
-	d.ClientID = src.expand("dingtalk.client_id", "${DINGTALK_CLIENT_ID}")
-	d.ClientSecret = Secret(src.expand("dingtalk.client_secret", "${DINGTALK_CLIENT_SECRET}"))
+	d.ClientID = src.Expand("dingtalk.client_id", "${DINGTALK_CLIENT_ID}")
+	d.ClientSecret = Secret(src.Expand("dingtalk.client_secret", "${DINGTALK_CLIENT_SECRET}"))
 	return d
 }
 
@@ -112,36 +113,36 @@ func (r Robots) Named(name string) (DingTalkConfig, error) {
 		}
 		names = append(names, d.Name)
 	}
-	return DingTalkConfig{}, fmt.Errorf("no bot has the name %q, want one of %s", name, quoted(names))
+	return DingTalkConfig{}, fmt.Errorf("no bot has the name %q, want one of %s", name, strict.Quoted(names))
 }
 
 var robotsType = reflect.TypeFor[Robots]()
 
-// decodeRobots reads one object, or a list. Errors name the key as the file has it.
-func decodeRobots(src *source, path string, v hujson.Value, dst reflect.Value) {
+// Decode reads one object, or a list. Errors name the key as the file has it.
+func (r *Robots) Decode(src *strict.Source, path string, v hujson.Value) {
 	list, isList := v.Value.(*hujson.Array)
 	if !isList {
 		if _, isObject := v.Value.(*hujson.Object); !isObject {
-			src.fail(path, "got %s, want an object, or a list of objects", KindName(v))
+			src.Fail(path, "got %s, want an object, or a list of objects", strict.KindName(v))
 			return
 		}
-		decode(src, path, v, dst.Index(0))
+		strict.Decode(src, path, v, &(*r)[0])
 		return
 	}
-	src.forget(path)
+	src.Forget(path)
 	all := make(Robots, len(list.Elements))
 	for i, e := range list.Elements {
 		all[i] = plainRobot()
-		decode(src, listedPath(i), e, reflect.ValueOf(&all[i]).Elem())
+		strict.Decode(src, listedPath(i), e, &all[i])
 	}
-	dst.Set(reflect.ValueOf(all))
+	*r = all
 }
 
 // decodeRobotAccess reads dingtalk.access on top of the section access, wherever the file has that.
-func decodeRobotAccess(src *source, root hujson.Value, cfg *Config) {
+func decodeRobotAccess(src *strict.Source, root hujson.Value, cfg *Config) {
 	for i := range cfg.DingTalk {
 		pointer := "/dingtalk/access"
-		if src.isGiven(listedPath(0)) {
+		if src.IsGiven(listedPath(0)) {
 			pointer = fmt.Sprintf("/dingtalk/%d/access", i)
 		}
 		v := root.Find(pointer)
@@ -149,7 +150,7 @@ func decodeRobotAccess(src *source, root hujson.Value, cfg *Config) {
 			continue
 		}
 		own := cfg.Access
-		decode(src, src.robotPath(i)+".access", *v, reflect.ValueOf(&own).Elem())
+		strict.Decode(src, robotPath(src, i)+".access", *v, &own)
 		cfg.DingTalk[i].Access = &own
 	}
 }
@@ -157,8 +158,8 @@ func decodeRobotAccess(src *source, root hujson.Value, cfg *Config) {
 func listedPath(i int) string { return fmt.Sprintf("dingtalk[%d]", i) }
 
 // robotPath is the path of a bot in the file.
-func (s *source) robotPath(i int) string {
-	if s.isGiven(listedPath(0)) {
+func robotPath(s *strict.Source, i int) string {
+	if s.IsGiven(listedPath(0)) {
 		return listedPath(i)
 	}
 	return "dingtalk"
@@ -170,36 +171,36 @@ var indexForm = regexp.MustCompile(`^dingtalk\[\d+\]`)
 func withoutIndex(path string) string { return indexForm.ReplaceAllString(path, "dingtalk") }
 
 // checkRobots also compares the bots. Two with the same credentials would share each message at random.
-func (c *Config) checkRobots(k *source, need Need) {
-	k.want(len(c.DingTalk) > 0, "dingtalk", "an empty list", "an object, or a list with at least one")
+func (c *Config) checkRobots(k *strict.Source, need Need) {
+	k.Want(len(c.DingTalk) > 0, "dingtalk", "an empty list", "an object, or a list with at least one")
 	names, ids := map[string]string{}, map[string]string{}
 	for i := range c.DingTalk {
-		d, at := &c.DingTalk[i], k.robotPath(i)
+		d, at := &c.DingTalk[i], robotPath(k, i)
 		d.check(k, at, need)
 		c.checkRobotSettings(k, at, d)
 		if len(c.DingTalk) == 1 {
 			return
 		}
-		k.required(at+".name", d.Name, "a name of its own, as there are several bots")
+		k.Required(at+".name", d.Name, "a name of its own, as there are several bots")
 		unique := func(key, value string, first map[string]string) {
 			if other, twice := first[value]; twice && value != "" {
-				k.fail(at+key, "got that of %s too, want one of its own", other)
+				k.Fail(at+key, "got that of %s too, want one of its own", other)
 			}
 			first[value] = at
 		}
 		unique(".name", d.Name, names)
 		unique(".client_id", d.ClientID, ids)
-		k.want(d.Connections == c.DingTalk[0].Connections, at+".connections", strconv.Quote(d.Connections), "%q as %s has: a replica connects all bots, or none",
-			c.DingTalk[0].Connections, k.robotPath(0))
+		k.Want(d.Connections == c.DingTalk[0].Connections, at+".connections", strconv.Quote(d.Connections), "%q as %s has: a replica connects all bots, or none",
+			c.DingTalk[0].Connections, robotPath(k, 0))
 	}
 }
 
-func (c *Config) checkRobotSettings(k *source, at string, d *DingTalkConfig) {
+func (c *Config) checkRobotSettings(k *strict.Source, at string, d *DingTalkConfig) {
 	if d.Name != "" {
-		k.wantName(at+".name", d.Name, "a name")
-		k.advise(!strings.HasPrefix(d.Name, "@"), at+".name", "%q begins with @, which stands before the name where it is shown", d.Name)
+		wantName(k, at+".name", d.Name, "a name")
+		k.Advise(!strings.HasPrefix(d.Name, "@"), at+".name", "%q begins with @, which stands before the name where it is shown", d.Name)
 	}
-	k.want(d.Model == "" || c.LLM.has(d.Model), at+".model", strconv.Quote(d.Model), "the name of a model in llm.models: %s", c.LLM.names())
+	k.Want(d.Model == "" || c.LLM.has(d.Model), at+".model", strconv.Quote(d.Model), "the name of a model in llm.models: %s", c.LLM.names())
 	c.checkToolNames(k, at, d.Tools)
 	if d.Access != nil {
 		d.Access.check(k, at+".access")
@@ -207,42 +208,42 @@ func (c *Config) checkRobotSettings(k *source, at string, d *DingTalkConfig) {
 }
 
 // checkToolNames judges a list of tools at the path of its owner.
-func (c *Config) checkToolNames(k *source, at string, names []string) {
+func (c *Config) checkToolNames(k *strict.Source, at string, names []string) {
 	toolNames, servers := tools.Names(), c.Tools.names()
 	for i, name := range names {
 		known := slices.Contains(toolNames, name) || slices.Contains(servers, name) || slices.Contains(servers, chat.ServerOf(name))
-		k.want(known, fmt.Sprintf("%s.tools[%d]", at, i), strconv.Quote(name), "%s", quoted(slices.Concat(toolNames, servers)))
+		k.Want(known, fmt.Sprintf("%s.tools[%d]", at, i), strconv.Quote(name), "%s", strict.Quoted(slices.Concat(toolNames, servers)))
 	}
 }
 
 // check wants credentials only where a command connects to DingTalk, and judges given ones always: doctor and check run without them.
-func (d *DingTalkConfig) check(k *source, at string, need Need) {
+func (d *DingTalkConfig) check(k *strict.Source, at string, need Need) {
 	if need&NeedDingTalk != 0 {
-		k.required(at+".client_id", d.ClientID, "the Client ID (AppKey) of the DingTalk app")
-		k.required(at+".client_secret", d.ClientSecret.Reveal(), "the Client Secret (AppSecret) of the DingTalk app")
+		k.Required(at+".client_id", d.ClientID, "the Client ID (AppKey) of the DingTalk app")
+		k.Required(at+".client_secret", d.ClientSecret.Reveal(), "the Client Secret (AppSecret) of the DingTalk app")
 	}
-	k.credential(at+".client_id", d.ClientID, "the Client ID (AppKey) of the DingTalk app")
-	k.credential(at+".client_secret", d.ClientSecret.Reveal(), "the Client Secret (AppSecret) of the DingTalk app")
-	k.advise(d.ClientID == "" || d.ClientID != d.ClientSecret.Reveal(), at+".client_secret", "is the same as dingtalk.client_id")
-	k.dingtalkURL(at+".api_base", d.APIBase, "https://api.dingtalk.com", "oapi.dingtalk.com")
-	k.dingtalkURL(at+".oapi_base", d.OAPIBase, "https://oapi.dingtalk.com", "api.dingtalk.com")
-	k.oneOf(at+".reply", d.Reply, []string{ReplyMarkdown, ReplyCard})
+	wantCredential(k, at+".client_id", d.ClientID, "the Client ID (AppKey) of the DingTalk app")
+	wantCredential(k, at+".client_secret", d.ClientSecret.Reveal(), "the Client Secret (AppSecret) of the DingTalk app")
+	k.Advise(d.ClientID == "" || d.ClientID != d.ClientSecret.Reveal(), at+".client_secret", "is the same as dingtalk.client_id")
+	wantDingTalkURL(k, at+".api_base", d.APIBase, "https://api.dingtalk.com", "oapi.dingtalk.com")
+	wantDingTalkURL(k, at+".oapi_base", d.OAPIBase, "https://oapi.dingtalk.com", "api.dingtalk.com")
+	k.OneOf(at+".reply", d.Reply, []string{ReplyMarkdown, ReplyCard})
 	if d.Reply == ReplyCard {
-		k.required(at+".card_template_id", d.CardTemplateID, `the id of a card template, because dingtalk.reply is "card"`)
+		k.Required(at+".card_template_id", d.CardTemplateID, `the id of a card template, because dingtalk.reply is "card"`)
 	}
-	k.advise(templateForm.MatchString(d.CardTemplateID), at+".card_template_id", "%q does not look like the id of a card template", d.CardTemplateID)
-	k.required(at+".card_content_key", d.CardContentKey, "the template's variable for the text")
-	k.advise(variableForm.MatchString(d.CardContentKey), at+".card_content_key", `%q does not look like a variable, such as "content"`, d.CardContentKey)
-	k.oneOf(at+".card_stream", d.CardStream, []string{"auto", "always", "never"})
-	k.oneOf(at+".reaction", d.Reaction, []string{ReactionOff, ReactionOn})
-	k.want(d.CardInterval >= 100*time.Millisecond && d.CardInterval <= time.Minute, at+".card_interval", durationText(d.CardInterval), "100ms to 1m")
+	k.Advise(templateForm.MatchString(d.CardTemplateID), at+".card_template_id", "%q does not look like the id of a card template", d.CardTemplateID)
+	k.Required(at+".card_content_key", d.CardContentKey, "the template's variable for the text")
+	k.Advise(variableForm.MatchString(d.CardContentKey), at+".card_content_key", `%q does not look like a variable, such as "content"`, d.CardContentKey)
+	k.OneOf(at+".card_stream", d.CardStream, []string{"auto", "always", "never"})
+	k.OneOf(at+".reaction", d.Reaction, []string{ReactionOff, ReactionOn})
+	k.Want(d.CardInterval >= 100*time.Millisecond && d.CardInterval <= time.Minute, at+".card_interval", strict.DurationText(d.CardInterval), "100ms to 1m")
 	for i, h := range d.PictureHosts {
-		k.want(pictureHost.MatchString(h), fmt.Sprintf("%s.picture_hosts[%d]", at, i), strconv.Quote(h), `a host such as "img.example.com", or "*.example.com"`)
+		k.Want(pictureHost.MatchString(h), fmt.Sprintf("%s.picture_hosts[%d]", at, i), strconv.Quote(h), `a host such as "img.example.com", or "*.example.com"`)
 	}
-	k.want(d.RepliesPerMinute >= 0, at+".replies_per_minute", d.RepliesPerMinute, "0 (no limit) or more")
-	k.want(d.APICallsPerMonth >= 0, at+".api_calls_per_month", d.APICallsPerMonth, "0 (no bound) or more")
-	k.oneOf(at+".connections", d.Connections, []string{ConnectionsAll, ConnectionsOne})
-	k.want(d.KeepAlive >= 15*time.Second && d.KeepAlive <= 30*time.Second, at+".keepalive", durationText(d.KeepAlive), "15s to 30s")
+	k.Want(d.RepliesPerMinute >= 0, at+".replies_per_minute", d.RepliesPerMinute, "0 (no limit) or more")
+	k.Want(d.APICallsPerMonth >= 0, at+".api_calls_per_month", d.APICallsPerMonth, "0 (no bound) or more")
+	k.OneOf(at+".connections", d.Connections, []string{ConnectionsAll, ConnectionsOne})
+	k.Want(d.KeepAlive >= 15*time.Second && d.KeepAlive <= 30*time.Second, at+".keepalive", strict.DurationText(d.KeepAlive), "15s to 30s")
 }
 
 var (
@@ -251,22 +252,22 @@ var (
 )
 
 // dingtalkURL refuses the other server of DingTalk, and a path of DingTalk's own, which is added to it. Other servers have any path.
-func (k *source) dingtalkURL(path, got, usual, other string) {
-	k.httpURL(path, got)
+func wantDingTalkURL(k *strict.Source, path, got, usual, other string) {
+	wantURL(k, path, got)
 	u, err := url.Parse(got)
-	if err != nil || k.failed(path) {
+	if err != nil || k.Failed(path) {
 		return
 	}
 	isDingTalk := strings.HasSuffix(u.Hostname(), ".dingtalk.com")
-	k.want(u.Hostname() != other && !(isDingTalk && strings.Trim(u.Path, "/") != ""), path, strconv.Quote(got), "the server alone, as in %s", usual)
-	k.advise(!isDingTalk || u.Scheme == "https", path, "sends secrets in the clear, want %s", usual)
+	k.Want(u.Hostname() != other && !(isDingTalk && strings.Trim(u.Path, "/") != ""), path, strconv.Quote(got), "the server alone, as in %s", usual)
+	k.Advise(!isDingTalk || u.Scheme == "https", path, "sends secrets in the clear, want %s", usual)
 }
 
 // warn records values of a bot that say something else than they look like.
-func (d *DingTalkConfig) warn(c *Config, src *source, at string) {
+func (d *DingTalkConfig) warn(c *Config, src *strict.Source, at string) {
 	for i, h := range d.PictureHosts {
 		if strings.HasPrefix(h, "*.") && strings.Count(h, ".") == 1 {
-			c.warn(src.warning(fmt.Sprintf("%s.picture_hosts[%d]", at, i), "allows all hosts of %s", h[2:]))
+			src.Warn(fmt.Sprintf("%s.picture_hosts[%d]", at, i), "allows all hosts of %s", h[2:])
 		}
 	}
 	if d.Access != nil {

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"regexp"
 	"testing"
+
+	"ebb/bot/config/strict"
 )
 
 // FuzzLoad states that no file makes Load panic. Everything that Load refuses has a place inside the file. Everything
@@ -30,7 +32,7 @@ func FuzzLoad(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		cfg, err := parseConfig("f.jsonc", data, env("X", "1"), NeedServe)
 		if err != nil {
-			var config *Error
+			var config *strict.Error
 			if !errors.As(err, &config) || len(config.Fields) == 0 {
 				t.Fatalf("got %v, want an Error with fields", err)
 			}

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
+	"ebb/bot/config/strict"
 	"ebb/bot/reload"
 	"ebb/compaction"
 	"ebb/sessions"
@@ -34,33 +34,33 @@ type GroupConfig struct {
 	Admins []string `json:"admins"`
 }
 
-func groupPath(id string) string { return join("groups", keyText(id)) }
+func groupPath(id string) string { return strict.Join("groups", strict.KeyText(id)) }
 
 // checkGroups judges the keys of each group, then the compactions that result from them and the common settings.
-func (c *Config) checkGroups(k *source) {
+func (c *Config) checkGroups(k *strict.Source) {
 	for _, id := range slices.Sorted(maps.Keys(c.Groups)) {
 		g, at := c.Groups[id], groupPath(id)
 		if id == "" {
-			k.fail(at, "got an empty key, want the id of a conversation")
+			k.Fail(at, "got an empty key, want the id of a conversation")
 			continue
 		}
-		k.conversation(at, id)
+		wantConversation(k, at, id)
 		optional := func(key, got string, choices []string) {
-			k.expects(at+"."+key, quoted(choices))
+			k.Expects(at+"."+key, strict.Quoted(choices))
 			if got != "" {
-				k.oneOf(at+"."+key, got, choices)
+				k.OneOf(at+"."+key, got, choices)
 			}
 		}
 		optional("session_scope", g.SessionScope, sessionScopes)
 		optional("language", g.Language, []string{"zh", "en"})
-		k.want(g.Model == "" || c.LLM.has(g.Model), at+".model", strconv.Quote(g.Model), "the name of a model in llm.models: %s", c.LLM.names())
+		k.Want(g.Model == "" || c.LLM.has(g.Model), at+".model", strconv.Quote(g.Model), "the name of a model in llm.models: %s", c.LLM.names())
 		c.checkToolNames(k, at, g.Tools)
 		for i, name := range g.Tools {
 			server := c.Tools.serverOf(name)
-			k.advise(server == nil || server.serves(id), fmt.Sprintf("%s.tools[%d]", at, i), "%q does nothing: the groups of its server in tools.mcp leave out this conversation", name)
+			k.Advise(server == nil || server.serves(id), fmt.Sprintf("%s.tools[%d]", at, i), "%q does nothing: the groups of its server in tools.mcp leave out this conversation", name)
 		}
 		for i, person := range g.Admins {
-			k.person(fmt.Sprintf("%s.admins[%d]", at, i), person)
+			wantPerson(k, fmt.Sprintf("%s.admins[%d]", at, i), person)
 		}
 		c.checkGroupPolicy(k, id, g.Policy)
 	}
@@ -69,15 +69,15 @@ func (c *Config) checkGroups(k *source) {
 	}
 }
 
-func (c *Config) checkGroupPolicy(k *source, id, policy string) {
+func (c *Config) checkGroupPolicy(k *strict.Source, id, policy string) {
 	path := groupPath(id) + ".policy"
 	if policy == "" {
 		return
 	}
 	_, known := c.policies[policy]
-	k.want(known, path, strconv.Quote(policy), "%s", quoted(slices.Sorted(maps.Keys(c.policies))))
-	if other := groupPath(id) + ".compaction.policy"; known && k.isGiven(other) {
-		k.fail(path, "given as %s too, want one of the two", other)
+	k.Want(known, path, strconv.Quote(policy), "%s", strict.Quoted(slices.Sorted(maps.Keys(c.policies))))
+	if other := groupPath(id) + ".compaction.policy"; known && k.IsGiven(other) {
+		k.Fail(path, "given as %s too, want one of the two", other)
 	}
 }
 
@@ -138,13 +138,13 @@ func (c *Config) Own(id sessions.ConversationID, settings string) (compaction.Se
 	if strings.Contains(settings, "$") {
 		return compaction.Settings{}, errors.New("got a value with $, want it as it stands")
 	}
-	if root, ok := src.parse(); ok {
-		decode(src, "", root, reflect.ValueOf(&set).Elem())
+	if root, ok := src.Parse(); ok {
+		strict.Decode(src, "", root, &set)
 	}
-	if src.err() == nil {
+	if src.Err() == nil {
 		set.check(src, "", c.policies)
 	}
-	if bad, ok := errors.AsType[*Error](src.err()); ok {
+	if bad, ok := errors.AsType[*strict.Error](src.Err()); ok {
 		var problems []string
 		for _, f := range bad.Fields {
 			problems = append(problems, strings.TrimPrefix(f.Field+": "+f.Problem, ": "))

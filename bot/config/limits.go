@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"ebb/bot/config/strict"
 	"ebb/bot/schedule"
 	"ebb/bot/schedule/when"
 	"ebb/sessions"
@@ -35,13 +36,13 @@ type LimitsConfig struct {
 	Tokens int `json:"tokens_per_day"`
 }
 
-func (l LimitsConfig) check(k *source) {
+func (l LimitsConfig) check(k *strict.Source) {
 	for key, n := range map[string]int{
 		"person_turns_per_minute": l.PersonTurns, "person_tokens_per_day": l.PersonTokens,
 		"group_turns_per_minute": l.GroupTurns, "tokens_per_day": l.Tokens, "unidentified_turns_per_hour": l.UnidentifiedTurns,
 		"person_scheduled_turns_per_day": l.ScheduledTurns, "compactions_per_day": l.Compactions,
 	} {
-		k.want(n >= 0, "agent.limits."+key, n, "0 (no limit) or more")
+		k.Want(n >= 0, "agent.limits."+key, n, "0 (no limit) or more")
 	}
 }
 
@@ -49,54 +50,54 @@ func (l LimitsConfig) check(k *source) {
 const longest = 4 * time.Hour
 
 // checkTimes refuses timeouts of the file that another one of the file ends. Defaults are left alone: a printed configuration names them.
-func (c *Config) checkTimes(k *source) {
+func (c *Config) checkTimes(k *strict.Source) {
 	whole, usual := c.Agent.TurnTimeout, defaultModel()
 	for i, m := range c.LLM.Models {
 		at := fmt.Sprintf("llm.models[%d].", i)
-		if !k.isGiven(at+"timeout") || m.Timeout == usual.Timeout {
+		if !k.IsGiven(at+"timeout") || m.Timeout == usual.Timeout {
 			continue
 		}
-		k.want(m.Timeout <= whole, at+"timeout", durationText(m.Timeout), "at most agent.turn_timeout (%s), which ends the turn", durationText(whole))
-		if k.isGiven(at+"first_token_timeout") && m.FirstToken != usual.FirstToken {
-			k.want(m.FirstToken <= m.Timeout, at+"first_token_timeout", durationText(m.FirstToken), "at most timeout (%s)", durationText(m.Timeout))
+		k.Want(m.Timeout <= whole, at+"timeout", strict.DurationText(m.Timeout), "at most agent.turn_timeout (%s), which ends the turn", strict.DurationText(whole))
+		if k.IsGiven(at+"first_token_timeout") && m.FirstToken != usual.FirstToken {
+			k.Want(m.FirstToken <= m.Timeout, at+"first_token_timeout", strict.DurationText(m.FirstToken), "at most timeout (%s)", strict.DurationText(m.Timeout))
 		}
 	}
 }
 
 // changed reports whether the file or a flag gives a value that is not the default.
-func (c *Config) changed(src *source) func(path string) bool {
+func (c *Config) changed(src *strict.Source) func(path string) bool {
 	all := differences("", reflect.ValueOf(*preset()), reflect.ValueOf(*c))
 	for i := range c.DingTalk {
-		all = append(all, differences(src.robotPath(i), reflect.ValueOf(preset().DingTalk[0]), reflect.ValueOf(c.DingTalk[i]))...)
+		all = append(all, differences(robotPath(src, i), reflect.ValueOf(preset().DingTalk[0]), reflect.ValueOf(c.DingTalk[i]))...)
 	}
-	return func(path string) bool { return src.isGiven(path) && slices.Contains(all, path) }
+	return func(path string) bool { return src.IsGiven(path) && slices.Contains(all, path) }
 }
 
 // warnOfPairs warns of values that have less effect than they seem to have, because of another one.
-func (c *Config) warnOfPairs(src *source) {
+func (c *Config) warnOfPairs(src *strict.Source) {
 	changed := c.changed(src)
 	a, r, comp := c.Agent, c.Retention, c.Agent.Compaction
 	warn := func(when bool, path, format string, args ...any) {
 		if when && changed(path) {
-			c.warn(src.warning(path, format, args...))
+			src.Warn(path, format, args...)
 		}
 	}
-	turn := durationText(a.TurnTimeout)
+	turn := strict.DurationText(a.TurnTimeout)
 	const unit = "more than %s: a figure without a unit is a number of seconds"
-	warn(a.TurnTimeout > longest, "agent.turn_timeout", unit, durationText(longest))
-	warn(comp.Deadline > longest, commonPath+"deadline", unit, durationText(longest))
+	warn(a.TurnTimeout > longest, "agent.turn_timeout", unit, strict.DurationText(longest))
+	warn(comp.Deadline > longest, commonPath+"deadline", unit, strict.DurationText(longest))
 	warn(a.Memory.RecallTimeout > time.Minute, "agent.memory.recall_timeout", unit, "1m")
 	if comp.InlineDeadline > a.TurnTimeout {
 		warn(true, commonPath+"inline_deadline", "more than agent.turn_timeout (%s), which ends the turn", turn)
 	} else {
-		warn(comp.InlineDeadline > comp.Deadline, commonPath+"inline_deadline", "more than deadline (%s), which ends the compaction", durationText(comp.Deadline))
+		warn(comp.InlineDeadline > comp.Deadline, commonPath+"inline_deadline", "more than deadline (%s), which ends the compaction", strict.DurationText(comp.Deadline))
 	}
 	warn(a.BusyNote >= a.TurnTimeout, "agent.busy_note", "does nothing: a turn ends after agent.turn_timeout (%s)", turn)
 	warn(a.StaleAfter < a.TurnTimeout, "agent.stale_after", "less than agent.turn_timeout (%s): messages behind a long turn get no answer", turn)
-	warn(c.Cluster.LeaseTTL >= a.StaleAfter, "cluster.lease_ttl", "no less than agent.stale_after (%s): messages of a replica that died get no answer", durationText(a.StaleAfter))
-	warn(r.Memories > 0 && a.Memory.TaskTTL > r.Memories, "agent.memory.task_ttl", "more than retention.memories (%s), which deletes them", durationText(r.Memories))
+	warn(c.Cluster.LeaseTTL >= a.StaleAfter, "cluster.lease_ttl", "no less than agent.stale_after (%s): messages of a replica that died get no answer", strict.DurationText(a.StaleAfter))
+	warn(r.Memories > 0 && a.Memory.TaskTTL > r.Memories, "agent.memory.task_ttl", "more than retention.memories (%s), which deletes them", strict.DurationText(r.Memories))
 	for key, period := range r.byKey() {
-		warn(period > 0 && period < day, "retention."+key, "deletes after %s; days are \"30d\"", durationText(period))
+		warn(period > 0 && period < day, "retention."+key, "deletes after %s; days are \"30d\"", strict.DurationText(period))
 	}
 	window := a.Compaction.Settings(c.policies).Window
 	for key, n := range map[string][2]int{"recall_tokens": {a.Memory.RecallTokens, window.Usable() / 8}, "pinned_tokens": {a.Memory.PinnedTokens, window.Trigger() / 12}} {
@@ -104,7 +105,7 @@ func (c *Config) warnOfPairs(src *source) {
 	}
 	usual := plainRobot()
 	for i, d := range c.DingTalk {
-		at := src.robotPath(i)
+		at := robotPath(src, i)
 		warn(d.OAPIBase == usual.OAPIBase && d.RepliesPerMinute > usual.RepliesPerMinute, at+".replies_per_minute",
 			"more than the %d that DingTalk's webhooks accept", usual.RepliesPerMinute)
 		d.warn(c, src, at)
@@ -122,11 +123,11 @@ func (c *Config) warnOfPairs(src *source) {
 }
 
 // warnOfSizes warns of daily tokens of a conversation over those of all, and of prompts over the window.
-func (c *Config) warnOfSizes(src *source) {
+func (c *Config) warnOfSizes(src *strict.Source) {
 	a, comp := c.Agent, c.Agent.Compaction
 	daily := func(path string, n int) {
-		if all := a.Limits.Tokens; src.isGiven(path) && all > 0 && n != preset().Agent.Compaction.DailyTokens && n > all {
-			c.warn(src.warning(path, "more than agent.limits.tokens_per_day (%d), which is for all conversations", all))
+		if all := a.Limits.Tokens; src.IsGiven(path) && all > 0 && n != preset().Agent.Compaction.DailyTokens && n > all {
+			src.Warn(path, "more than agent.limits.tokens_per_day (%d), which is for all conversations", all)
 		}
 	}
 	daily(commonPath+"daily_tokens", comp.DailyTokens)
@@ -136,7 +137,7 @@ func (c *Config) warnOfSizes(src *source) {
 	room := 4 * comp.Usable() // characters; a text with as many tokens is seldom longer
 	prompt := func(path, text string) {
 		if n := utf8.RuneCountInString(text); n > room {
-			c.warn(src.warning(path, "has %d characters, and the window has room for about %d", n, room))
+			src.Warn(path, "has %d characters, and the window has room for about %d", n, room)
 		}
 	}
 	prompt("agent.prompt", a.Prompt)
@@ -149,17 +150,17 @@ func (c *Config) warnOfSizes(src *source) {
 const leastTokens = 2000
 
 // warnOfModels warns of prices of which one is missing, times without effect, and addresses without a version.
-func (c *Config) warnOfModels(src *source) {
+func (c *Config) warnOfModels(src *strict.Source) {
 	for i, m := range c.LLM.Models {
 		at := fmt.Sprintf("llm.models[%d].", i)
 		switch {
 		case m.PriceIn == 0 && m.PriceOut > 0:
-			c.warn(src.warning(at+"price_out", "without price_in, input costs nothing"))
+			src.Warn(at+"price_out", "without price_in, input costs nothing")
 		case m.PriceCached > m.PriceIn:
-			c.warn(src.warning(at+"price_cached", "more than price_in (%g)", m.PriceIn))
+			src.Warn(at+"price_cached", "more than price_in (%g)", m.PriceIn)
 		}
 		if m.FirstToken > m.Timeout {
-			c.warn(src.warning(at+"first_token_timeout", "does nothing: an attempt ends after timeout (%s)", durationText(m.Timeout)))
+			src.Warn(at+"first_token_timeout", "does nothing: an attempt ends after timeout (%s)", strict.DurationText(m.Timeout))
 		}
 		c.warnOfVersion(src, at+"base_url", m.BaseURL)
 	}
@@ -171,15 +172,15 @@ var versions = map[string]string{
 	"api.openai.com": "/v1", "api.moonshot.cn": "/v1", "api.siliconflow.cn": "/v1", "openrouter.ai": "/api/v1", "dashscope.aliyuncs.com": "/compatible-mode/v1",
 }
 
-func (c *Config) warnOfVersion(src *source, path string, e Endpoint) {
+func (c *Config) warnOfVersion(src *strict.Source, path string, e Endpoint) {
 	u, err := url.Parse(e.Reveal())
 	if err == nil && strings.Trim(u.Path, "/") == "" && versions[u.Hostname()] != "" {
-		c.warn(src.warning(path, "has no version, want https://%s%s", u.Hostname(), versions[u.Hostname()]))
+		src.Warn(path, "has no version, want https://%s%s", u.Hostname(), versions[u.Hostname()])
 	}
 }
 
 // warnOfIdleKeys warns of values that do nothing without another one.
-func (c *Config) warnOfIdleKeys(src *source) {
+func (c *Config) warnOfIdleKeys(src *strict.Source) {
 	a, m := c.Agent, c.Agent.Memory
 	changed := c.changed(src)
 	for _, part := range []struct {
@@ -202,24 +203,24 @@ func (c *Config) warnOfIdleKeys(src *source) {
 	} {
 		for _, key := range part.keys {
 			if part.idle && changed(part.at+key) {
-				c.warn(src.warning(part.at+key, "does nothing %s", part.why))
+				src.Warn(part.at+key, "does nothing %s", part.why)
 			}
 		}
 	}
 	for i, d := range c.DingTalk {
 		for _, key := range []string{"card_template_id", "card_content_key", "card_stream", "card_interval", "card_reasoning"} {
-			if at := src.robotPath(i); d.Reply != ReplyCard && changed(at+"."+key) {
-				c.warn(src.warning(at+"."+key, "does nothing without %s.reply %q", at, ReplyCard))
+			if at := robotPath(src, i); d.Reply != ReplyCard && changed(at+"."+key) {
+				src.Warn(at+"."+key, "does nothing without %s.reply %q", at, ReplyCard)
 			}
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.Groups)) {
 		g, at := c.Groups[id], groupPath(id)
 		if len(g.Admins) > 0 && c.Admin.DingTalkLogin.RedirectURI == "" {
-			c.warn(src.warning(at+".admins", "does nothing without admin.dingtalk_login.redirect_uri"))
+			src.Warn(at+".admins", "does nothing without admin.dingtalk_login.redirect_uri")
 		}
-		if len(g.Tools) == 0 && src.isGiven(at+".tools") {
-			c.warn(src.warning(at+".tools", "an empty list allows all tools"))
+		if len(g.Tools) == 0 && src.IsGiven(at+".tools") {
+			src.Warn(at+".tools", "an empty list allows all tools")
 		}
 	}
 }
@@ -241,11 +242,11 @@ type ScheduleConfig struct {
 	QuietHours string `json:"quiet_hours"`
 }
 
-func (s ScheduleConfig) check(k *source) {
+func (s ScheduleConfig) check(k *strict.Source) {
 	const want = `hours such as "22:00-08:00", or "" for none`
 	_, err := when.ParseQuiet(s.QuietHours)
-	k.expects("schedule.quiet_hours", want)
-	k.want(err == nil, "schedule.quiet_hours", strconv.Quote(s.QuietHours), "%s", want)
+	k.Expects("schedule.quiet_hours", want)
+	k.Want(err == nil, "schedule.quiet_hours", strconv.Quote(s.QuietHours), "%s", want)
 }
 
 // Settings returns the scheduler's settings.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"ebb/bot/config/strict"
 	"ebb/bot/view"
 )
 
@@ -74,34 +75,34 @@ var clockForm = regexp.MustCompile(`^(?:[01]\d|2[0-3]):[0-5]\d$`)
 
 const wantDigest = `"HH:MM" or ""`
 
-func (m *MemoryConfig) check(k *source) {
+func (m *MemoryConfig) check(k *strict.Source) {
 	const at = "agent.memory."
-	k.oneOf(at+"recall", m.Recall, []string{recallQuestions, recallAlways, RecallOff})
-	k.between(at+"recall_tokens", m.RecallTokens, 100, 8000)
-	k.positive(at+"recall_timeout", m.RecallTimeout)
-	k.between(at+"pinned_tokens", m.PinnedTokens, 0, 8000)
-	k.oneOf(at+"extract", m.Extract, []string{extractFlush, ExtractTurn})
-	k.between(at+"candidates", m.Candidates, 0, 1000)
-	k.between(at+"max_per_scope", m.MaxPerScope, 20, 100_000)
-	k.want(m.TaskTTL >= time.Hour, at+"task_ttl", durationText(m.TaskTTL), `at least 1h; two weeks are "336h"`)
-	k.expects(at+"digest", wantDigest)
-	k.want(m.Digest == "" || clockForm.MatchString(m.Digest), at+"digest", strconv.Quote(m.Digest), wantDigest)
+	k.OneOf(at+"recall", m.Recall, []string{recallQuestions, recallAlways, RecallOff})
+	k.Between(at+"recall_tokens", m.RecallTokens, 100, 8000)
+	k.Positive(at+"recall_timeout", m.RecallTimeout)
+	k.Between(at+"pinned_tokens", m.PinnedTokens, 0, 8000)
+	k.OneOf(at+"extract", m.Extract, []string{extractFlush, ExtractTurn})
+	k.Between(at+"candidates", m.Candidates, 0, 1000)
+	k.Between(at+"max_per_scope", m.MaxPerScope, 20, 100_000)
+	k.Want(m.TaskTTL >= time.Hour, at+"task_ttl", strict.DurationText(m.TaskTTL), `at least 1h; two weeks are "336h"`)
+	k.Expects(at+"digest", wantDigest)
+	k.Want(m.Digest == "" || clockForm.MatchString(m.Digest), at+"digest", strconv.Quote(m.Digest), wantDigest)
 	m.Embeddings.check(k, at+"embeddings.")
 }
 
-func (e *EmbeddingsConfig) check(k *source, at string) {
-	if e.BaseURL != "" || k.failed(at+"base_url") {
-		k.httpURL(at+"base_url", e.BaseURL.Reveal())
-		if cut, whole := strings.CutSuffix(strings.TrimRight(e.BaseURL.Reveal(), "/"), "/embeddings"); whole && !k.failed(at+"base_url") {
-			k.fail(at+"base_url", "got %q, want it without /embeddings, which is added to it: %q", e.BaseURL.String(), Endpoint(cut).String())
+func (e *EmbeddingsConfig) check(k *strict.Source, at string) {
+	if e.BaseURL != "" || k.Failed(at+"base_url") {
+		wantURL(k, at+"base_url", e.BaseURL.Reveal())
+		if cut, whole := strings.CutSuffix(strings.TrimRight(e.BaseURL.Reveal(), "/"), "/embeddings"); whole && !k.Failed(at+"base_url") {
+			k.Fail(at+"base_url", "got %q, want it without /embeddings, which is added to it: %q", e.BaseURL.String(), Endpoint(cut).String())
 		}
-		k.checkModelURL(at+"base_url", e.BaseURL.Reveal())
-		k.wantName(at+"model", e.Model, "the provider's name of the model")
+		wantModelURL(k, at+"base_url", e.BaseURL.Reveal())
+		wantName(k, at+"model", e.Model, "the provider's name of the model")
 	}
-	k.secret(at+"api_key", e.APIKey.Reveal(), "the key of the endpoint")
-	k.advise(!strings.ContainsFunc(e.APIKey.Reveal(), isNoKey), at+"api_key", "has blanks or other letters than ASCII, want the key of the endpoint alone, without \"Bearer\"")
-	k.between(at+"dimensions", e.Dimensions, 0, 16_000)
-	k.between(at+"batch", e.Batch, 1, 2048)
-	k.between(at+"requests_per_minute", e.RequestsPerMinute, 1, 100_000)
-	k.want(e.Weight >= 0 && e.Weight <= 1, at+"weight", e.Weight, "0 to 1")
+	wantSecret(k, at+"api_key", e.APIKey.Reveal(), "the key of the endpoint")
+	k.Advise(!strings.ContainsFunc(e.APIKey.Reveal(), isNoKey), at+"api_key", "has blanks or other letters than ASCII, want the key of the endpoint alone, without \"Bearer\"")
+	k.Between(at+"dimensions", e.Dimensions, 0, 16_000)
+	k.Between(at+"batch", e.Batch, 1, 2048)
+	k.Between(at+"requests_per_minute", e.RequestsPerMinute, 1, 100_000)
+	k.Want(e.Weight >= 0 && e.Weight <= 1, at+"weight", e.Weight, "0 to 1")
 }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/url"
@@ -12,22 +11,24 @@ import (
 	"time"
 
 	"github.com/tailscale/hujson"
+
+	"ebb/bot/config/strict"
 )
 
 // checkModelURL refuses a base_url with the path that clients append, and warns of those of other functions.
-func (k *source) checkModelURL(path, got string) {
-	k.httpURL(path, got)
+func wantModelURL(k *strict.Source, path, got string) {
+	wantURL(k, path, got)
 	u, err := url.Parse(got)
-	if err != nil || k.failed(path) {
+	if err != nil || k.Failed(path) {
 		return
 	}
 	const want = "want the part before it, up to and including the version, as in https://host/v1"
 	switch function := functionOfModels.FindString(strings.TrimRight(u.Path, "/")); function {
 	case "":
 	case "/chat/completions":
-		k.fail(path, "got an address that ends in %s, %s", function, want)
+		k.Fail(path, "got an address that ends in %s, %s", function, want)
 	default:
-		k.advise(false, path, "ends in %s; if that is a function, %s", function, want)
+		k.Advise(false, path, "ends in %s; if that is a function, %s", function, want)
 	}
 }
 
@@ -35,18 +36,16 @@ func (k *source) checkModelURL(path, got string) {
 var functionOfModels = regexp.MustCompile(`/(?:chat/completions|completions|responses|messages|embeddings)$`)
 
 // fitModels removes the inherited key of a model of another provider than the first model's, and warns of such models.
-func (c *Config) fitModels(src *source) {
+func (c *Config) fitModels(src *strict.Source) {
 	for i := range c.LLM.Models {
 		m, path := &c.LLM.Models[i], fmt.Sprintf("llm.models[%d].api_key", i)
-		_, listed := src.at[fmt.Sprintf("llm.models[%d]", i)]
-		_, given := src.at[path]
 		switch {
-		case !listed || given:
+		case !src.IsGiven(fmt.Sprintf("llm.models[%d]", i)) || src.IsGiven(path):
 		case i > 0 && hostOf(m.BaseURL.Reveal()) != hostOf(c.LLM.Models[0].BaseURL.Reveal()):
 			m.APIKey = ""
-			c.warn(src.warning(path, `no key is sent: %s is another host than that of llm.models[0], whose key is in LLM_API_KEY; say api_key, or "" for none`, hostOf(m.BaseURL.Reveal())))
+			src.Warn(path, `no key is sent: %s is another host than that of llm.models[0], whose key is in LLM_API_KEY; say api_key, or "" for none`, hostOf(m.BaseURL.Reveal()))
 		case m.APIKey == "":
-			c.warn(src.warning(path, `no key is sent: LLM_API_KEY is not set; say api_key, or "" for none`))
+			src.Warn(path, `no key is sent: LLM_API_KEY is not set; say api_key, or "" for none`)
 		}
 	}
 	c.warnOfTimes(src)
@@ -62,9 +61,8 @@ func hostOf(address string) string {
 
 // warnOfTimes warns of timeouts over the model's share of the time of a turn, or of other work, which is divided
 // among the models.
-func (c *Config) warnOfTimes(src *source) {
+func (c *Config) warnOfTimes(src *strict.Source) {
 	n := len(c.LLM.Models)
-	isGiven := func(path string) bool { _, given := src.at[path]; return given }
 	for _, work := range []struct {
 		path  string
 		whole time.Duration
@@ -72,19 +70,19 @@ func (c *Config) warnOfTimes(src *source) {
 	}{
 		{"agent.turn_timeout", c.Agent.TurnTimeout, n > 1},
 		{commonPath + "deadline", c.Agent.Compaction.Deadline, n > 1},
-		{commonPath + "inline_deadline", c.Agent.Compaction.InlineDeadline, n > 1 && isGiven(commonPath+"inline_deadline")},
+		{commonPath + "inline_deadline", c.Agent.Compaction.InlineDeadline, n > 1 && src.IsGiven(commonPath+"inline_deadline")},
 	} {
 		share := work.whole / time.Duration(max(1, n))
 		for i, m := range c.LLM.Models {
 			path := fmt.Sprintf("llm.models[%d].", i)
-			switch of := fmt.Sprintf("its share of %s (%s for %d models)", work.path, durationText(work.whole), n); {
+			switch of := fmt.Sprintf("its share of %s (%s for %d models)", work.path, strict.DurationText(work.whole), n); {
 			case !work.check:
 			case i < n-1 && m.FirstToken > share:
-				c.warn(src.warning(path+"first_token_timeout", "%s is more than %s, %s: the next model is asked earlier",
-					durationText(m.FirstToken), durationText(share), of))
+				src.Warn(path+"first_token_timeout", "%s is more than %s, %s: the next model is asked earlier",
+					strict.DurationText(m.FirstToken), strict.DurationText(share), of)
 			case work.path == "agent.turn_timeout" && m.Timeout > share:
-				c.warn(src.warning(path+"timeout", "%s is more than %s, %s: a longer answer is cut off",
-					durationText(m.Timeout), durationText(share), of))
+				src.Warn(path+"timeout", "%s is more than %s, %s: a longer answer is cut off",
+					strict.DurationText(m.Timeout), strict.DurationText(share), of)
 			}
 		}
 	}
@@ -105,51 +103,17 @@ type Params map[string]any
 
 var paramsType = reflect.TypeFor[Params]()
 
-func decodeParams(src *source, path string, v hujson.Value, dst reflect.Value) {
+// Decode reads an object of any form.
+func (p *Params) Decode(src *strict.Source, path string, v hujson.Value) {
 	if v.Value.Kind() != '{' {
-		src.fail(path, "got %s, want an object", KindName(v))
+		src.Fail(path, "got %s, want an object", strict.KindName(v))
 		return
 	}
-	if all, _ := plainJSON(src, path, v).(map[string]any); len(all) > 0 {
-		dst.Set(reflect.ValueOf(Params(all)))
+	if all, _ := src.Plain(path, v).(map[string]any); len(all) > 0 {
+		*p = all
 		return
 	}
-	dst.SetZero()
-}
-
-// plainJSON keeps numbers as they are written. Strings may name the environment.
-func plainJSON(src *source, path string, v hujson.Value) any {
-	src.at[path] = v.StartOffset
-	switch value := v.Value.(type) {
-	case *hujson.Object:
-		out, seen := map[string]any{}, map[string]member{}
-		for _, m := range value.Members {
-			name, _ := m.Name.Value.(hujson.Literal)
-			this := member{memberKey(m), m.Name.StartOffset}
-			if src.twice(path, seen[name.String()], this) {
-				continue
-			}
-			seen[name.String()] = this
-			out[name.String()] = plainJSON(src, join(path, this.key), m.Value)
-		}
-		return out
-	case *hujson.Array:
-		out := []any{}
-		for _, e := range value.Elements {
-			out = append(out, plainJSON(src, path, e))
-		}
-		return out
-	case hujson.Literal:
-		switch value.Kind() {
-		case '"':
-			return src.expand(path, value.String())
-		case '0':
-			return json.Number(string(value))
-		case 't', 'f':
-			return value.Kind() == 't'
-		}
-	}
-	return nil
+	*p = nil
 }
 
 // ownFields are the fields of a request that Ebb sets, each with the key to use in its place.
@@ -163,14 +127,14 @@ var ownFields = map[string]string{
 }
 
 // params refuses fields that Ebb sets itself: requests would contradict each other.
-func (k *source) params(path string, p Params) {
+func wantParams(k *strict.Source, path string, p Params) {
 	for _, name := range slices.Sorted(maps.Keys(p)) {
 		instead, own := ownFields[strings.ToLower(name)]
 		switch {
 		case own && instead == "":
-			k.fail(join(path, keyText(name)), "is set by Ebb itself in each request, want only other fields of the provider")
+			k.Fail(strict.Join(path, strict.KeyText(name)), "is set by Ebb itself in each request, want only other fields of the provider")
 		case own:
-			k.fail(join(path, keyText(name)), "is set by Ebb itself, want %s", instead)
+			k.Fail(strict.Join(path, strict.KeyText(name)), "is set by Ebb itself, want %s", instead)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
+	"ebb/bot/config/strict"
 	"ebb/compaction"
 )
 
@@ -29,7 +30,7 @@ func removedReason(t reflect.Type, path, key string) string {
 	if t == reflect.TypeFor[CompactionSettings]() && path != "" {
 		path = "agent.compaction"
 	}
-	return removed[join(path, key)]
+	return removed[strict.Join(path, key)]
 }
 
 // ruleAliases are keys of older bots in agent.compaction, valid in place of ours.
@@ -71,7 +72,7 @@ const contextWindowKey = "contextWindow"
 
 // decodeContextWindow reads the object in which an older bot had A and B. Its two values are noted at the place of ours, so that one
 // given twice is found, and errors show the older path.
-func decodeContextWindow(src *source, root hujson.Value, cfg *Config) {
+func decodeContextWindow(src *strict.Source, root hujson.Value, cfg *Config) {
 	const at = "agent." + contextWindowKey
 	v := root.Find("/agent/" + contextWindowKey)
 	if v == nil {
@@ -81,7 +82,7 @@ func decodeContextWindow(src *source, root hujson.Value, cfg *Config) {
 		Full   int `json:"fullContextTurns"`
 		Cached int `json:"cachedContextTurns"`
 	}
-	decode(src, at, *v, reflect.ValueOf(&older).Elem())
+	strict.Decode(src, at, *v, &older)
 	rules := &cfg.Agent.Compaction.PolicyRules
 	for _, k := range []struct {
 		path, key string
@@ -90,15 +91,15 @@ func decodeContextWindow(src *source, root hujson.Value, cfg *Config) {
 		{at + ".fullContextTurns", "agent.compaction.full_context_turns", &older.Full, &rules.FullContextTurns},
 		{at + ".cachedContextTurns", "agent.compaction.cached_context_turns", &older.Cached, &rules.CachedContextTurns},
 	} {
-		offset, given := src.at[k.path]
-		if !given {
+		if !src.IsGiven(k.path) {
 			continue
 		}
-		if first, twice := src.at[k.key]; twice {
-			src.fail(k.path, "the same as %s, which is given in line %d, want one of the two", src.writtenAs(k.key), src.place(first, "", "").Line)
+		if src.IsGiven(k.key) {
+			src.Fail(k.path, "the same as %s, which is given in line %d, want one of the two", src.WrittenAs(k.key), src.Line(k.key))
 			continue
 		}
-		*k.to, src.at[k.key], src.written[k.key] = *k.from, offset, k.path
+		*k.to = *k.from
+		src.Move(k.path, k.key)
 	}
 }
 
@@ -113,14 +114,14 @@ const (
 	retriesVariable     = "SYNAPSE_COMPACT_RETRY_COUNT"
 )
 
-func ownPolicies(src *source) map[string]compaction.Policy {
+func ownPolicies(src *strict.Source) map[string]compaction.Policy {
 	own := maps.Clone(compaction.Policies)
 	turns, offload := own["turns"], own["offload"]
 	for name, rule := range map[string]*int{
 		fullTurnsVariable: &turns.TailTurns, cachedTurnsVariable: &turns.Segment,
 		enoughVariable: &offload.OffloadEnough, targetVariable: &offload.SummaryTokens, preserveVariable: &offload.TailMessages,
 	} {
-		if n, given := src.number(name, math.MaxInt32); given {
+		if n, given := numberFrom(src, name, math.MaxInt32); given {
 			*rule = n
 		}
 	}
@@ -135,47 +136,43 @@ var variablePolicies = map[string]string{
 
 // warnOfVariables warns of older bots' variables that no conversation uses. Model and retries apply to the common
 // policy only.
-func (c *Config) warnOfVariables(src *source, common compaction.Policy, inUse []compaction.Policy) {
+func (c *Config) warnOfVariables(src *strict.Source, common compaction.Policy, inUse []compaction.Policy) {
 	for _, name := range slices.Sorted(maps.Keys(variablePolicies)) {
 		policy, users := variablePolicies[name], inUse
 		if name == modelVariable || name == retriesVariable {
 			users = []compaction.Policy{common}
 		}
 		uses := func(p compaction.Policy) bool { return p.Name == policy }
-		if strings.TrimSpace(src.getenv(name)) != "" && !slices.ContainsFunc(users, uses) {
-			c.warn(fmt.Sprintf("environment: %s: does nothing without policy %q", name, policy))
+		if strings.TrimSpace(src.Getenv(name)) != "" && !slices.ContainsFunc(users, uses) {
+			src.WarnVariable(name, fmt.Sprintf("does nothing without policy %q", policy))
 		}
 	}
 }
 
-func (s *source) number(name string, most int) (n int, given bool) {
-	text := s.getenv(name)
+func numberFrom(s *strict.Source, name string, most int) (n int, given bool) {
+	text := s.Getenv(name)
 	if text == "" {
 		return 0, false
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(text))
 	if err != nil || n < 1 || n > most {
-		s.failVariable(name, "got %q, want a whole number from 1 to %d", text, most)
+		s.FailVariable(name, "got %q, want a whole number from 1 to %d", text, most)
 		return 0, false
 	}
 	return n, true
 }
 
-func (s *source) failVariable(name, format string, args ...any) {
-	s.errs = append(s.errs, located{0, &FieldError{File: "environment", Field: name, Problem: fmt.Sprintf(format, args...)}})
-}
-
 // olderSummarizer reads model and retries of the offload policy from the environment, if the file lacks them.
-func olderSummarizer(src *source, c *CompactionConfig, llm LLMConfig) {
+func olderSummarizer(src *strict.Source, c *CompactionConfig, llm LLMConfig) {
 	if c.Policy != "offload" {
 		return
 	}
-	if _, inFile := src.at["agent.compaction.retries"]; !inFile {
-		if n, given := src.number(retriesVariable, 10); given {
+	if !src.IsGiven("agent.compaction.retries") {
+		if n, given := numberFrom(src, retriesVariable, 10); given {
 			c.Retries = n
 		}
 	}
-	name := strings.TrimSpace(src.getenv(modelVariable))
+	name := strings.TrimSpace(src.Getenv(modelVariable))
 	if c.Model != "" || name == "" {
 		return
 	}
@@ -185,7 +182,7 @@ func olderSummarizer(src *source, c *CompactionConfig, llm LLMConfig) {
 		i = slices.IndexFunc(llm.Models, func(m ModelConfig) bool { return m.Model == name })
 	}
 	if i < 0 {
-		src.failVariable(modelVariable, "got %q, want the name of a model in llm.models: %s", name, llm.names())
+		src.FailVariable(modelVariable, "got %q, want the name of a model in llm.models: %s", name, llm.names())
 		return
 	}
 	c.Model = llm.Models[i].Name

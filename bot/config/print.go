@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"ebb/bot/config/strict"
 )
 
 // JSON returns the effective config in the order of the reference file, with secrets as *** and explicit rules of the
@@ -28,23 +30,23 @@ func (c *Config) JSON() ([]byte, error) {
 // alone and could not mask secrets by type.
 func writeJSON(w *bytes.Buffer, v reflect.Value) error {
 	switch {
-	case v.Type() == durationType:
-		return writeLeaf(w, durationText(time.Duration(v.Int())))
+	case v.Type() == strict.DurationType:
+		return writeLeaf(w, strict.DurationText(time.Duration(v.Int())))
 	case v.Type() == paramsType:
 		params, _ := reflect.TypeAssert[Params](v)
 		return writeLeaf(w, params.masked())
 	case v.Kind() == reflect.Struct:
-		set := jsonFields(v.Type())
+		set := strict.FieldsOf(v.Type())
 		if v.Type() == reflect.TypeFor[GroupConfig]() { // an absent key keeps the common value, as an empty one does
-			set.names = slices.DeleteFunc(set.names, func(name string) bool { return v.FieldByIndex(set.index[name]).IsZero() })
+			set.Names = slices.DeleteFunc(set.Names, func(name string) bool { return v.FieldByIndex(set.Index[name]).IsZero() })
 		}
-		if len(set.names) == 0 {
+		if len(set.Names) == 0 {
 			w.WriteByte('{')
 		}
-		for i, name := range set.names {
+		for i, name := range set.Names {
 			w.WriteString(separator(i, '{'))
 			fmt.Fprintf(w, "%q:", name)
-			if err := writeJSON(w, v.FieldByIndex(set.index[name])); err != nil {
+			if err := writeJSON(w, v.FieldByIndex(set.Index[name])); err != nil {
 				return err
 			}
 		}
@@ -91,17 +93,6 @@ func writeMap(w *bytes.Buffer, v reflect.Value) error {
 	}
 	w.WriteByte('}')
 	return nil
-}
-
-func durationText(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
 }
 
 func separator(i int, open byte) string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"ebb/bot/config/strict"
 	"ebb/sessions"
 )
 
@@ -33,9 +34,9 @@ func (r RetentionConfig) byKey() map[string]time.Duration {
 	}
 }
 
-func (r RetentionConfig) check(k *source) {
+func (r RetentionConfig) check(k *strict.Source) {
 	for key, period := range r.byKey() {
-		k.want(period >= 0, "retention."+key, durationText(period), `0 (kept), or a period such as "30d"`)
+		k.Want(period >= 0, "retention."+key, strict.DurationText(period), `0 (kept), or a period such as "30d"`)
 	}
 }
 
@@ -75,8 +76,8 @@ func (m MediaConfig) MaxBytes() int64 {
 	return n * map[string]int64{"KB": 1 << 10, "MB": 1 << 20, "B": 1, "": 1}[form[2]]
 }
 
-func (m MediaConfig) check(k *source) {
+func (m MediaConfig) check(k *strict.Source) {
 	n := m.MaxBytes()
-	k.want(n >= 1024 && n <= mostFile, "agent.media.max_file", m.MaxFile, `a size from "1KB" to "200MB"`)
-	k.want(m.KeepPictures >= 0, "agent.media.keep_pictures", durationText(m.KeepPictures), `0 (as long as the message), or a period such as "30d"`)
+	k.Want(n >= 1024 && n <= mostFile, "agent.media.max_file", m.MaxFile, `a size from "1KB" to "200MB"`)
+	k.Want(m.KeepPictures >= 0, "agent.media.keep_pictures", strict.DurationText(m.KeepPictures), `0 (as long as the message), or a period such as "30d"`)
 }

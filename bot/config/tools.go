@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"ebb/bot/chat"
+	"ebb/bot/config/strict"
 	"ebb/bot/tools"
 	"ebb/bot/tools/mcp"
 )
@@ -65,6 +66,9 @@ func defaultMCP() MCPConfig {
 	}
 }
 
+// SetDefaults fills in a server of the list.
+func (m *MCPConfig) SetDefaults(*strict.Source, string, int) { *m = defaultMCP() }
+
 // serverName is what providers accept in the name of a tool, without the separator of server and tool.
 var serverName = regexp.MustCompile(`^[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*$`)
 
@@ -79,62 +83,62 @@ const (
 	minResultLimit     = 200
 )
 
-func (t *ToolsConfig) check(k *source) {
-	k.want(t.ApprovalTimeout >= time.Second && t.ApprovalTimeout <= maxApprovalTimeout, "tools.approval_timeout", durationText(t.ApprovalTimeout), "1s to %s", durationText(maxApprovalTimeout))
-	k.want(t.SchemaTokens >= 0, "tools.schema_tokens", t.SchemaTokens, "0 or more")
-	k.want(len(t.MCP) <= maxServers, "tools.mcp", len(t.MCP), "at most %d servers", maxServers)
+func (t *ToolsConfig) check(k *strict.Source) {
+	k.Want(t.ApprovalTimeout >= time.Second && t.ApprovalTimeout <= maxApprovalTimeout, "tools.approval_timeout", strict.DurationText(t.ApprovalTimeout), "1s to %s", strict.DurationText(maxApprovalTimeout))
+	k.Want(t.SchemaTokens >= 0, "tools.schema_tokens", t.SchemaTokens, "0 or more")
+	k.Want(len(t.MCP) <= maxServers, "tools.mcp", len(t.MCP), "at most %d servers", maxServers)
 	first := map[string]int{}
 	for i := range t.MCP {
 		m, at := &t.MCP[i], fmt.Sprintf("tools.mcp[%d]", i)
 		m.check(k, at)
 		if other, twice := first[m.Name]; twice {
-			k.fail(at+".name", "the same as that of tools.mcp[%d], want another one", other)
+			k.Fail(at+".name", "the same as that of tools.mcp[%d], want another one", other)
 		}
 		first[m.Name] = i
 	}
 }
 
-func (m *MCPConfig) check(k *source, at string) {
-	k.required(at+".name", m.Name, "a name for its tools, such as files")
-	k.want(m.Name == "" || serverName.MatchString(m.Name) && len(m.Name) <= maxServerName, at+".name", strconv.Quote(m.Name),
+func (m *MCPConfig) check(k *strict.Source, at string) {
+	k.Required(at+".name", m.Name, "a name for its tools, such as files")
+	k.Want(m.Name == "" || serverName.MatchString(m.Name) && len(m.Name) <= maxServerName, at+".name", strconv.Quote(m.Name),
 		"letters, digits, - and single _, at most %d", maxServerName)
-	k.want(!slices.Contains(tools.Names(), m.Name), at+".name", strconv.Quote(m.Name), "another name than that of a built-in tool: groups.ID.tools could mean both")
+	k.Want(!slices.Contains(tools.Names(), m.Name), at+".name", strconv.Quote(m.Name), "another name than that of a built-in tool: groups.ID.tools could mean both")
 	for _, name := range slices.Sorted(maps.Keys(m.Env)) {
-		k.want(name != "" && !strings.ContainsAny(name, "=\x00"), at+".env", strconv.Quote(name), "the name of a variable")
+		k.Want(name != "" && !strings.ContainsAny(name, "=\x00"), at+".env", strconv.Quote(name), "the name of a variable")
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Headers)) {
-		k.want(headerName.MatchString(name), at+".headers", strconv.Quote(name), "the name of an HTTP header")
-		k.want(!strings.ContainsFunc(m.Headers[name].Reveal(), unicode.IsControl), at+".headers", "a value of "+strconv.Quote(name)+" with control characters", "one line")
+		k.Want(headerName.MatchString(name), at+".headers", strconv.Quote(name), "the name of an HTTP header")
+		k.Want(!strings.ContainsFunc(m.Headers[name].Reveal(), unicode.IsControl), at+".headers", "a value of "+strconv.Quote(name)+" with control characters", "one line")
 	}
 	switch {
 	case m.Command == "" && m.URL == "":
-		k.fail(at, "has neither command nor url, want one of the two")
+		k.Fail(at, "has neither command nor url, want one of the two")
 	case m.Command != "" && m.URL != "":
-		k.fail(at, "has both command and url, want one of the two")
+		k.Fail(at, "has both command and url, want one of the two")
 	case m.URL != "":
 		address, _, _ := strings.Cut(m.URL.Reveal(), "?") // DingTalk's own servers take their key there
-		k.httpURL(at+".url", address)
+		wantURL(k, at+".url", address)
 	}
-	k.advise(m.URL == "" || len(m.Env)+len(m.Args) == 0, at+".url", "args and env do nothing with it")
-	k.advise(m.Command == "" || len(m.Headers) == 0, at+".command", "headers do nothing with it")
+	k.Advise(m.URL == "" || len(m.Env)+len(m.Args) == 0, at+".url", "args and env do nothing with it")
+	k.Advise(m.Command == "" || len(m.Headers) == 0, at+".command", "headers do nothing with it")
 	for key, patterns := range map[string][]string{"allow": m.Allow, "confirm": m.Confirm} {
 		for i, p := range patterns {
-			k.want(mcp.ValidPattern(p), fmt.Sprintf("%s.%s[%d]", at, key, i), strconv.Quote(p), "the name of a tool, or a pattern with * and ?")
+			k.Want(mcp.ValidPattern(p), fmt.Sprintf("%s.%s[%d]", at, key, i), strconv.Quote(p), "the name of a tool, or a pattern with * and ?")
 		}
 	}
-	k.advise(len(m.Groups) > 0, at+".groups", "an empty list serves no conversation")
-	k.advise(len(m.Allow) > 0, at+".allow", "an empty list offers no tool")
+	k.Advise(len(m.Groups) > 0, at+".groups", "an empty list serves no conversation")
+	k.Advise(len(m.Allow) > 0, at+".allow", "an empty list offers no tool")
 	for i, id := range m.Groups {
 		path := fmt.Sprintf("%s.groups[%d]", at, i)
 		if id != "*" {
-			k.conversation(path, id)
+			wantConversation(k, path, id)
 		} else if m.Identity == identityPerson {
-			k.fail(path, `got "*" with identity "person", want the ids of that person's private chats`)
+			k.Fail(path, `got "*" with identity "person", want the ids of that person's private chats`)
 		}
 	}
-	k.oneOf(at+".identity", m.Identity, []string{identityBot, identityPerson})
-	k.want(m.Timeout >= time.Second, at+".timeout", durationText(m.Timeout), "at least 1s")
-	k.want(m.MaxResultTokens >= minResultLimit, at+".max_result_tokens", m.MaxResultTokens, "at least %d", minResultLimit)
+	k.OneOf(at+".identity", m.Identity, []string{identityBot, identityPerson})
+	k.Want(m.Timeout >= time.Second, at+".timeout", strict.DurationText(m.Timeout), "at least 1s")
+	k.Want(m.MaxResultTokens >= minResultLimit, at+".max_result_tokens", m.MaxResultTokens, "at least %d", minResultLimit)
 }
 
 // names lists the servers.

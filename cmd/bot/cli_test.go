@@ -17,7 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ebb/bot/config"
+	"ebb/bot/config/strict"
 )
 
 // runBot executes one command line in this process.
@@ -177,7 +177,7 @@ func TestDoctorGoesOn(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	t.Parallel()
-	config := &config.Error{Fields: []*config.FieldError{{File: "f", Line: 1, Col: 2, Field: "a", Problem: "is wrong"}}}
+	config := &strict.Error{Fields: []*strict.FieldError{{File: "f", Line: 1, Col: 2, Field: "a", Problem: "is wrong"}}}
 	for _, tt := range []struct {
 		name   string
 		err    error

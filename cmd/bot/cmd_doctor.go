@@ -13,6 +13,7 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/bot/config"
+	"ebb/bot/config/strict"
 	"ebb/bot/dingtalk"
 	"ebb/bot/openai"
 	"ebb/bot/wording"
@@ -102,7 +103,7 @@ func tryCard(ctx context.Context, out io.Writer, cfg *config.Config, bot, group 
 // load prints the config's faults. It returns an invalid config only if that lacks just credentials.
 func (c doctorCmd) load(app *App) (cfg *config.Config, bad bool) {
 	cfg, err := config.Load(c.Config, app.Getenv, config.NeedServe)
-	if wrong, ok := errors.AsType[*config.Error](err); ok {
+	if wrong, ok := errors.AsType[*strict.Error](err); ok {
 		for _, f := range wrong.Fields {
 			fmt.Fprintf(app.Stdout, "FAIL config: %v\n", f)
 		}

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 
 	"ebb/bot/config"
+	"ebb/bot/config/strict"
 	"ebb/cmd/bot/gateway"
 )
 
@@ -42,6 +43,6 @@ func (c serveCmd) Run(ctx context.Context, app *App) error {
 // ofCaller reports whether the caller can correct the error, in the command line or the config.
 func ofCaller(err error) bool {
 	var usage usageError
-	var config *config.Error
+	var config *strict.Error
 	return errors.As(err, &usage) || errors.As(err, &config)
 }

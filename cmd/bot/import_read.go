@@ -11,7 +11,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
-	"ebb/bot/config"
+	"ebb/bot/config/strict"
 	"ebb/sessions"
 )
 
@@ -73,7 +73,7 @@ type keptReader struct {
 func readKept(name string, data []byte, zone *time.Location) (kept, error) {
 	r := &keptReader{name: name, zone: zone}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	if n := config.InvalidUTF8(data); n >= 0 {
+	if n := strict.InvalidUTF8(data); n >= 0 {
 		return kept{}, r.fail(lineAt(data, n), "got a byte that is not UTF-8")
 	}
 	read := r.lines
@@ -95,7 +95,7 @@ func firstLine(data []byte) []byte {
 }
 
 func (r *keptReader) broken(data []byte, err error) error {
-	if problem := config.CheckSyntax(r.name, data); problem != nil {
+	if problem := strict.CheckSyntax(r.name, data); problem != nil {
 		return problem
 	}
 	return r.fail(1, "%v", err)
@@ -107,7 +107,7 @@ func (r *keptReader) object(root hujson.Value, data []byte) error {
 	messages := root.Find("/messages")
 	list, ok := messages.Value.(*hujson.Array)
 	if !ok {
-		return r.fail(line(messages), "messages: got %s, want a list", config.KindName(*messages))
+		return r.fail(line(messages), "messages: got %s, want a list", strict.KindName(*messages))
 	}
 	for i := range list.Elements {
 		e := &list.Elements[i]

@@ -74,7 +74,8 @@ var importRules = []struct {
 	{"bot", append(lower, "bot/access", "bot/approval", "bot/gate", "bot/chat", "bot/knowledge", "bot/manage", "bot/parts", "bot/reload", "bot/sendfile", "bot/wording", "bot/view", "bot/outbox", "bot/upkeep", "bot/command", "bot/schedule", "bot/turn", "bot/turn/*", "bot/leader")},
 	{"bot/off", append(lower, "bot", "bot/chat", "bot/manage", "bot/schedule", "bot/turn/answer")},
 	{"bot/admin", []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*"}},
-	{"bot/config", []string{"sessions", "sessions/*", "compaction", "compaction/*", "bot", "bot/access", "bot/chat", "bot/command", "bot/reload", "bot/schedule", "bot/schedule/when", "bot/tools", "bot/tools/mcp", "bot/view", "sql"}},
+	{"bot/config/strict", nil},
+	{"bot/config", []string{"bot/config/strict", "sessions", "sessions/*", "compaction", "compaction/*", "bot", "bot/access", "bot/chat", "bot/command", "bot/reload", "bot/schedule", "bot/schedule/when", "bot/tools", "bot/tools/mcp", "bot/view", "sql"}},
 	{"bot/console/chart", []string{"memory/pages", "sessions"}},
 	{"bot/console/render", []string{"bot/wording", "sessions"}},
 	{"bot/console", append(lower, "bot/console/*", "memory/pages", "bot/manage", "bot/rows", "bot/schedule/when", "bot/wording")},
@@ -125,13 +126,13 @@ var importRules = []struct {
 	{"sql/erasure", []string{"sessions", "memory", "memory/*", "compaction", "compaction/*", "sql/compactions", "sql/convert", "sql/dbsqlc", "sql/identity", "sql/index", "sql/limits", "sql/media", "sql/pg", "sql/spend", "sql/vectors"}},
 	{"sql/inspect", []string{"sessions", "sql/convert", "sql/dbsqlc"}},
 	{"sql/yardstick", []string{"sessions", "memory", "memory/*", "sql/dbsqlc", "sql/facts", "sql/index", "sql/pg"}},
-	{"cmd/bot/gateway", []string{"memory/pages", "sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "bot", "bot/*", "bot/dingtalk/*", "bot/media/*", "bot/tools/*", "bot/turn/answer", "sql", "sql/admin", "sql/facts", "sql/pg", "sql/spend", "sql/localpg"}},
-	{"cmd/bot/setup", []string{"bot/config"}},
+	{"cmd/bot/gateway", []string{"memory/pages", "sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "bot", "bot/*", "bot/config/strict", "bot/dingtalk/*", "bot/media/*", "bot/tools/*", "bot/turn/answer", "sql", "sql/admin", "sql/facts", "sql/pg", "sql/spend", "sql/localpg"}},
+	{"cmd/bot/setup", []string{"bot/config", "bot/config/strict"}},
 	{"cmd/lab", []string{"cmd/lab/*"}},
 	{"cmd/lab/rig", nil},
 	{"cmd/lab/local", []string{"bot", "bot/chat", "sql", "sql/localpg"}},
 	{"cmd/lab/*", []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "bot", "bot/*", "sql", "sql/*", "cmd/bot/gateway", "cmd/lab/local", "cmd/lab/rig", "cmd/lab/replay"}},
-	{"cmd/bot", []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "bot", "bot/*", "bot/dingtalk/calls", "bot/media/document", "sql", "sql/admin", "sql/citus", "sql/compactions", "sql/facts", "sql/pg", "sql/spend", "sql/localpg", "cmd/bot/*"}},
+	{"cmd/bot", []string{"sessions", "sessions/*", "memory", "memory/*", "compaction", "compaction/*", "bot", "bot/*", "bot/config/strict", "bot/dingtalk/calls", "bot/media/document", "sql", "sql/admin", "sql/citus", "sql/compactions", "sql/facts", "sql/pg", "sql/spend", "sql/localpg", "cmd/bot/*"}},
 }
 
 // owners maps a third-party package, and those below it, to the packages that alone may import it.
@@ -151,7 +152,7 @@ var owners = map[string][]string{
 	"github.com/pkoukk/tiktoken-go-loader":            {"compaction/tokens", "compaction/tokens/*"},
 	"github.com/pressly/goose/v3":                     {"sql"},
 	"github.com/sashabaranov/go-openai":               {"bot/openai"},
-	"github.com/tailscale/hujson":                     {"bot/config", "cmd/bot"},
+	"github.com/tailscale/hujson":                     {"bot/config", "bot/config/strict", "cmd/bot"},
 }
 
 //

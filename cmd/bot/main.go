@@ -18,7 +18,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"ebb/bot/config"
+	"ebb/bot/config/strict"
 	"ebb/bot/media/document"
 )
 
@@ -139,7 +139,7 @@ func canonical(args []string) []string {
 }
 
 func reportError(stderr io.Writer, err error) int {
-	var config *config.Error
+	var config *strict.Error
 	var usage usageError
 	switch {
 	case err == nil:

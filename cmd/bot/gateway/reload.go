@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"ebb/bot/config"
+	"ebb/bot/config/strict"
 	"ebb/bot/openai"
 	"ebb/bot/reload"
 	"ebb/bot/tools"
@@ -136,7 +137,7 @@ func indexOf(robots config.Robots, clientID string) int {
 
 // listFaults lists a configuration's faults, each with its file, line and field.
 func listFaults(err error) []error {
-	bad, ok := errors.AsType[*config.Error](err)
+	bad, ok := errors.AsType[*strict.Error](err)
 	if !ok {
 		return []error{err}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"ebb/bot/config"
+	"ebb/bot/config/strict"
 )
 
 // form is the configuration. Its values are strings of JSON.
@@ -96,7 +97,7 @@ func (s Setup) writeConfig(answers map[string]string, use func(path string) erro
 // check returns the faults without the place in a file that goes away.
 func (s Setup) check(path string) error {
 	_, err := config.Load(path, s.Getenv, config.NeedServe)
-	faults, ok := errors.AsType[*config.Error](err)
+	faults, ok := errors.AsType[*strict.Error](err)
 	if !ok {
 		return err
 	}
