@@ -124,8 +124,8 @@ func (q Query) HasNoTerms() bool { return q.noTerms }
 // People are the ids of the named participants.
 func (q Query) People() []string { return q.people }
 
-func (q Query) namesPersonOf(d Doc) bool {
-	return slices.ContainsFunc(d.Who, func(id string) bool { return slices.Contains(q.people, id) })
+func (q Query) namesPerson(who []string) bool {
+	return slices.ContainsFunc(who, func(id string) bool { return slices.Contains(q.people, id) })
 }
 
 // Span is the first time that the query names. A day or month without a year is the last such one.

@@ -19,7 +19,7 @@ func (p *Pool) scoreTexts() []int {
 	for i := range p.docs {
 		d := &p.docs[i]
 		d.base = bm25(d.counts, weights, d.length/average)
-		if p.q.noTerms && len(d.Keys) > 0 && (p.q.dateFactor(d.At) > 1 || p.q.namesPersonOf(d.Doc)) {
+		if p.q.noTerms && len(d.Keys) > 0 && (p.q.dateFactor(d.At) > 1 || p.q.namesPerson(d.Who)) {
 			d.base += looseScore
 		}
 	}
@@ -187,7 +187,7 @@ func (p *Pool) scoreNeighbours(events []int, at int) float64 {
 
 func (q Query) propertyFactor(d *scoredDoc, assistant bool) float64 {
 	f := q.dateFactor(d.At)
-	if q.namesPersonOf(d.Doc) {
+	if q.namesPerson(d.Who) {
 		f *= personFactor
 	}
 	if q.when && d.flags&flagTime != 0 {
