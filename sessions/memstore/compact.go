@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -156,14 +155,6 @@ func (s *sessionRows) showEvent(sh sessions.Shown) {
 	s.shown[sh.Seq] = sh
 }
 
-func (s *sessionRows) shownEvent(e *sessions.Event) sessions.Event {
-	v := *e
-	if sh, ok := s.shown[e.Seq]; ok {
-		v.Content, v.Tokens, v.Blob = sh.Text, sh.Tokens, sh.Blob
-	}
-	return v
-}
-
 // sweepBlobs returns the addresses of bodies without a reference.
 func (s *sessionRows) sweepBlobs() (deleted []string) {
 	needed := map[string]bool{}
@@ -181,27 +172,6 @@ func (s *sessionRows) sweepBlobs() (deleted []string) {
 	return deleted
 }
 
-// eventSpan is the placed events (from, through].
-func (s *sessionRows) eventSpan(from, through int64) []*sessions.Event {
-	var events []*sessions.Event
-	for _, e := range s.events {
-		if e.Seq > max(from, 0) && e.Seq <= through {
-			events = append(events, e)
-		}
-	}
-	slices.SortFunc(events, func(a, b *sessions.Event) int { return cmp.Compare(a.Seq, b.Seq) })
-	return events
-}
-
-func (s *sessionRows) eventAt(seq int64) *sessions.Event {
-	for _, e := range s.events {
-		if seq > 0 && e.Seq == seq {
-			return e
-		}
-	}
-	return nil
-}
-
 func (s *sessionRows) activeSummaries() []int64 {
 	var ids []int64
 	for _, sum := range s.summaries {
@@ -210,43 +180,6 @@ func (s *sessionRows) activeSummaries() []int64 {
 		}
 	}
 	return ids
-}
-
-func (s *sessionRows) readState() sessions.Session {
-	st := s.state
-	if s.spentOn != currentDay() {
-		st.SpentToday = 0
-	}
-	return st
-}
-
-func currentDay() string { return time.Now().UTC().Format(time.DateOnly) }
-
-func (s *sessionRows) addSpending(one sessions.Spending) {
-	if s.spentOn != currentDay() {
-		s.spentOn, s.state.SpentToday = currentDay(), 0
-	}
-	if one.Usage = boundedSum(one.Usage); math.IsNaN(one.Cost) || math.IsInf(one.Cost, 0) {
-		one.Cost = 0
-	}
-	if one.Usage == (sessions.Usage{}) && one.Cost == 0 {
-		return
-	}
-	s.state.Usage = s.state.Usage.Add(one.Usage)
-	if one.Kind.IsUpkeep() {
-		s.state.SpentToday += one.Usage.Prompt + one.Usage.Completion
-	}
-	if s.spent == nil {
-		s.spent = map[spentKind]sessions.Spending{}
-	}
-	of := spentKind{s.spentOn, one.Kind}
-	s.spent[of] = s.spent[of].Add(one)
-}
-
-// Columns of a table bound a usage too.
-func boundedSum(u sessions.Usage) sessions.Usage {
-	bound := func(n int) int { return min(max(n, 0), math.MaxInt32) }
-	return sessions.Usage{Prompt: bound(u.Prompt), Cached: bound(u.Cached), Completion: bound(u.Completion)}
 }
 
 // Log implements sessions.Compactor.

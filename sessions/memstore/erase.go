@@ -100,19 +100,6 @@ func (s *sessionRows) upkeepRuns() bool {
 	return s.state.Lease.Owner != "" && s.upkeep.term == s.state.Lease.Term && time.Now().Before(s.upkeep.until)
 }
 
-func (s *sessionRows) viewTokens() int {
-	n := 0
-	for _, sum := range s.summaries {
-		if sum.Status == sessions.Active {
-			n += sum.Tokens
-		}
-	}
-	for _, e := range s.eventSpan(s.state.CompactedSeq, s.state.LastSeq) {
-		n += s.shownEvent(e).Tokens
-	}
-	return n
-}
-
 // The log's marks of summaries change too.
 func (s *sessionRows) eraseSummaries(seqs []int64, done *sessions.Erased) {
 	words := erase.New()

@@ -132,33 +132,6 @@ func (m turnMark) fall(attempts int) (int, turnMark) {
 	return attempts, m
 }
 
-func isOther(e *sessions.Event, id int64) int {
-	if e.ID == id {
-		return 0
-	}
-	return 1
-}
-
-// Marked messages come first, then the others as they were sent.
-func (s *sessionRows) waitingMessages() []*sessions.Event {
-	var waiting []*sessions.Event
-	for _, e := range s.events {
-		if e.State == sessions.Pending {
-			waiting = append(waiting, e)
-		}
-	}
-	fresh := func(e *sessions.Event) int {
-		if s.marks[e.ID].attempt == 0 {
-			return 1
-		}
-		return 0
-	}
-	slices.SortFunc(waiting, func(a, b *sessions.Event) int {
-		return cmp.Or(fresh(a)-fresh(b), s.sent[a.ID].Compare(s.sent[b.ID]), cmp.Compare(a.ID, b.ID))
-	})
-	return waiting
-}
-
 // Pending implements sessions.Inbox.
 func (m Inbox) Pending(_ context.Context, key sessions.Key, limit int) ([]sessions.Event, error) {
 	m.t.mu.Lock()
