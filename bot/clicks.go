@@ -109,7 +109,7 @@ func (k *clicks) stopByClick(ctx context.Context, card sessions.Clicked, by sess
 	if !served || !may {
 		return say(wording.ButtonNotYours), clickRefused
 	}
-	m.Text = k.intake.views.Quoted(m) + m.Text
+	m.Text = k.intake.views.Words.Quoted(m) + m.Text
 	done, err := k.intake.placing.acceptAt(ctx, card.Key, m)
 	if err := k.intake.finish(ctx, m, done, err); err != nil {
 		return k.clickFailed(ctx, err, say)

@@ -299,13 +299,13 @@ func compactedIn(v sessions.View) string {
 // decided is the decision of a bot on a view, and the range that it would summarize.
 func decided(b *bot.Bot, v sessions.View, asked string, before int64) string {
 	b.Views().Show(&v)
-	size := b.Views().ContextSize(v)
+	size := b.Views().Sizes.ContextSize(v)
 	if v.Session.LastSeq == before {
 		size += view.Calibrated(bottest.Counter.Count(asked)+tokens.MessageOverhead, v.Session.CalibrationFactor)
 	}
-	set := b.Views().Settings(v.Session)
-	need := b.Views().Decide(v, size)
-	cut, err := set.Policy.Plan(set.Window.Counted(v.Session.CalibrationFactor), b.Views().State(v, size))
+	set := b.Views().Choices.Settings(v.Session)
+	need := b.Views().Sizes.Decide(v, size)
+	cut, err := set.Policy.Plan(set.Window.Counted(v.Session.CalibrationFactor), b.Views().Sizes.State(v, size))
 	return fmt.Sprintf("%v %q, cut %+v %v", need.Compact, need.Trigger, cut, err)
 }
 

@@ -56,7 +56,7 @@ func (i *intake) accept(ctx context.Context, m sessions.Message) error {
 		i.refuser.refuse(ctx, m, why)
 		return nil
 	}
-	m.Text = i.views.Quoted(m) + m.Text
+	m.Text = i.views.Words.Quoted(m) + m.Text
 	done, err := i.placing.place(ctx, m, append(seen, sent))
 	return i.finish(ctx, m, done, err)
 }

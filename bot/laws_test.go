@@ -289,7 +289,7 @@ func TestFlushIsInvisible(t *testing.T) {
 			v := w.View()
 			return []any{
 				v.Session.TotalTokens, v.Session.LastSeq, v.Session.CompactedSeq, len(w.Store.Mem.Events(t.Context(), bottest.Group)),
-				len(w.Wire.Sends()), bottest.Transcript(w.Views.Frame.Assemble(v, bottest.SmallSettings.Policy, "", nil)),
+				len(w.Wire.Sends()), bottest.Transcript(w.Views.Frames.Common.Assemble(v, bottest.SmallSettings.Policy, "", nil)),
 			}
 		}
 		before := look()

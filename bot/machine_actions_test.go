@@ -326,7 +326,7 @@ func (m *machine) poke(*rapid.T) {
 // forced reports whether the policy's hard limit is reached: that is tried at every occasion, whatever rests.
 func (m *machine) forced() bool {
 	v := m.view()
-	return m.w.Views.Decide(v, m.w.Views.ContextSize(v)).Forced
+	return m.w.Views.Sizes.Decide(v, m.w.Views.Sizes.ContextSize(v)).Forced
 }
 
 // summaries are the summary requests since the last check.

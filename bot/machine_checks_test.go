@@ -214,7 +214,7 @@ func (m *machine) checkStanding(v sessions.View) {
 		}
 	}
 	// P83: the same view gives the same bytes.
-	one, two := m.w.Views.Frame.Assemble(v, p, "", nil), m.w.Views.Frame.Assemble(v, p, "", nil)
+	one, two := m.w.Views.Frames.Common.Assemble(v, p, "", nil), m.w.Views.Frames.Common.Assemble(v, p, "", nil)
 	if bottest.Transcript(one) != bottest.Transcript(two) {
 		m.broken("P83: one view has two forms")
 	}
@@ -324,7 +324,7 @@ func (m *machine) sawCompact(ctx context.Context, before sessions.Session, c ses
 	p := m.set.Policy
 	var tail []sessions.Event
 	total := 0
-	for _, e := range m.w.Views.WithoutCommands(m.shelf.EventsOf(ctx, bottest.Group)) {
+	for _, e := range m.w.Views.Words.WithoutCommands(m.shelf.EventsOf(ctx, bottest.Group)) {
 		if e.Seq > c.Through {
 			tail = append(tail, e)
 		}

@@ -35,7 +35,7 @@ func (m *machine) checkRequest(v sessions.View, a asked) {
 		m.broken("P18: a request begins with no person", a.kind)
 	}
 	// P22: nothing that was said stands in the system's words.
-	if sys := a.Messages[0].Content; tagRE.MatchString(sys) || a.kind == "chat" && sys != m.w.Views.Frame.System {
+	if sys := a.Messages[0].Content; tagRE.MatchString(sys) || a.kind == "chat" && sys != m.w.Views.Frames.Common.System {
 		m.broken("P22: the system message has what was said", a.kind)
 	}
 	// P23: as far as our counting is right, no request is larger than the window leaves room for next to the answer.

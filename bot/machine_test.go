@@ -221,7 +221,7 @@ func (m *machine) Generate(ctx context.Context, r llm.Request) (llm.Response, er
 	r.Messages = slices.Clone(r.Messages)
 	a := asked{Request: r, kind: bottest.KindOfRequest(r)}
 	if a.kind == "chat" {
-		a.tokens = m.w.Views.Frame.Tokens - tokensOf(m.w.Views.Frame.System)
+		a.tokens = m.w.Views.Frames.Common.Tokens - tokensOf(m.w.Views.Frames.Common.System)
 	}
 	for _, msg := range r.Messages {
 		a.tokens += tokensOf(msg.Content) + tokens.MessageOverhead

@@ -51,7 +51,7 @@ func Illegal(msgs []llm.Message) string {
 
 // RequestTokens counts a request from its messages alone, as a provider would.
 func RequestTokens(views *view.Builder, msgs []llm.Message) int {
-	n := views.Frame.Tokens
+	n := views.Frames.Common.Tokens
 	for _, m := range msgs[1:] { // the first is the system prompt
 		n += Counter.Count(m.Content) + tokens.MessageOverhead
 		for _, c := range m.ToolCalls {

@@ -26,7 +26,7 @@ func New(
 		shared: p, views: views, stores: store, worker: worker, scope: scope, opts: o, table: Commands,
 		manage: manage.New(manage.Config{
 			Rights: o.Rights, Erasures: o.Erasures, Sessions: store.Sessions, Compactions: store.Compactions, Scopes: store.Scopes, Upkeep: worker, Schedules: o.Schedules, Files: o.Files, Audit: o.Audit, FlushDeadline: p.InlineDeadline,
-			Settings: views.Settings, Resolve: views.Resolve,
+			Settings: views.Choices.Settings, Resolve: views.Choices.Resolve,
 		}),
 	}}
 }
@@ -45,7 +45,7 @@ func (h *Handler) Command(ctx context.Context, t *view.CommandTurn) string {
 	case asked.IsPress():
 		return approveOf(&h.env).late(ctx, t)
 	}
-	c := table.Parse(h.env.views.OwnWords(asked))
+	c := table.Parse(h.env.views.Words.OwnWords(asked))
 	switch {
 	case c.Command == nil:
 		return table.unknown(c.Name, t.Lang)
@@ -80,7 +80,7 @@ func (h *Handler) RefuseDecision(ctx context.Context, key sessions.Key, e sessio
 
 // Work implements turn.Commands.
 func (h *Handler) Work(e sessions.Event) sessions.Work {
-	c, roles := h.env.table.Parse(h.env.views.OwnWords(e)), h.env.roles()
+	c, roles := h.env.table.Parse(h.env.views.Words.OwnWords(e)), h.env.roles()
 	if e.IsPress() || c.Use == nil || !roles.may(e, roles.right(e.Key, c.Command, c.Use)) || !c.Use.takes(c.Arg) {
 		return ""
 	}

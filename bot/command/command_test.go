@@ -224,22 +224,22 @@ func TestLanguageOfCommands(t *testing.T) {
 		"/forget @张三": "en", "/forget @张三 yes": "en", "/forget @张三 确认": "zh", "/忘记 @Bob": "zh", "/forget ＠张三": "en",
 		"帮助": "zh", "Help?": "en", "/5": "zh", "": "zh", "@张三 please answer": "en", "what is this": "en",
 	} {
-		bottest.Want(t, command, languages.Choose("cid", views.LanguageWords(nil, sessions.Event{Content: command})), lang)
+		bottest.Want(t, command, languages.Choose("cid", views.Words.LanguageWords(nil, sessions.Event{Content: command})), lang)
 		if lang == "en" && strings.HasPrefix(command, "/") && command != "/compact the dates" {
 			tail := []sessions.Event{{Role: sessions.RoleUser, SenderID: "u", Content: "你好"}, {Role: sessions.RoleUser, SenderID: "v", Content: "hello"}}
-			bottest.Want(t, command+" by who writes Chinese", languages.Choose("cid", views.LanguageWords(tail, sessions.Event{Content: command, SenderID: "u"})), "zh")
-			bottest.Want(t, command+" by who writes English", languages.Choose("cid", views.LanguageWords(tail, sessions.Event{Content: command, SenderID: "v"})), "en")
+			bottest.Want(t, command+" by who writes Chinese", languages.Choose("cid", views.Words.LanguageWords(tail, sessions.Event{Content: command, SenderID: "u"})), "zh")
+			bottest.Want(t, command+" by who writes English", languages.Choose("cid", views.Words.LanguageWords(tail, sessions.Event{Content: command, SenderID: "v"})), "en")
 			after := append(tail[:2:2], sessions.Event{Role: sessions.RoleUser, SenderID: "u", Content: "ok"}, sessions.Event{Role: sessions.RoleUser, SenderID: "v", Content: "确认"})
-			bottest.Want(t, command+" by who writes Chinese, after an ok", languages.Choose("cid", views.LanguageWords(after, sessions.Event{Content: command, SenderID: "u"})), "zh")
-			bottest.Want(t, command+" by another", languages.Choose("cid", views.LanguageWords(tail[:1], sessions.Event{Content: command, SenderID: "w"})), "zh")
+			bottest.Want(t, command+" by who writes Chinese, after an ok", languages.Choose("cid", views.Words.LanguageWords(after, sessions.Event{Content: command, SenderID: "u"})), "zh")
+			bottest.Want(t, command+" by another", languages.Choose("cid", views.Words.LanguageWords(tail[:1], sessions.Event{Content: command, SenderID: "w"})), "zh")
 			answered := []sessions.Event{{Role: sessions.RoleUser, SenderID: "u", Content: "/new"}, {Role: sessions.RoleAssistant, Content: "好，我们从头开始。"}}
-			bottest.Want(t, command+" after an answer", languages.Choose("cid", views.LanguageWords(answered, sessions.Event{Content: command, SenderID: "u"})), "zh")
+			bottest.Want(t, command+" after an answer", languages.Choose("cid", views.Words.LanguageWords(answered, sessions.Event{Content: command, SenderID: "u"})), "zh")
 		}
 		for _, answer := range []string{"yes", "cancel", "OK."} {
 			tail := []sessions.Event{{Role: sessions.RoleUser, SenderID: "u", Content: "你好"}}
-			bottest.Want(t, answer+" by who writes Chinese", languages.Choose("cid", views.LanguageWords(tail, sessions.Event{Content: answer, SenderID: "u"})), "zh")
-			bottest.Want(t, answer+" alone", languages.Choose("cid", views.LanguageWords(nil, sessions.Event{Content: answer})), "en")
+			bottest.Want(t, answer+" by who writes Chinese", languages.Choose("cid", views.Words.LanguageWords(tail, sessions.Event{Content: answer, SenderID: "u"})), "zh")
+			bottest.Want(t, answer+" alone", languages.Choose("cid", views.Words.LanguageWords(nil, sessions.Event{Content: answer})), "en")
 		}
-		bottest.Want(t, command+" where English is set", languages.Choose("cidEn", views.LanguageWords(nil, sessions.Event{Content: command})), "en")
+		bottest.Want(t, command+" where English is set", languages.Choose("cidEn", views.Words.LanguageWords(nil, sessions.Event{Content: command})), "en")
 	}
 }

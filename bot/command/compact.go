@@ -57,7 +57,7 @@ func (c compactCommand) now(ctx context.Context, t *view.CommandTurn, call Call)
 		return why
 	}
 	done, err := c.manage.Compact(ctx, c.roles.actor(t), t.View.Session, focus, settings)
-	trigger := c.views.Settings(t.View.Session).Window.Trigger()
+	trigger := c.views.Choices.Settings(t.View.Session).Window.Trigger()
 	full, size := done.TokensBefore >= trigger, []any{wording.Thousands(done.TokensBefore), wording.Thousands(trigger), done.TokensBefore * 100 / trigger}
 	switch {
 	case upkeep.NothingToCompact(err) && full:
@@ -76,7 +76,7 @@ func (c compactCommand) now(ctx context.Context, t *view.CommandTurn, call Call)
 	c.wake(t.Lease.Key) // the background continues with a backlog
 	left := ""
 	if tokens, parts := backlogOf(c.views, t.View); parts > 0 {
-		left = wording.Say(wording.BacklogLeft, t.Lang, wording.Thousands(tokens), parts, backlogWord(c.views.Settings(t.View.Session), t.View.Session, t.Lang))
+		left = wording.Say(wording.BacklogLeft, t.Lang, wording.Thousands(tokens), parts, backlogWord(c.views.Choices.Settings(t.View.Session), t.View.Session, t.Lang))
 	}
 	return compactReceipt(done, t.Lang) + left
 }
@@ -85,7 +85,7 @@ func (c compactCommand) now(ctx context.Context, t *view.CommandTurn, call Call)
 func (c compactCommand) overrides(ctx context.Context, t *view.CommandTurn, call Call) (settings, focus, why string) {
 	var resolve manage.Resolve
 	if c.current.For(t.Lease.Key).Own != nil {
-		resolve = c.views.Resolve
+		resolve = c.views.Choices.Resolve
 	}
 	settings, focus, key, err := manage.Overrides(t.View.Session, call.Arg, resolve)
 	if err != nil {
@@ -96,8 +96,8 @@ func (c compactCommand) overrides(ctx context.Context, t *view.CommandTurn, call
 
 // backlogOf returns the tokens that a compaction may still remove, and roughly the attempts; 0 if one attempt is enough.
 func backlogOf(views *view.Builder, v sessions.View) (tokens, parts int) {
-	set, size := views.Settings(v.Session), views.ContextSize(v)
-	tokens, parts = set.Policy.Backlog(set.Window.Counted(v.Session.CalibrationFactor), views.State(v, size))
+	set, size := views.Choices.Settings(v.Session), views.Sizes.ContextSize(v)
+	tokens, parts = set.Policy.Backlog(set.Window.Counted(v.Session.CalibrationFactor), views.Sizes.State(v, size))
 	if size < set.Window.Trigger() && (set.Policy.Segment == 0 || parts < 2) {
 		return 0, 0
 	}
@@ -248,8 +248,8 @@ func (c compactCommand) undo(ctx context.Context, t *view.CommandTurn, _ Call) s
 	c.stats.Compacted(e)
 	c.refresh.reload(ctx, t)
 	// The row of a repeated request has the sizes of its time, so the view's are stated.
-	size, rest := c.views.ContextSize(t.View), ""
-	if grown := c.views.Settings(t.View.Session).RestsUntil(t.View.Session, size); grown > 0 {
+	size, rest := c.views.Sizes.ContextSize(t.View), ""
+	if grown := c.views.Choices.Settings(t.View.Session).RestsUntil(t.View.Session, size); grown > 0 {
 		rest = wording.Say(wording.UndoneRests, t.Lang, wording.Thousands(grown))
 	}
 	return wording.Say(wording.Undone, t.Lang, e.StartSeq, e.EndSeq, wording.Thousands(size)) + rest

@@ -62,7 +62,7 @@ func (c confirmations) rewrite(ctx context.Context, v *sessions.View) {
 	defer stop()
 	for i := range v.Pending {
 		e := &v.Pending[i]
-		answer := yesOrNo(c.views.OwnWords(*e))
+		answer := yesOrNo(c.views.Words.OwnWords(*e))
 		if e.IsScheduled() || answer == answerNone {
 			continue
 		}
@@ -92,7 +92,7 @@ func (c confirmations) unconfirmed(ctx context.Context, key sessions.Key, tail [
 	}
 	for _, m := range before {
 		outcome := outcomeOf(m)
-		who, _ := c.table.forgetOf(c.views.OwnWords(m))
+		who, _ := c.table.forgetOf(c.views.Words.OwnWords(m))
 		switch {
 		case e.CreatedAt.Sub(m.CreatedAt) > confirmWithin:
 			return "", "", false
@@ -100,7 +100,7 @@ func (c confirmations) unconfirmed(ctx context.Context, key sessions.Key, tail [
 		case outcome == sessions.HalfErased:
 			e = m
 		case outcome == sessions.Previewed && who != "":
-			lang = cmp.Or(c.views.LanguageWords(tail, m).Lang, c.shared.Languages.Preset)
+			lang = cmp.Or(c.views.Words.LanguageWords(tail, m).Lang, c.shared.Languages.Preset)
 			return who, lang, !direct || c.answeredBefore(ctx, m, e)
 		case direct || who != "":
 			return "", "", false
@@ -201,7 +201,7 @@ func isCommand(t Table, views *view.Builder, e sessions.Event) bool {
 	if e.IsScheduled() {
 		return false
 	}
-	c := t.Parse(views.OwnWords(e))
+	c := t.Parse(views.Words.OwnWords(e))
 	return c.Command != nil && (c.Use == nil || !c.Use.Keeps)
 }
 
@@ -227,7 +227,7 @@ func isBare(arg string) bool { return trimMarks(arg) == "" }
 
 // request reads a decision from a message of words or of a button, if its sender may use the command.
 func (a approveCommand) request(e sessions.Event) (approval.Request, bool) {
-	c := a.table.Parse(a.views.OwnWords(e))
+	c := a.table.Parse(a.views.Words.OwnWords(e))
 	if e.IsScheduled() || c.Use == nil || c.Name != approveName && c.Name != rejectName || !c.Use.takes(c.Arg) || !a.roles.may(e, a.roles.right(e.Key, c.Command, c.Use)) {
 		return approval.Request{}, false
 	}

@@ -190,7 +190,7 @@ func (f forgetCommand) last(ctx context.Context, t *view.CommandTurn, c Call) st
 	}
 	f.refresh.resume(ctx, t, done.Lease)
 	length := "" // distinguishes messages of one minute; the words would be kept, and shown once more
-	if n := utf8.RuneCountInString(f.views.OwnWords(e)); n > 0 {
+	if n := utf8.RuneCountInString(f.views.Words.OwnWords(e)); n > 0 {
 		length = wording.Say(wording.ForgotLength, t.Lang, n)
 	}
 	return wording.Say(wording.ForgotLast, t.Lang, e.CreatedAt.In(f.location).Format("01-02 15:04"), length, receiptOfPerson(done, t.Lang))

@@ -176,7 +176,7 @@ func (k keepCommand) rewrite(e *sessions.Event) {
 	if e.IsScheduled() || e.IsPress() {
 		return
 	}
-	if own := k.views.OwnWords(*e); knowledge.Asks(own) {
+	if own := k.views.Words.OwnWords(*e); knowledge.Asks(own) {
 		if e.Content = "/keep"; strings.ContainsFunc(own, isHan) {
 			e.Content = "/记住文件"
 		}

@@ -33,7 +33,7 @@ func (c modelCommand) list(_ context.Context, t *view.CommandTurn, _ Call) strin
 	if len(models) == 0 {
 		return wording.Say(wording.NoModels, t.Lang)
 	}
-	inForce := cmp.Or(c.views.Model(t.View.Session), models[0].Name)
+	inForce := cmp.Or(c.views.Choices.Model(t.View.Session), models[0].Name)
 	var out strings.Builder
 	for _, m := range models {
 		mark := ""
@@ -71,5 +71,5 @@ func (c modelCommand) choose(ctx context.Context, t *view.CommandTurn, call Call
 		return wording.Say(wording.SetFailed, t.Lang)
 	}
 	t.View.Session.Settings = settings
-	return wording.Say(wording.ModelSet, t.Lang, cmp.Or(c.views.Model(t.View.Session), models[0].Name))
+	return wording.Say(wording.ModelSet, t.Lang, cmp.Or(c.views.Choices.Model(t.View.Session), models[0].Name))
 }

@@ -54,7 +54,7 @@ func TestModelByCommand(t *testing.T) {
 				t.Errorf("%s by %s:\n got %s\nwant %s", c.command, c.who, got, c.want)
 			}
 			bottest.Want(t, "settings after "+c.command, w.State(bottest.Group).Settings, c.kept)
-			bottest.Want(t, "policy after "+c.command, w.Views.Settings(w.State(bottest.Group)).Policy.Name == "turns", c.kept != "")
+			bottest.Want(t, "policy after "+c.command, w.Views.Choices.Settings(w.State(bottest.Group)).Policy.Name == "turns", c.kept != "")
 			bottest.Want(t, "model after "+c.command, asked(), c.model)
 		}
 		w.Stop()

@@ -32,7 +32,7 @@ func (s stored) AddSchedule(_ context.Context, _ sessions.Lease, added sessions.
 func remindBy(t *testing.T, text, lang string) (answer string, set []sessions.Schedule) {
 	t.Helper()
 	zone := time.FixedZone("", 8*3600)
-	h := New(&parts.Shared{}, nil, Stores{}, nil, nil, Options{Planner: &schedule.Planner{
+	h := New(&parts.Shared{}, &view.Builder{}, Stores{}, nil, nil, Options{Planner: &schedule.Planner{
 		Store: stored{set: &set}, Calls: schedule.Uncounted{}, Location: zone, Settings: func() schedule.Settings { return schedule.Settings{Enabled: true} },
 	}})
 	c := Commands.Parse(text)

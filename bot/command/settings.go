@@ -56,7 +56,7 @@ func (c settingsCommand) set(ctx context.Context, t *view.CommandTurn, call Call
 		return notSet(ctx, words[0], err, t.Lang, wording.Say(wording.SetUsage, t.Lang, settingsLine(s.Settings, t.Lang)))
 	}
 	s.Settings = settings
-	set := c.views.Settings(*s)
+	set := c.views.Choices.Settings(*s)
 	c.wake(t.Lease.Key) // the change may make work due
 	return wording.Say(wording.Set, t.Lang, set.Policy.Name, settingsLine(settings, t.Lang))
 }

@@ -85,7 +85,7 @@ func TestSettingsForOneCompaction(t *testing.T) {
 		if len(rows) != 1 || rows[0].Policy != "archive" || rows[0].Outcome != sessions.CompactionCommitted || rows[0].Focus != "keep the dates" {
 			t.Fatalf("attempts %+v", rows)
 		}
-		if s := w.View().Session; s.Settings != "" || w.Views.Settings(s).Policy.Name != "token_budget" {
+		if s := w.View().Session; s.Settings != "" || w.Views.Choices.Settings(s).Policy.Name != "token_budget" {
 			t.Errorf("it stays: %q", s.Settings)
 		}
 	})

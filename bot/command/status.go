@@ -73,10 +73,10 @@ func (r statusCommand) waiting(ctx context.Context) string {
 // one.
 func (r statusCommand) plain(ctx context.Context) string {
 	t := r.t
-	s, set := t.View.Session, r.views.Settings(t.View.Session)
+	s, set := t.View.Session, r.views.Choices.Settings(t.View.Session)
 	var out strings.Builder
 	line := func(p wording.Phrase, args ...any) { fmt.Fprintf(&out, "- %s\n", wording.Say(p, t.Lang, args...)) }
-	line(wording.StatusRoom, r.views.ContextSize(t.View)*100/set.Window.Trigger())
+	line(wording.StatusRoom, r.views.Sizes.ContextSize(t.View)*100/set.Window.Trigger())
 	if s.CompactionCount > 0 {
 		line(wording.StatusSummed, s.CompactionCount, since(t.View.Session, r.shared.Location))
 	}
@@ -91,10 +91,10 @@ func (r statusCommand) plain(ctx context.Context) string {
 	if c.Summaries+c.Facts > 0 {
 		line(wording.StatusWithheldMemory, c.Summaries, c.Facts)
 	}
-	if r.shared.Current.WithoutTools(r.views.Model(s)) {
+	if r.shared.Current.WithoutTools(r.views.Choices.Model(s)) {
 		line(wording.StatusNoTools)
 	}
-	if away := r.views.Outside().Away(s.ConversationID, s.ConversationType); len(away) > 0 {
+	if away := r.views.Frames.Outside().Away(s.ConversationID, s.ConversationType); len(away) > 0 {
 		line(wording.StatusServersAway, strings.Join(away, ", "))
 	}
 	switch {
@@ -111,8 +111,8 @@ func (r statusCommand) plain(ctx context.Context) string {
 // figures is for administrators. A row is there only if its figure says something, so that a healthy conversation has a short list.
 func (r statusCommand) figures(ctx context.Context) string {
 	t := r.t
-	s, set := t.View.Session, r.views.Settings(t.View.Session)
-	w, tokens := set.Window, r.views.ContextSize(t.View)
+	s, set := t.View.Session, r.views.Choices.Settings(t.View.Session)
+	w, tokens := set.Window, r.views.Sizes.ContextSize(t.View)
 	row := func(chinese, english, format string, args ...any) [3]string {
 		return [3]string{chinese, english, wording.Count(format, args...)}
 	}
@@ -132,7 +132,7 @@ func (r statusCommand) figures(ctx context.Context) string {
 		if set.DailyTokens > 0 {
 			today += " / " + wording.Thousands(set.DailyTokens)
 		}
-		rows = append(rows, row("积压", "backlog", "%s", wording.Say(wording.Backlog, t.Lang, wording.Thousands(left), parts, today, backlogWord(r.views.Settings(s), s, t.Lang))))
+		rows = append(rows, row("积压", "backlog", "%s", wording.Say(wording.Backlog, t.Lang, wording.Thousands(left), parts, today, backlogWord(r.views.Choices.Settings(s), s, t.Lang))))
 	}
 	if s.Usage.Prompt > 0 {
 		rows = append(rows, row("缓存命中", "cache hits", "%d%%", s.Usage.Cached*100/s.Usage.Prompt))
@@ -160,13 +160,13 @@ func (r statusCommand) figures(ctx context.Context) string {
 	if c.Summaries+c.Facts > 0 {
 		rows = append(rows, row("不发给模型的摘要和记忆（服务商拒绝）", "memory kept from the model (refused by its provider)", "%s", wording.Say(wording.WithheldMemory, t.Lang, c.Summaries, c.Facts)))
 	}
-	if r.shared.Current.WithoutTools(r.views.Model(s)) {
+	if r.shared.Current.WithoutTools(r.views.Choices.Model(s)) {
 		rows = append(rows, row("模型", "model", "%s", wording.Say(wording.StatusNoTools, t.Lang)))
 	}
-	if away := r.views.Outside().Away(s.ConversationID, s.ConversationType); len(away) > 0 {
+	if away := r.views.Frames.Outside().Away(s.ConversationID, s.ConversationType); len(away) > 0 {
 		rows = append(rows, row("连不上的工具服务", "servers of tools that are away", "%s", strings.Join(away, ", ")))
 	}
-	if odd := r.views.Outside().Odd(s.ConversationID, s.ConversationType); len(odd) > 0 {
+	if odd := r.views.Frames.Outside().Odd(s.ConversationID, s.ConversationType); len(odd) > 0 {
 		shown := wording.Literal(strings.Join(odd[:min(5, len(odd))], "; "))
 		rows = append(rows, row("没有提供或改了名的工具", "tools left out or renamed", "%d: %s", len(odd), shown))
 	}
@@ -195,7 +195,7 @@ func (r statusCommand) figures(ctx context.Context) string {
 
 // countWithheld counts what the conversation's model refuses.
 func (r statusCommand) countWithheld(ctx context.Context) sessions.WithheldCount {
-	c, err := r.withheld.CountWithheld(ctx, r.t.Lease.Key, r.views.Reads(r.t.View.Session))
+	c, err := r.withheld.CountWithheld(ctx, r.t.Lease.Key, r.views.Choices.Reads(r.t.View.Session))
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Failed to count messages that the provider refuses")
 	}
@@ -221,7 +221,7 @@ func (r statusCommand) ownSettings(s sessions.Session) string {
 	if s.Settings == "" || r.shared.Current.For(s.Key).Own == nil {
 		return wording.Say(wording.UsageNone, r.t.Lang)
 	}
-	if _, err := r.views.Resolve(s.ConversationID, s.Settings); err != nil {
+	if _, err := r.views.Choices.Resolve(s.ConversationID, s.Settings); err != nil {
 		line += " ⚠️ " + faultWord(err, r.t.Lang)
 	}
 	return line

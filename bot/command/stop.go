@@ -30,7 +30,7 @@ func (s stopCommand) ends(e sessions.Event, asked []sessions.Event) []sessions.E
 	if isOther := e.IsPress() && e.Message.Press != nil && e.Message.Press.Button != sessions.ButtonStop; isOther {
 		return nil
 	}
-	if e.IsScheduled() || !e.IsPress() && !s.isWritten(s.views.OwnWords(e)) || !s.allowed(e) {
+	if e.IsScheduled() || !e.IsPress() && !s.isWritten(s.views.Words.OwnWords(e)) || !s.allowed(e) {
 		return nil
 	}
 	return s.stoppable(e, asked)
@@ -126,7 +126,7 @@ func (s stopCommand) besides(ctx context.Context, key sessions.Key, taken []sess
 	var parts []string
 	for _, e := range slices.Backward(pending) {
 		isTaken := slices.ContainsFunc(taken, func(a sessions.Event) bool { return a.ID == e.ID })
-		if !isTaken && s.table.Parse(s.views.OwnWords(e)).Name != stopName {
+		if !isTaken && s.table.Parse(s.views.Words.OwnWords(e)).Name != stopName {
 			parts = append(parts, wording.Literal(sessions.Nick(e.SenderNick))+" “"+quoteOf(s.views, e)+"”")
 		}
 	}
@@ -143,5 +143,5 @@ func (s stopCommand) besides(ctx context.Context, key sessions.Key, taken []sess
 const maxWaiting = 100
 
 func quoteOf(views *view.Builder, e sessions.Event) string {
-	return wording.Literal(headOf(views.OwnWords(e), shownWords))
+	return wording.Literal(headOf(views.Words.OwnWords(e), shownWords))
 }

@@ -196,7 +196,7 @@ func TestNearWordsOfCompact(t *testing.T) {
 // Help lists the uses that the asker has the right to, each in the language of the question, and no other ones.
 func TestHelpListsWhatTheAskerMayDo(t *testing.T) {
 	t.Parallel()
-	h := New(&parts.Shared{Current: reload.New(reload.Values{Admins: []sessions.UserID{"root"}})}, nil, Stores{}, nil, nil, Options{})
+	h := New(&parts.Shared{Current: reload.New(reload.Values{Admins: []sessions.UserID{"root"}})}, &view.Builder{}, Stores{}, nil, nil, Options{})
 	for _, c := range []struct {
 		who     sessions.UserID
 		place   sessions.ConversationType
@@ -233,7 +233,7 @@ func TestHelpListsWhatTheAskerMayDo(t *testing.T) {
 // command is in one topic, and help lists a topic by its names.
 func TestHelpBeginsWithWhatMembersWant(t *testing.T) {
 	t.Parallel()
-	h := New(&parts.Shared{Current: reload.New(reload.Values{Admins: []sessions.UserID{"root"}, CommandRights: map[string]string{"remind": "admin"}})}, nil, Stores{}, nil, nil, Options{})
+	h := New(&parts.Shared{Current: reload.New(reload.Values{Admins: []sessions.UserID{"root"}, CommandRights: map[string]string{"remind": "admin"}})}, &view.Builder{}, Stores{}, nil, nil, Options{})
 	help := func(who sessions.UserID, place sessions.ConversationType, text, lang string) string {
 		c := Commands.Parse(text)
 		x := &view.CommandTurn{Lang: lang, Asked: sessions.Event{SenderID: who, Message: &sessions.Message{StaffID: who, ConversationType: place}}}
@@ -287,7 +287,7 @@ func TestHelpBeginsWithWhatMembersWant(t *testing.T) {
 // near one.
 func TestHelpOnOneCommand(t *testing.T) {
 	t.Parallel()
-	h := New(&parts.Shared{Current: reload.New(reload.Values{})}, nil, Stores{}, nil, nil, Options{})
+	h := New(&parts.Shared{Current: reload.New(reload.Values{})}, &view.Builder{}, Stores{}, nil, nil, Options{})
 	for asked, wanted := range map[string][]string{
 		"/help remind": {
 			"Usage of `/remind`:\n\n- `/remind` the reminders here\n  for example `/remind list`\n- `/remind delete N` delete one of them\n  for example `/remind delete 3`\n",

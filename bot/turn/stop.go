@@ -96,7 +96,7 @@ func (r *Runner) receipt(ctx context.Context, a answer.Answer, cut stopped) answ
 	}
 	if len(typed) > 0 {
 		v := a.For.View
-		a.For.Lang = r.shared.Languages.Choose(v.Session.ConversationID, r.cfg.Views.LanguageWords(slices.Concat(v.Tail, a.For.Asked), typed[0]))
+		a.For.Lang = r.shared.Languages.Choose(v.Session.ConversationID, r.cfg.Views.Words.LanguageWords(slices.Concat(v.Tail, a.For.Asked), typed[0]))
 		a.Text = r.cfg.Commands.Stopped(ctx, view.Stopped{
 			Key: a.For.Lease.Key, Asked: a.For.Asked, Lang: a.For.Lang, Said: cut.said, By: typed, Others: len(cut.others) > 0, Shown: a.Card != "",
 		})

@@ -134,7 +134,7 @@ func (r *Runner) load(ctx context.Context, l sessions.Lease, v *sessions.View) e
 	if v.Pending[0].Attempts >= choice.MaxBroken {
 		return nil
 	}
-	if err := r.cfg.Views.Quotes(ctx, l, v); err != nil {
+	if err := r.cfg.Views.Quoter.FillQuotes(ctx, l, v); err != nil {
 		return err
 	}
 	r.cfg.Commands.Confirmations(ctx, v)
@@ -348,7 +348,7 @@ func (r *Runner) candidates(made choice.Choice) []int64 {
 	}
 	var marked []int64
 	for _, e := range made.Asked {
-		if classify.Candidate(r.cfg.Views.OwnWords(e)) {
+		if classify.Candidate(r.cfg.Views.Words.OwnWords(e)) {
 			marked = append(marked, e.ID)
 		}
 	}

@@ -87,13 +87,13 @@ func (r *attempt) pinnedGrowth() int {
 	if r.memories == nil {
 		return 0
 	}
-	return r.by.views.Counted.Count(r.memories.Text) - r.by.views.Counted.Count(r.view.Session.Pinned)
+	return r.by.views.Sizes.Counted.Count(r.memories.Text) - r.by.views.Sizes.Counted.Count(r.view.Session.Pinned)
 }
 
 func (r *attempt) shorten(p compaction.Policy) (shown []sessions.Shown, freed int) {
 	switch p.Mode {
 	case compaction.OffloadThenCompact:
-		st := r.by.views.State(r.view, r.tokens+r.waiting)
+		st := r.by.views.Sizes.State(r.view, r.tokens+r.waiting)
 		st.Tail = r.whole
 		if r.Trigger != TriggerManual {
 			st.Tokens = max(st.Tokens, r.set.Window.Trigger()) // the trigger also counted the waiting question

@@ -43,7 +43,7 @@ func (b backlogs) wake(ctx context.Context) {
 		}
 		for _, s := range list {
 			after, listed[s.Key] = s.Key, true
-			set := b.views.Settings(s)
+			set := b.views.Choices.Settings(s)
 			due := s.Suspicion != nil || set.Enabled && s.TotalTokens >= set.Window.Trigger()
 			if due && !view.Spent(set, s) && !b.idle.has(s, b.shared.Now()) && !b.locks.busy(s.Key) {
 				b.maintenance.Wake(s.Key)

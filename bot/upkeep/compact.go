@@ -42,9 +42,9 @@ func (c *compactor) compact(ctx context.Context, l sessions.Lease, asked *Reques
 		asked = &Request{Settings: v.Session.Settings}
 	}
 	v.Session.Settings = asked.Settings
-	r := attempt{by: c, lease: l, set: c.views.Settings(v.Session), began: began, whole: c.views.WithoutCommands(v.Tail), waiting: waiting}
+	r := attempt{by: c, lease: l, set: c.views.Choices.Settings(v.Session), began: began, whole: c.views.Words.WithoutCommands(v.Tail), waiting: waiting}
 	c.views.Show(&v)
-	r.view, r.tokens = v, c.views.ContextSize(v)
+	r.view, r.tokens = v, c.views.Sizes.ContextSize(v)
 	r.RequestedModel = c.shared.Current.For(l.Key).SummaryModel
 	r.LogEntry = sessions.LogEntry{
 		Key: l.Key, Trigger: needed(v), Policy: r.set.Policy.Name, Mode: string(r.set.Policy.Mode), Focus: tokens.HeadTail(redact.Secrets(asked.Focus), maxFocus), RequestedBy: asked.By, Model: r.RequestedModel,
@@ -72,7 +72,7 @@ func (r *attempt) execute(ctx context.Context) error {
 	p, s := r.set.Policy, r.view.Session
 	if s.PinnedDue { // forgotten facts are not pinned again
 		var err error
-		if r.memories, err = r.by.views.Pinned(ctx, r.view); err != nil {
+		if r.memories, err = r.by.views.Memory.Pinned(ctx, r.view); err != nil {
 			return err
 		}
 	}

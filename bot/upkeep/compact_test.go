@@ -146,9 +146,9 @@ func TestTurnsDuringACompaction(t *testing.T) {
 			}
 		}
 		bottest.Want(t, "raw events since the plan", raw, 10)
-		near(t, "tokens of the context", w.State(bottest.Group).TotalTokens, w.Views.Size(v, 1))
+		near(t, "tokens of the context", w.State(bottest.Group).TotalTokens, w.Views.Sizes.Size(v, 1))
 		w.Say("next", "alice", "go on")
-		near(t, "tokens one turn later", w.State(bottest.Group).TotalTokens, w.Views.Size(w.View(), 1))
+		near(t, "tokens one turn later", w.State(bottest.Group).TotalTokens, w.Views.Sizes.Size(w.View(), 1))
 	})
 }
 
@@ -182,7 +182,7 @@ func TestManyCompactionsLoseNothing(t *testing.T) {
 				next++
 			}
 			bottest.Want(t, "end of the view", next, v.Session.LastSeq+1)
-			near(t, "tokens of the context", v.Session.TotalTokens, w.Views.Size(v, 1))
+			near(t, "tokens of the context", v.Session.TotalTokens, w.Views.Sizes.Size(v, 1))
 			if v.Session.TotalTokens >= bottest.Small.Trigger() {
 				t.Errorf("%d tokens after a compaction", v.Session.TotalTokens)
 			}

@@ -111,7 +111,7 @@ func (w digester) writeDigest(ctx context.Context, lease sessions.Lease, d memor
 	if err != nil {
 		return err
 	}
-	if lowBudgetSpent(w.views.Settings(s), s) {
+	if lowBudgetSpent(w.views.Choices.Settings(s), s) {
 		return w.store.PutOffDigest(ctx, lease, memory.DigestFailure{Date: d.Date, Reason: "daily budget is used up"})
 	}
 	end, err := w.marker.begin(ctx, lease)

@@ -96,7 +96,7 @@ func (r *attempt) summarize(ctx context.Context, w compaction.Window) (compactio
 	}
 	r.EndSeq = cut.Through
 	r.FlushOutcome = r.flushBeforeCut(ctx, cut.Through)
-	if r.memories, err = r.by.views.Pinned(ctx, r.view); err != nil {
+	if r.memories, err = r.by.views.Memory.Pinned(ctx, r.view); err != nil {
 		return cut, summarize.Draft{}, "", err
 	}
 	job := sessions.Job{Gen: s.Gen, From: s.CompactedSeq, Through: cut.Through, Version: r.version()}
@@ -110,7 +110,7 @@ func (r *attempt) summarize(ctx context.Context, w compaction.Window) (compactio
 		r.staged = true
 		return cut, draft, src.Hash, nil
 	}
-	state, events := r.by.views.State(r.view, r.tokens), r.by.accuser.readable(r.Key, src.Events)
+	state, events := r.by.views.Sizes.State(r.view, r.tokens), r.by.accuser.readable(r.Key, src.Events)
 	cut.Whole = compaction.TokensOf(events)
 	task := summarize.Task{
 		Policy: p, Session: s, Active: r.view.Summaries, Events: events, From: s.CompactedSeq, Through: cut.Through,
@@ -210,7 +210,7 @@ func (r *attempt) plan(ctx context.Context, w compaction.Window) (cut compaction
 			return cut, nil
 		}
 	}
-	state := r.by.views.State(r.view, r.tokens)
+	state := r.by.views.Sizes.State(r.view, r.tokens)
 	if cut, r.partial, err = p.Part(w, state); err == nil && r.Trigger == TriggerManual {
 		err = p.Worth(w, state, cut)
 	}

@@ -176,7 +176,7 @@ func flushFailureReason(err error) string {
 // budget is 0, no limit, for flushes that people request. One outside the low-priority budget leaves half of the
 // remaining day to compactions.
 func (f *flusher) budget(s sessions.Session, trigger memory.FlushTrigger) int {
-	daily := f.views.Settings(s).DailyTokens
+	daily := f.views.Choices.Settings(s).DailyTokens
 	switch trigger {
 	case flushManual, FlushNew:
 		return 0
@@ -190,7 +190,7 @@ func (f *flusher) budget(s sessions.Session, trigger memory.FlushTrigger) int {
 // enough messages are candidates. It does not replace the cycle's flush. A flush after each turn may use the whole
 // daily budget, one for candidates only the low-priority part.
 func (f *flusher) factsDue(s sessions.Session) bool {
-	set, want := f.views.Settings(s), f.views.Remember()
+	set, want := f.views.Choices.Settings(s), f.views.Memory.Remember
 	if s.FlushedSeq >= s.LastSeq || s.FlushFailures >= compaction.MaxFlushFailures {
 		return false
 	}
@@ -201,7 +201,7 @@ func (f *flusher) factsDue(s sessions.Session) bool {
 }
 
 func (f *flusher) factsTrigger() memory.FlushTrigger {
-	if f.views.Remember().EveryTurn {
+	if f.views.Memory.Remember.EveryTurn {
 		return flushEveryTurn
 	}
 	return flushCandidates

@@ -13,10 +13,10 @@ import (
 
 // backgroundNeed is the work on a view of this many tokens while no answer waits.
 func (u *Worker) backgroundNeed(v sessions.View, tokens int) compaction.Need {
-	if set := u.views.Settings(v.Session); !set.Enabled || view.Spent(set, v.Session) {
+	if set := u.views.Choices.Settings(v.Session); !set.Enabled || view.Spent(set, v.Session) {
 		return compaction.Need{}
 	}
-	need := u.views.Decide(v, tokens)
+	need := u.views.Sizes.Decide(v, tokens)
 	if need.Forced && u.shared.Now().Before(v.Session.CompactRetryAt) {
 		need.Compact, need.Trigger = false, "" // retried once a turn, by the next turn
 	}
@@ -74,11 +74,13 @@ func (u *Worker) maintainOnce(ctx context.Context, l sessions.Lease) (again bool
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Search for what the provider refuses did not finish")
 		u.idle.rest(v.Session, u.shared.Now()) // other work goes on
 	}
-	switch need := u.backgroundNeed(v, u.views.ContextSize(v)); {
+	switch need := u.backgroundNeed(v, u.views.Sizes.ContextSize(v)); {
 	case u.compactor.rewriteDue(v):
 		return true, u.compactor.rewrite(ctx, l)
 	case need.Compact:
-		done, err := u.Compact(ctx, l, nil, 0, func(v sessions.View) sessions.Trigger { return u.backgroundNeed(v, u.views.ContextSize(v)).Trigger })
+		done, err := u.Compact(ctx, l, nil, 0, func(v sessions.View) sessions.Trigger {
+			return u.backgroundNeed(v, u.views.Sizes.ContextSize(v)).Trigger
+		})
 		switch {
 		case err != nil && !NothingToCompact(err):
 			return false, err
@@ -94,7 +96,7 @@ func (u *Worker) maintainOnce(ctx context.Context, l sessions.Lease) (again bool
 	case u.FactsDue(v.Session):
 		_, err = u.FlushAll(ctx, l, u.flusher.factsTrigger())
 	default:
-		u.idle.add(v.Session, u.views.Settings(v.Session), u.shared.Now())
+		u.idle.add(v.Session, u.views.Choices.Settings(v.Session), u.shared.Now())
 	}
 	return false, err
 }

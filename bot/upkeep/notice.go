@@ -32,7 +32,7 @@ func (r *attempt) newNotice(c sessions.Compaction) *sessions.Reply {
 		}
 		sum := sha256.Sum256(fmt.Appendf(nil, "notice\x00%s\x00%d\x00%d", r.Key, c.Gen, r.view.Session.ViewVersion))
 		return &sessions.Reply{
-			Target: to, Text: wording.Say(p, r.by.shared.Languages.Choose(r.view.Session.ConversationID, r.by.views.LanguageWords(r.view.Tail, e)), wording.Thousands(r.TokensBefore), wording.Thousands(r.TokensAfter)),
+			Target: to, Text: wording.Say(p, r.by.shared.Languages.Choose(r.view.Session.ConversationID, r.by.views.Words.LanguageWords(r.view.Tail, e)), wording.Thousands(r.TokensBefore), wording.Thousands(r.TokensAfter)),
 			Nonce: chat.KeyPrefix + hex.EncodeToString(sum[:12]),
 		}
 	}

@@ -79,7 +79,7 @@ func (o overdue) flushIdle(ctx context.Context, look *timeouts) {
 		for _, w := range idle {
 			after = w
 			out, err := o.flushLow(ctx, w, flushIdle, func(s sessions.Session) bool {
-				return o.views.Settings(s).Policy.Flush && o.shared.Now().Sub(s.LastActiveAt) >= idleAfter
+				return o.views.Choices.Settings(s).Policy.Flush && o.shared.Now().Sub(s.LastActiveAt) >= idleAfter
 			})
 			if err != nil {
 				periodic.LogFailure(withSession(ctx, w.Key), err, "Flush of an idle session failed; its range is owed")
@@ -107,7 +107,7 @@ func (o overdue) flushLow(
 	ctx context.Context, w memory.FlushCandidate, trigger memory.FlushTrigger, wanted func(sessions.Session) bool,
 ) (out extract.Outcome, err error) {
 	key, listed := w.Key, sessions.Session{Key: w.Key, ConversationID: w.Conversation, SpentToday: w.SpentToday, LastActiveAt: w.Since}
-	allowed := func(s sessions.Session) bool { return !lowBudgetSpent(o.views.Settings(s), s) && wanted(s) }
+	allowed := func(s sessions.Session) bool { return !lowBudgetSpent(o.views.Choices.Settings(s), s) && wanted(s) }
 	if o.locks.busy(key) || !allowed(listed) {
 		return out, nil
 	}

@@ -20,7 +20,7 @@ const rewriteWindows = 4
 
 // rewriteDue reports whether an erasure emptied a summary of the view, and a model may be asked now.
 func (c *compactor) rewriteDue(v sessions.View) bool {
-	set := c.views.Settings(v.Session)
+	set := c.views.Choices.Settings(v.Session)
 	return set.Enabled && !view.Spent(set, v.Session) && !c.shared.Now().Before(v.Session.CompactRetryAt) &&
 		slices.ContainsFunc(v.Summaries, sessions.Summary.Emptied)
 }
@@ -46,7 +46,7 @@ func (c *compactor) rewrite(ctx context.Context, l sessions.Lease) error {
 		return err
 	}
 	defer end()
-	r := attempt{by: c, lease: l, set: c.views.Settings(v.Session), view: v, tokens: c.views.ContextSize(v)}
+	r := attempt{by: c, lease: l, set: c.views.Choices.Settings(v.Session), view: v, tokens: c.views.Sizes.ContextSize(v)}
 	old := v.Summaries[slices.IndexFunc(v.Summaries, sessions.Summary.Emptied)]
 	r.LogEntry = sessions.LogEntry{
 		Key: l.Key, Trigger: TriggerRewrite, Policy: r.set.Policy.Name, Mode: string(r.set.Policy.Mode), Model: c.shared.Current.For(l.Key).SummaryModel,

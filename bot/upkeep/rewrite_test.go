@@ -134,6 +134,6 @@ func TestEmptiedSummaryIsRewritten(t *testing.T) {
 		if last.Trigger != upkeep.TriggerRewrite || last.Outcome != sessions.CompactionCommitted || last.StartSeq != v.Summaries[0].StartSeq || last.EndSeq != v.Summaries[0].EndSeq {
 			t.Errorf("the log ends with %+v", last)
 		}
-		near(t, "tokens of the context", v.Session.TotalTokens, w.Views.Size(v, v.Session.CalibrationFactor))
+		near(t, "tokens of the context", v.Session.TotalTokens, w.Views.Sizes.Size(v, v.Session.CalibrationFactor))
 	})
 }

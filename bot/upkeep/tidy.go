@@ -87,7 +87,7 @@ func (t tidier) tidy(ctx context.Context, c *tidyState) {
 	} else if n > 0 {
 		zerolog.Ctx(ctx).Info().Int("memories", n).Msg("Expired memories deleted")
 	}
-	if t.views.Remember().MaxPerScope > 0 {
+	if t.views.Memory.Remember.MaxPerScope > 0 {
 		t.consolidate(ctx, c)
 	}
 }
@@ -97,7 +97,7 @@ func (t tidier) consolidate(ctx context.Context, c *tidyState) {
 	maps.DeleteFunc(c.pauses, func(_ memory.FactGroup, r groupPause) bool { return time.Since(r.until) > maxGroupPause })
 	maps.DeleteFunc(c.logged, func(_ memory.OverfullScope, at time.Time) bool { return time.Since(at) >= overfullLogEvery })
 	for after := (memory.OverfullScope{}); ; {
-		overfull, err := t.store.OverfullScopes(ctx, t.views.Remember().MaxPerScope, after)
+		overfull, err := t.store.OverfullScopes(ctx, t.views.Memory.Remember.MaxPerScope, after)
 		if err != nil {
 			periodic.LogFailure(ctx, err, "Overfull scopes could not be listed")
 		}
@@ -123,7 +123,7 @@ func (t tidier) thinScope(ctx context.Context, c *tidyState, scope memory.Overfu
 		periodic.LogFailure(ctx, err, "Overfull scope could not be read")
 		return
 	}
-	most, held, calls, waits := t.views.Remember().MaxPerScope, scope.Held, 0, false
+	most, held, calls, waits := t.views.Memory.Remember.MaxPerScope, scope.Held, 0, false
 	for _, p := range groups {
 		p.Held = 0
 		for held > most && calls < maxScopeCalls && c.calls < maxTidyCalls && time.Now().After(c.pauses[p].until) {
@@ -167,7 +167,7 @@ func (t tidier) hasBudget(ctx context.Context, p memory.FactGroup) (bool, error)
 	if err != nil {
 		return false, err
 	}
-	return !lowBudgetSpent(t.views.Settings(s), s), nil
+	return !lowBudgetSpent(t.views.Choices.Settings(s), s), nil
 }
 
 func (t tidier) mergeFacts(ctx context.Context, p memory.FactGroup, held int) (fewer int, err error) {

@@ -143,9 +143,9 @@ func (a accuser) refuses(ctx context.Context, x *evidence, list []suspect, with 
 	whole, greeting := a.views.Greeting(v, a.shared.Now())
 	whole.Session.ConversationType, whole.Session.Title, whole.Session.Pinned = v.Session.ConversationType, v.Session.Title, v.Session.Pinned
 	whole.Summaries, whole.Tail = v.Summaries, v.Tail
-	frame := a.views.FrameOf(v.Session)
+	frame := a.views.Frames.FrameOf(v.Session)
 	resp, err := a.model.Generate(ctx, llm.Request{
-		Kind: llm.KindProbe, Model: x.model, Messages: frame.Assemble(whole, a.views.Settings(v.Session).Policy, "", []sessions.Event{greeting}),
+		Kind: llm.KindProbe, Model: x.model, Messages: frame.Assemble(whole, a.views.Choices.Settings(v.Session).Policy, "", []sessions.Event{greeting}),
 		Tools: x.tools, MaxOutput: 1, Requests: 1, Greets: !slices.Contains(with, true),
 	})
 	a.charger.charge(ctx, x.s.Key, sessions.Spending{Kind: sessions.SpentProbe, Usage: resp.Usage, Cost: resp.Cost, Model: resp.UsedModel()})
@@ -155,7 +155,7 @@ func (a accuser) refuses(ctx context.Context, x *evidence, list []suspect, with 
 		asked = fault.Model
 	}
 	switch {
-	case asked != "" && a.views.ModelID(x.s.Key, asked) != x.id:
+	case asked != "" && a.views.Choices.ModelID(x.s.Key, asked) != x.id:
 		return false, errNotAsked // another model was asked in its place
 	case failed && fault.RequestFault():
 		return true, nil
@@ -265,7 +265,7 @@ func (a accuser) settle(ctx context.Context, l sessions.Lease) error {
 	case !s.Concerns(v.Reads): // the model has changed: it is asked for everything again
 		return a.withhold(ctx, l, sessions.Withholding{Model: v.Reads, At: a.shared.Now(), Settles: s})
 	}
-	x := &evidence{model: a.views.Model(v.Session), id: v.Reads, class: s.Class, s: v.Session, tools: a.views.FrameOf(v.Session).Offer(v.Tail).Tools}
+	x := &evidence{model: a.views.Choices.Model(v.Session), id: v.Reads, class: s.Class, s: v.Session, tools: a.views.Frames.FrameOf(v.Session).Offer(v.Tail).Tools}
 	if x.rows, err = a.suspected(ctx, v); err != nil {
 		return err
 	}
@@ -291,7 +291,7 @@ func (a accuser) suspected(ctx context.Context, v sessions.View) (r rows, err er
 		r.summaries = slices.DeleteFunc(slices.Clone(v.Summaries), sessions.Summary.Emptied)
 	}
 	if s.Pinned || len(s.Facts) > 0 {
-		if r.facts, err = a.views.Facts(ctx, v, s.Facts); err != nil {
+		if r.facts, err = a.views.Memory.Facts(ctx, v, s.Facts); err != nil {
 			return r, err
 		}
 	}
@@ -335,12 +335,12 @@ func (a accuser) suspectedPages(ctx context.Context, key sessions.Key, ids []ses
 
 // readable are events as a model of upkeep reads them.
 func (a accuser) readable(key sessions.Key, events []sessions.Event) []sessions.Event {
-	return sessions.Readable(a.views.WithoutCommands(events), a.reads(key))
+	return sessions.Readable(a.views.Words.WithoutCommands(events), a.reads(key))
 }
 
 // reads is the model of summaries, flushes and digests.
 func (a accuser) reads(key sessions.Key) sessions.ModelID {
-	return a.views.ModelID(key, a.shared.Current.For(key).SummaryModel)
+	return a.views.Choices.ModelID(key, a.shared.Current.For(key).SummaryModel)
 }
 
 // accuse looks for the events at fault for a refused request of upkeep, and marks them. It reports whether it found any:
@@ -351,7 +351,7 @@ func (a accuser) accuse(ctx context.Context, l sessions.Lease, s sessions.Sessio
 		return false
 	}
 	model := a.shared.Current.For(s.Key).SummaryModel
-	found, room := false, a.views.Settings(s).Window.Usable()/2
+	found, room := false, a.views.Choices.Settings(s).Window.Usable()/2
 	for from := 0; from < len(events) || len(summaries) > 0; {
 		end, tokens := from, 0
 		for end < len(events) && (end == from || tokens+events[end].Tokens <= room || events[end].Role == sessions.RoleTool) {
@@ -421,7 +421,7 @@ const maxMergedFacts = 40
 
 // due reports whether rows are under suspicion, and the day's tokens are left to find those at fault.
 func (a accuser) due(v sessions.View) bool {
-	return v.Session.Suspicion != nil && !view.Spent(a.views.Settings(v.Session), v.Session)
+	return v.Session.Suspicion != nil && !view.Spent(a.views.Choices.Settings(v.Session), v.Session)
 }
 
 // withholdFaulted marks events that the provider refused in a flush, which found them by halves.

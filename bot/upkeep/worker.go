@@ -79,7 +79,7 @@ func (u *Worker) Connect(turns, own *serial.Mailboxes, replies *outbox.Outbox, s
 		shared: p, views: u.views, sessions: s.Sessions, store: s.Flushes, locks: u.locks, marker: marks, accuser: u.accuser, charger: u.charger, stats: stats,
 		extracts: extract.Flusher{
 			Log: s.Log, Facts: s.Facts, Flushes: s.Flushes, Model: u.model, Kind: llm.KindFlush, Count: p.Counter.Count, Location: p.Location,
-			TaskTTL: u.views.Remember().TaskTTL, Render: scribe.Write, Split: scribe.Split, Fence: transcript.Fence, Clean: transcript.Clean,
+			TaskTTL: u.views.Memory.Remember.TaskTTL, Render: scribe.Write, Split: scribe.Split, Fence: transcript.Fence, Clean: transcript.Clean,
 		},
 	}
 	texts := summaries{p, summarize.Summarizer{

@@ -249,7 +249,7 @@ func TestWithheldTools(t *testing.T) {
 	}
 	views := bottest.NewViews(t, bot.Config{Counter: bottest.Counter, Values: values, Tools: []chat.Tool{bottest.HandTool{Name: "zebra"}, bottest.HandTool{Name: "ant"}, bottest.HandTool{Name: "look"}}})
 	for id, wanted := range map[sessions.ConversationID]string{"listed": "ant", "other": "ant look"} {
-		frame := views.FrameOf(sessions.Session{Key: sessions.NewKey("robot", id, ""), ConversationID: id})
+		frame := views.Frames.FrameOf(sessions.Session{Key: sessions.NewKey("robot", id, ""), ConversationID: id})
 		var names []string
 		for _, s := range frame.Tools {
 			names = append(names, s.Name)
@@ -269,10 +269,10 @@ func TestFrameIsStable(t *testing.T) {
 	for range 3 {
 		views := bottest.NewViews(t, bot.Config{Counter: bottest.Counter, Values: reload.Values{Compaction: bottest.SmallSettings}, Tools: tools})
 		var names []string
-		for _, s := range views.Frame.Tools {
+		for _, s := range views.Frames.Common.Tools {
 			names = append(names, s.Name)
 		}
-		got := views.Frame.System + strings.Join(names, " ")
+		got := views.Frames.Common.System + strings.Join(names, " ")
 		if first == "" {
 			first = got
 		}

@@ -50,13 +50,13 @@ func TestToolsAreFoundOnDemand(t *testing.T) {
 	t.Parallel()
 	views := bottest.NewViews(t, bot.Config{Parts: bot.Parts{Outside: many()}, SchemaTokens: 200, Finder: tools.Finder})
 	s := sessions.Session{Key: "k", ConversationID: "cid"}
-	f := views.FrameOf(s)
+	f := views.Frames.FrameOf(s)
 	bare := f.Offer(nil)
 	if got := namesIn(bare.Tools); !slices.Contains(got, chat.SearchTool) || !slices.Contains(got, "a__t000") || slices.Contains(got, "b__t150") || !slices.IsSorted(got) {
 		t.Errorf("offered are %v", got)
 	}
-	if f.Tokens > views.Frame.Tokens+200+100 {
-		t.Errorf("the fixed part has %d tokens, of which %d are no server's", f.Tokens, views.Frame.Tokens)
+	if f.Tokens > views.Frames.Common.Tokens+200+100 {
+		t.Errorf("the fixed part has %d tokens, of which %d are no server's", f.Tokens, views.Frames.Common.Tokens)
 	}
 	if f.Tool("b__t150") == nil {
 		t.Error("a tool that was not offered can't be called")
@@ -73,7 +73,7 @@ func TestToolsAreFoundOnDemand(t *testing.T) {
 	bottest.Want(t, "offered behind a call", namesIn(f.Offer([]sessions.Event{{Role: sessions.RoleAssistant, ToolCalls: []sessions.ToolCall{{Name: "b__t120"}}}}).Tools),
 		slices.DeleteFunc(slices.Clone(want), func(n string) bool { return n == "b__t150" }))
 	v, without := sessions.View{Session: s, Tail: tail}, sessions.View{Session: s, Tail: talk}
-	if grown := views.Fixed(v) - views.Fixed(without); grown != found.Tokens || grown == 0 {
+	if grown := views.Sizes.Fixed(v) - views.Sizes.Fixed(without); grown != found.Tokens || grown == 0 {
 		t.Errorf("the fixed part grows by %d, want %d", grown, found.Tokens)
 	}
 	if last := f.Offer(searched(namesIn(bare.Tools)...)); last.Tokens != 0 {
@@ -85,7 +85,7 @@ func TestToolsAreFoundOnDemand(t *testing.T) {
 func TestFoundToolsAreBounded(t *testing.T) {
 	t.Parallel()
 	views := bottest.NewViews(t, bot.Config{Parts: bot.Parts{Outside: many()}, SchemaTokens: 200, Finder: tools.Finder})
-	f := views.FrameOf(sessions.Session{Key: "k", ConversationID: "cid"})
+	f := views.Frames.FrameOf(sessions.Session{Key: "k", ConversationID: "cid"})
 	var tail []sessions.Event
 	for i := 100; i < 190; i++ {
 		tail = append(tail, searched(fmt.Sprintf("b__t%03d", i))...)
@@ -101,7 +101,7 @@ func TestSearchKeepsToTheTools(t *testing.T) {
 	t.Parallel()
 	values := reload.Values{Compaction: bottest.SmallSettings, Groups: map[sessions.ConversationID]reload.Group{"one": {Tools: []string{"b"}}, "few": {Tools: []string{"a__t001"}}}}
 	views := bottest.NewViews(t, bot.Config{Parts: bot.Parts{Outside: many()}, SchemaTokens: 200, Finder: tools.Finder, Values: values})
-	f := views.FrameOf(sessions.Session{Key: "k", ConversationID: "one"})
+	f := views.Frames.FrameOf(sessions.Session{Key: "k", ConversationID: "one"})
 	if f.Tool("a__t001") != nil || f.Tool("b__t150") == nil || !f.Offers(chat.SearchTool) {
 		t.Error("a conversation has tools of another server, or lacks its own")
 	}
@@ -109,7 +109,7 @@ func TestSearchKeepsToTheTools(t *testing.T) {
 	if err != nil || slices.Contains(chat.FoundIn(out), "a__t001") {
 		t.Errorf("found %q, %v", out, err)
 	}
-	if f := views.FrameOf(sessions.Session{Key: "k", ConversationID: "few"}); f.Offers(chat.SearchTool) {
+	if f := views.Frames.FrameOf(sessions.Session{Key: "k", ConversationID: "few"}); f.Offers(chat.SearchTool) {
 		t.Error("a conversation with one tool is offered a search")
 	}
 }

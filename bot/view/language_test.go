@@ -41,12 +41,12 @@ func TestLanguageOfAConversation(t *testing.T) {
 	}
 	for _, text := range weak {
 		for who, tail := range map[string][]sessions.Event{"u": zh, "v": zh, "new": zh} {
-			bottest.Want(t, text+" in Chinese by "+who, languages.Choose("cid", views.LanguageWords(tail, by(who, text))), "zh")
+			bottest.Want(t, text+" in Chinese by "+who, languages.Choose("cid", views.Words.LanguageWords(tail, by(who, text))), "zh")
 		}
 		for who, tail := range map[string][]sessions.Event{"u": en, "new": en, "e": mixed} {
-			bottest.Want(t, text+" in English by "+who, languages.Choose("cid", views.LanguageWords(tail, by(who, text))), "en")
+			bottest.Want(t, text+" in English by "+who, languages.Choose("cid", views.Words.LanguageWords(tail, by(who, text))), "en")
 		}
-		bottest.Want(t, text+" by another in a mixed group", languages.Choose("cid", views.LanguageWords(mixed, by("u", text))), "zh")
+		bottest.Want(t, text+" by another in a mixed group", languages.Choose("cid", views.Words.LanguageWords(mixed, by("u", text))), "zh")
 	}
 	for _, tt := range []struct {
 		name string
@@ -90,6 +90,6 @@ func TestLanguageOfAConversation(t *testing.T) {
 		{"code with a Chinese question", en, by("u", "```\nwhat is x\n```\n这段代码什么意思"), "zh"},
 		{"French", zh, by("e", "pouvez-vous résumer la réunion d'hier"), "en"},
 	} {
-		bottest.Want(t, tt.name, languages.Choose("cid", views.LanguageWords(tt.tail, tt.e)), tt.lang)
+		bottest.Want(t, tt.name, languages.Choose("cid", views.Words.LanguageWords(tt.tail, tt.e)), tt.lang)
 	}
 }

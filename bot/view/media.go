@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"ebb/compaction/tokens"
 	"ebb/sessions"
 	"ebb/sessions/llm"
 )
@@ -31,13 +30,14 @@ func fileTexts(key sessions.Key, media []sessions.Media) string {
 }
 
 // attach adds the attachments of an event to its message: pictures at their marks in the words, in order, and notes about others.
-func (f *Frame) attach(m *llm.Message, e sessions.Event) {
+// The name of the bot finds the quote.
+func attach(m *llm.Message, bot string, e sessions.Event) {
 	if len(e.Media) == 0 {
 		return
 	}
 	lead := 0
 	if e.Message != nil {
-		if own := quoteLead(f.name, *e.Message); own != "" && strings.HasPrefix(e.Content, own) {
+		if own := quoteLead(bot, *e.Message); own != "" && strings.HasPrefix(e.Content, own) {
 			if at := strings.Index(m.Content, "]\n"); at >= 0 {
 				lead = at + len("]\n")
 			}
@@ -113,28 +113,8 @@ func fileHead(name string, a sessions.Media) string {
 	return fmt.Sprintf("%s (%d 页 pages)", name, a.Pages)
 }
 
-// MediaTokens is the size of the attachments of events in a request.
-func (b *Builder) MediaTokens(key sessions.Key, events []sessions.Event) (n int) {
-	for i := range events {
-		e := &events[i]
-		if len(e.Media) == 0 {
-			continue
-		}
-		for _, a := range e.Media {
-			if a.Picture != nil {
-				n += a.Tokens + tokens.MessageOverhead
-			}
-			n += b.Counted.Count(MediaNote(a, e.Seq))
-		}
-		if text := fileTexts(key, e.Media); text != "" {
-			n += b.Counted.Count(text) + tokens.MessageOverhead
-		}
-	}
-	return n
-}
-
 // Passages puts parts of documents between fences, for a request; empty for none.
-func (b *Builder) Passages(key sessions.Key, text string) string {
+func Passages(key sessions.Key, text string) string {
 	if text == "" {
 		return ""
 	}

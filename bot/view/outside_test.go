@@ -39,8 +39,8 @@ func TestToolsOfServersLeaveRoom(t *testing.T) {
 		box = append(box, outsideTool{llm.ToolSpec{Name: fmt.Sprintf("b__%03d", i), Schema: schema}})
 	}
 	views, s := bottest.NewViews(t, bot.Config{Parts: bot.Parts{Outside: box}}), sessions.Session{Key: "k", ConversationID: "cid"}
-	f, bare := views.FrameOf(s), views.Frame
-	if room := view.BodyLimit(views.Settings(s).Window.Usable()); f.Tokens > bare.Tokens+room {
+	f, bare := views.Frames.FrameOf(s), views.Frames.Common
+	if room := view.BodyLimit(views.Choices.Settings(s).Window.Usable()); f.Tokens > bare.Tokens+room {
 		t.Errorf("the fixed part has %d tokens, want at most %d and %d", f.Tokens, bare.Tokens, room)
 	}
 	if !f.Offers("a__small") {

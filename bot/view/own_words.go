@@ -5,16 +5,33 @@ import (
 	"slices"
 	"strings"
 
+	"ebb/bot/parts"
 	"ebb/bot/wording"
 	"ebb/sessions"
 )
 
+// Commands recognizes commands, which are no part of a conversation. Kept returns the words of a command that stay its
+// sender's words, such as the text of a reminder.
+type Commands interface {
+	IsCommand(text string) bool
+	Kept(text string) string
+	Words(text string) string
+	IsYesOrNo(text string) bool
+}
+
+// Words separates people's own words from quotes and commands.
+type Words struct {
+	shared   *parts.Shared
+	name     string // the bot's, in quotes of its answers
+	commands Commands
+}
+
 // Quoted returns the quote before a message's own words, or the time of its schedule; empty for none.
-func (b *Builder) Quoted(m sessions.Message) string { return quoteLead(b.nameOf(m.RobotCode), m) }
+func (w Words) Quoted(m sessions.Message) string { return quoteLead(w.nameOf(m.RobotCode), m) }
 
 // nameOf is the name of a robot in quotes of its answers.
-func (b *Builder) nameOf(robot sessions.RobotCode) string {
-	return cmp.Or(b.shared.Current.Get().ForRobot(robot).Name, b.opts.Name)
+func (w Words) nameOf(robot sessions.RobotCode) string {
+	return cmp.Or(w.shared.Current.Get().ForRobot(robot).Name, w.name)
 }
 
 func quoteLead(bot string, m sessions.Message) string {
@@ -30,7 +47,7 @@ func quoteLead(bot string, m sessions.Message) string {
 // IsCommand reports whether a message has the form of a command. One that a limit kept from the model counts too: it is
 // no part of the conversation either. So do the bare word that stopped a turn, a press of a button, and a reminder, whose text the answer repeats. A
 // scheduled message executes no command. A decision on a call of a tool is a part of the conversation.
-func (b *Builder) IsCommand(e sessions.Event) bool {
+func (w Words) IsCommand(e sessions.Event) bool {
 	if e.IsScheduled() {
 		return e.Message.Scheduled.Kind == sessions.Remind || e.Message.Outcome == sessions.Limited
 	}
@@ -38,7 +55,7 @@ func (b *Builder) IsCommand(e sessions.Event) bool {
 		return false // the call and its result stand behind it
 	}
 	isApart := e.Message != nil && (e.Message.Outcome == sessions.Limited || e.Message.Outcome == sessions.StopDone)
-	return isApart || e.IsPress() || b.commands.IsCommand(b.OwnWords(e))
+	return isApart || e.IsPress() || w.commands.IsCommand(w.OwnWords(e))
 }
 
 // languageEvents bounds the events that decide a language: older ones cost more than they say.
@@ -48,8 +65,8 @@ const languageEvents = 50
 // letters, which is typed in any language, a bare "ok", code, an address. A few words in Latin letters say less than the sender's earlier
 // messages. Then the newest events of the tail decide: other people's newest words, and the answer to the last message that says little.
 // Each text is judged once.
-func (b *Builder) LanguageWords(tail []sessions.Event, e sessions.Event) wording.Spoken {
-	own := b.detectLanguage(e)
+func (w Words) LanguageWords(tail []sessions.Event, e sessions.Event) wording.Spoken {
+	own := w.detectLanguage(e)
 	if own.Clear {
 		return own
 	}
@@ -64,9 +81,9 @@ func (b *Builder) LanguageWords(tail []sessions.Event, e sessions.Event) wording
 		}
 		var said wording.Spoken
 		if !t.IsScheduled() {
-			if said = b.detectLanguage(t); said.Lang == "" {
+			if said = w.detectLanguage(t); said.Lang == "" {
 				answer = cmp.Or(answer, answered)
-			} else if b.IsCommand(t) { // people type the names of either language
+			} else if w.IsCommand(t) { // people type the names of either language
 				said = wording.Spoken{}
 			}
 		}
@@ -88,7 +105,7 @@ func (b *Builder) LanguageWords(tail []sessions.Event, e sessions.Event) wording
 	}
 	words := ""
 	if !isFile(e) {
-		words = wording.WordsOfCommand(b.OwnWords(e))
+		words = wording.WordsOfCommand(w.OwnWords(e))
 	}
 	return wording.SpokenIn(cmp.Or(answer, words))
 }
@@ -100,11 +117,11 @@ func isFile(e sessions.Event) bool {
 
 // detectLanguage returns the language that the words of a message show; empty: it says little. A command shows that of the text that it keeps,
 // or of its own words behind the name.
-func (b *Builder) detectLanguage(e sessions.Event) wording.Spoken {
+func (w Words) detectLanguage(e sessions.Event) wording.Spoken {
 	if isFile(e) {
 		return wording.Spoken{}
 	}
-	own, commands := b.OwnWords(e), b.commands
+	own, commands := w.OwnWords(e), w.commands
 	words := wording.WordsOfCommand(own)
 	isCommand := !e.IsScheduled() && commands.IsCommand(own)
 	if isCommand {
@@ -122,9 +139,24 @@ func (b *Builder) detectLanguage(e sessions.Event) wording.Spoken {
 }
 
 // OwnWords returns the sender's own text without the quote.
-func (b *Builder) OwnWords(e sessions.Event) string {
+func (w Words) OwnWords(e sessions.Event) string {
 	if e.Message == nil {
 		return e.Content
 	}
-	return strings.TrimPrefix(e.Content, b.Quoted(*e.Message))
+	return strings.TrimPrefix(e.Content, w.Quoted(*e.Message))
+}
+
+// WithoutCommands removes commands and their answers.
+func (w Words) WithoutCommands(events []sessions.Event) []sessions.Event {
+	out := make([]sessions.Event, 0, len(events))
+	command := false
+	for _, e := range events {
+		if e.Role == sessions.RoleUser {
+			command = w.IsCommand(e)
+		}
+		if !command {
+			out = append(out, e)
+		}
+	}
+	return out
 }

@@ -18,11 +18,11 @@ const pinnedMemories = 100
 const pinnedShare = 12
 
 // Facts returns the facts that pinned memory is drawn from, and those of more that it lacks.
-func (b *Builder) Facts(ctx context.Context, v sessions.View, more []int64) ([]memory.Memory, error) {
+func (mem Memory) Facts(ctx context.Context, v sessions.View, more []int64) ([]memory.Memory, error) {
 	chat := draft.ChatOf(v.Session, slices.Concat(v.Tail, v.Pending))
-	chat.Reads = b.Reads(v.Session)
+	chat.Reads = mem.choices.Reads(v.Session)
 	reader := draft.ReaderOf(chat)
-	facts, err := b.facts.Pinned(ctx, reader, pinnedMemories)
+	facts, err := mem.facts.Pinned(ctx, reader, pinnedMemories)
 	if err != nil {
 		return nil, fmt.Errorf("read memory: %w", err)
 	}
@@ -30,7 +30,7 @@ func (b *Builder) Facts(ctx context.Context, v sessions.View, more []int64) ([]m
 		if slices.ContainsFunc(facts, func(m memory.Memory) bool { return m.ID == id }) {
 			continue
 		}
-		values, err := b.facts.Values(ctx, reader, id)
+		values, err := mem.facts.Values(ctx, reader, id)
 		if err != nil {
 			return nil, fmt.Errorf("read memory: %w", err)
 		}
@@ -46,15 +46,15 @@ func (b *Builder) Facts(ctx context.Context, v sessions.View, more []int64) ([]m
 // Pinned returns the memory at the head of the view, within its token budget. Facts about the current speakers come
 // first, then the group's, then the rest; within each rank speakers take turns, the newest fact first. Facts are never
 // cut, so that an erasure finds them in the stored text.
-func (b *Builder) Pinned(ctx context.Context, v sessions.View) (*sessions.Pinned, error) {
-	budget := min(b.opts.Remember.PinnedTokens, b.Settings(v.Session).Window.Trigger()/pinnedShare)
+func (mem Memory) Pinned(ctx context.Context, v sessions.View) (*sessions.Pinned, error) {
+	budget := min(mem.Remember.PinnedTokens, mem.choices.Settings(v.Session).Window.Trigger()/pinnedShare)
 	if budget <= 0 {
 		return &sessions.Pinned{}, nil
 	}
 	talk := slices.Concat(v.Tail, v.Pending)
 	chat := draft.ChatOf(v.Session, talk)
-	chat.Reads = b.Reads(v.Session)
-	ms, err := b.facts.Pinned(ctx, draft.ReaderOf(chat), pinnedMemories)
+	chat.Reads = mem.choices.Reads(v.Session)
+	ms, err := mem.facts.Pinned(ctx, draft.ReaderOf(chat), pinnedMemories)
 	if err != nil {
 		return nil, fmt.Errorf("read memory: %w", err)
 	}
@@ -79,7 +79,7 @@ func (b *Builder) Pinned(ctx context.Context, v sessions.View) (*sessions.Pinned
 	for i, m := range ms {
 		r := rank(m)
 		by := rankedMemory{speaker: m.SaidBy, rank: r}
-		ranked[i] = rankedMemory{id: m.ID, line: memory.PinnedLine(m, b.shared.Location), speaker: m.SaidBy, rank: r, nth: said[by]}
+		ranked[i] = rankedMemory{id: m.ID, line: memory.PinnedLine(m, mem.shared.Location), speaker: m.SaidBy, rank: r, nth: said[by]}
 		said[by]++
 	}
 	slices.SortStableFunc(ranked, func(x, y rankedMemory) int { return cmp.Or(x.rank-y.rank, x.nth-y.nth) })
@@ -87,7 +87,7 @@ func (b *Builder) Pinned(ctx context.Context, v sessions.View) (*sessions.Pinned
 	var people, shared strings.Builder
 	for _, m := range ranked {
 		line := m.line
-		n := b.shared.Counter.Count(line)
+		n := mem.shared.Counter.Count(line)
 		if n > budget {
 			continue // a shorter one may fit
 		}

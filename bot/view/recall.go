@@ -11,29 +11,6 @@ import (
 	"ebb/sessions"
 )
 
-// Recall is when memory is searched.
-type Recall string
-
-// The kinds of recall.
-const (
-	RecallOff       Recall = ""
-	RecallQuestions Recall = "questions" // if a message asks about something earlier
-	RecallAlways    Recall = "always"
-)
-
-// Remember says how much memory a conversation shows, and when facts are extracted. The zero value shows none, and
-// extracts before compactions, in idle sessions and at a stop.
-type Remember struct {
-	Recall       Recall
-	RecallTokens int           // recalled text before a question
-	RecallTime   time.Duration // time until the question goes without a search; 0: RecallTime
-	PinnedTokens int
-	EveryTurn    bool          // extract facts after each answer
-	Candidates   int           // promising messages that trigger an extraction; 0: when the session is idle
-	MaxPerScope  int           // facts of one scope before a consolidation; 0: none
-	TaskTTL      time.Duration // 0: memory's default
-}
-
 const (
 	// RecallTime is the default wait for a search.
 	RecallTime = 300 * time.Millisecond
@@ -44,14 +21,14 @@ const (
 )
 
 // RecallQuery is from the members' own words; empty if no message asks about the past. Kept files are searched for other messages, too.
-func (b *Builder) RecallQuery(s sessions.Session, asked []sessions.Event) (string, memory.Source) {
-	if b.opts.Remember.Recall == RecallOff {
+func (mem Memory) RecallQuery(s sessions.Session, asked []sessions.Event) (string, memory.Source) {
+	if mem.Remember.Recall == RecallOff {
 		return "", memory.FromAll
 	}
 	var words, others []string
 	for _, e := range asked {
-		own := strings.TrimSpace(b.OwnWords(e))
-		if own != "" && (b.opts.Remember.Recall == RecallAlways || classify.RecallQuestion(own)) {
+		own := strings.TrimSpace(mem.words.OwnWords(e))
+		if own != "" && (mem.Remember.Recall == RecallAlways || classify.RecallQuestion(own)) {
 			words = append(words, tokens.HeadTail(own, maxRecallQuery))
 		} else if own != "" && s.Files > 0 {
 			others = append(others, tokens.HeadTail(own, maxRecallQuery))
@@ -71,20 +48,20 @@ const (
 )
 
 // Recalled writes hits between fences, the best first, within the token budget.
-func (b *Builder) Recalled(key sessions.Key, hits []memory.Hit, budget int) string {
+func (mem Memory) Recalled(key sessions.Key, hits []memory.Hit, budget int) string {
 	if len(hits) == 0 {
 		return recallHead + wrapInFence(key, "recall", recallNone)
 	}
-	room := budget - b.shared.Counter.Count(recallHead+wrapInFence(key, "recall", "-"))
+	room := budget - mem.shared.Counter.Count(recallHead+wrapInFence(key, "recall", "-"))
 	var lines strings.Builder
 	for _, h := range hits {
-		line := show.HitLine(h, b.shared.Location)
-		if n := b.shared.Counter.Count(line); n > room && lines.Len() == 0 {
+		line := show.HitLine(h, mem.shared.Location)
+		if n := mem.shared.Counter.Count(line); n > room && lines.Len() == 0 {
 			line = tokens.HeadTail(strings.TrimSpace(line), len(line)*max(room, 1)*4/5/n) + "\n"
 		} else if n > room {
 			continue // a shorter one may fit
 		}
-		room -= b.shared.Counter.Count(line)
+		room -= mem.shared.Counter.Count(line)
 		lines.WriteString(line)
 	}
 	return recallHead + wrapInFence(key, "recall", lines.String())

@@ -1,21 +1,29 @@
 package view
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"ebb/bot/parts"
 	"ebb/bot/reload"
 	"ebb/compaction"
 	"ebb/sessions"
 	"ebb/sessions/llm"
 )
 
+// Choices are the settings and models that files and conversations choose.
+type Choices struct {
+	shared   *parts.Shared
+	resolved resolved
+}
+
 // Settings returns a session's own settings of compactions, on top of its group's, on top of the common ones.
-func (b *Builder) Settings(s sessions.Session) compaction.Settings {
-	set := b.shared.Current.For(s.Key)
+func (c Choices) Settings(s sessions.Session) compaction.Settings {
+	set := c.shared.Current.For(s.Key)
 	file, ok := set.Compactions[s.ConversationID]
 	if !ok {
 		file = set.Compaction
@@ -23,7 +31,7 @@ func (b *Builder) Settings(s sessions.Session) compaction.Settings {
 	if s.Settings == "" || set.Own == nil {
 		return file
 	}
-	own, err := b.resolved.get(set, s.ConversationID, s.Settings)
+	own, err := c.resolved.get(set, s.ConversationID, s.Settings)
 	if err != nil {
 		return file // the file has changed since the command; /status says so
 	}
@@ -31,17 +39,17 @@ func (b *Builder) Settings(s sessions.Session) compaction.Settings {
 }
 
 // Resolve caches [reload.Own], for those of the settings that are about compactions.
-func (b *Builder) Resolve(id sessions.ConversationID, settings string) (compaction.Settings, error) {
-	return b.resolved.get(b.shared.Current.Get(), id, settings)
+func (c Choices) Resolve(id sessions.ConversationID, settings string) (compaction.Settings, error) {
+	return c.resolved.get(c.shared.Current.Get(), id, settings)
 }
 
 // ModelKey is the model's key in a conversation's own settings.
 const ModelKey = "model"
 
 // Model is empty for the default. A choice of the session that the file lacks gives way to the group's model.
-func (b *Builder) Model(s sessions.Session) string {
+func (c Choices) Model(s sessions.Session) string {
 	name := chosen(s.Settings)
-	file := b.shared.Current.For(s.Key)
+	file := c.shared.Current.For(s.Key)
 	if !slices.ContainsFunc(file.Models, func(m llm.ModelChoice) bool { return m.Name == name }) {
 		g, _ := file.Group(s.ConversationID)
 		return g.Model
@@ -49,9 +57,22 @@ func (b *Builder) Model(s sessions.Session) string {
 	return name
 }
 
+// Reads returns the model whose requests show the session.
+func (c Choices) Reads(s sessions.Session) sessions.ModelID { return c.ModelID(s.Key, c.Model(s)) }
+
+// ModelID identifies a configured model of a session; an empty name is the default's.
+func (c Choices) ModelID(key sessions.Key, name string) sessions.ModelID {
+	for _, m := range c.shared.Current.For(key).Models {
+		if name == "" || m.Name == name {
+			return cmp.Or(m.ID, sessions.ModelID(m.Name))
+		}
+	}
+	return sessions.ModelID(cmp.Or(name, "default"))
+}
+
 // Price returns zeros for an unknown model.
-func (b *Builder) Price(model string) llm.Price {
-	for _, m := range b.shared.Current.Get().Models {
+func (c Choices) Price(model string) llm.Price {
+	for _, m := range c.shared.Current.Get().Models {
 		if m.Name == model {
 			return m.Price
 		}

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -10,22 +9,9 @@ import (
 	"ebb/sessions"
 )
 
-// Reads returns the model whose requests show the session.
-func (b *Builder) Reads(s sessions.Session) sessions.ModelID { return b.ModelID(s.Key, b.Model(s)) }
-
-// ModelID identifies a configured model of a session; an empty name is the default's.
-func (b *Builder) ModelID(key sessions.Key, name string) sessions.ModelID {
-	for _, m := range b.shared.Current.For(key).Models {
-		if name == "" || m.Name == name {
-			return cmp.Or(m.ID, sessions.ModelID(m.Name))
-		}
-	}
-	return sessions.ModelID(cmp.Or(name, "default"))
-}
-
 // leaveOut puts notes in place of what the view's model refuses.
 func (b *Builder) leaveOut(v *sessions.View) {
-	v.Reads = b.Reads(v.Session)
+	v.Reads = b.Choices.Reads(v.Session)
 	for i, s := range v.Summaries {
 		if s.Withheld.From(v.Reads, sessions.WithheldBody) {
 			v.Summaries[i].Text, v.Summaries[i].Tokens = sessions.WithheldText, sessions.WithheldTokens
@@ -86,7 +72,7 @@ func NotSuspected(v sessions.View, found []memory.Hit) []memory.Hit {
 
 // Alone returns a view that shows nothing, and a question with its own words alone: no quote, and no name.
 func (b *Builder) Alone(v sessions.View, question sessions.Event) (sessions.View, sessions.Event) {
-	own := b.OwnWords(question)
+	own := b.Words.OwnWords(question)
 	if question.Message != nil && question.Message.Quote != nil {
 		m := *question.Message
 		m.Quote, m.Text = nil, own

@@ -33,7 +33,7 @@ var optionalParts = map[string]string{
 	"bot/turn/slot t.live":          "a value of the turn, see above",
 	"bot/turn/slot w.leave":         "the display of a waiting turn, once it is shown",
 	"bot/turn/slot w.looks":         "a place that a waiting turn has or has not yet",
-	"bot/view b.opts.Finder":        "a bot without a bound of tools needs no finder",
+	"bot/view o.Finder":             "a bot without a bound of tools needs no finder",
 	"cmd/bot/gateway g.transport":   "the composition builds DingTalk's, unless the caller brings a terminal",
 	"cmd/bot/gateway o.Transport":   "the choice of the caller, see above",
 	"compaction/audit src.Count":    "a source without a budget counts nothing",

@@ -28,7 +28,7 @@ type Accountant struct {
 func (k *Accountant) Account(ctx context.Context, a Answer) sessions.TurnResult {
 	for i := range a.Result.Events {
 		if a.Result.Events[i].Tokens == 0 { // others were counted when appended
-			a.Result.Events[i].Tokens = k.Views.CountEvent(a.Result.Events[i])
+			a.Result.Events[i].Tokens = k.Views.Sizes.CountEvent(a.Result.Events[i])
 		}
 	}
 	s, last := a.For.View.Session, a.Report.usage
@@ -59,7 +59,7 @@ func (k *Accountant) Account(ctx context.Context, a Answer) sessions.TurnResult 
 		return sum
 	}
 	// Without a report the known total grows by the appended tokens, and is at least our own count.
-	sum.TotalTokens = max(k.Views.Size(a.For.View, sum.Calibration), s.TotalTokens) + sum.Appended
+	sum.TotalTokens = max(k.Views.Sizes.Size(a.For.View, sum.Calibration), s.TotalTokens) + sum.Appended
 	return sum
 }
 

@@ -49,10 +49,10 @@ func TestGrowth(t *testing.T) {
 		}
 		itsView := sessions.View{Session: sessions.Session{Key: key}, Pending: []sessions.Event{e}}
 		q := question{made: choice.Choice{Lease: sessions.Lease{Key: key}, View: itsView, Kind: choice.Ask, Asked: []sessions.Event{e}}}
-		k.requests.views.RecallQuery(itsView.Session, q.made.Asked)
+		k.requests.views.Memory.RecallQuery(itsView.Session, q.made.Asked)
 		view.Shrink(q.made.Asked, usable, 1)
 		k.requests.build(q, q.made.View, false)
-		k.requests.views.WithoutCommands(itsView.Pending)
+		k.requests.views.Words.WithoutCommands(itsView.Pending)
 	}
 	for name, f := range map[string]func(string){"turn": turn, "apology": func(s string) { wording.LanguageOf(s, "zh") }} {
 		t.Run(name, func(t *testing.T) { sessionstest.CheckGrowth(t, name, sessionstest.LongMessage, f) })

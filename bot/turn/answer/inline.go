@@ -22,8 +22,8 @@ type inlineCompactor struct {
 // neededBefore is empty if no compaction must run before the answer. After a failed summary it waits for the retry
 // time, unless the policy's own hard limit forces it: the emergency view fits meanwhile.
 func (c inlineCompactor) neededBefore(v sessions.View, tokens int) sessions.Trigger {
-	set := c.views.Settings(v.Session)
-	need := c.views.Decide(v, tokens)
+	set := c.views.Choices.Settings(v.Session)
+	need := c.views.Sizes.Decide(v, tokens)
 	switch {
 	case !set.Enabled, need.Trigger == "", view.Spent(set, v.Session):
 		return ""
@@ -40,17 +40,17 @@ func (c inlineCompactor) neededBefore(v sessions.View, tokens int) sessions.Trig
 // backlogged reports whether a view stays too large after one attempt. The background then compacts it in several
 // attempts.
 func (c inlineCompactor) backlogged(v sessions.View, tokens int) bool {
-	set := c.views.Settings(v.Session)
+	set := c.views.Choices.Settings(v.Session)
 	if set.Policy.Mode != compaction.SummaryOnly {
 		return false // shortened results may make the room
 	}
-	cut, partial, err := set.Policy.Part(set.Window.Counted(v.Session.CalibrationFactor), c.views.State(v, tokens))
+	cut, partial, err := set.Policy.Part(set.Window.Counted(v.Session.CalibrationFactor), c.views.Sizes.State(v, tokens))
 	return err == nil && partial && tokens-view.Calibrated(cut.Source, v.Session.CalibrationFactor) >= set.Window.Usable()
 }
 
 // neededAfterOverflow holds after a provider found the request too large, whatever our counts are.
 func (c inlineCompactor) neededAfterOverflow(v sessions.View) sessions.Trigger {
-	set := c.views.Settings(v.Session)
+	set := c.views.Choices.Settings(v.Session)
 	if !set.Enabled || c.shared.Now().Before(v.Session.CompactRetryAt) || view.Spent(set, v.Session) {
 		return ""
 	}

@@ -99,7 +99,7 @@ func (r roundRunner) makeApproved(ctx context.Context, q *question, f *refusals,
 func (r roundRunner) next(q question, f *refusals, l *toolLoop) llm.Request {
 	l.round++
 	v := q.made.View
-	frame := r.views.FrameOf(v.Session)
+	frame := r.views.Frames.FrameOf(v.Session)
 	// A search in the turn adds its finds to the next request.
 	tools := frame.Offer(l.sent.view.Tail, l.answer.Result.Events)
 	l.answer.Report.estimate, l.found = l.answer.Report.estimate+tools.Tokens-l.found, tools.Tokens
@@ -108,7 +108,7 @@ func (r roundRunner) next(q question, f *refusals, l *toolLoop) llm.Request {
 		l.messages[len(l.messages)-1].Content += noMoreCalls
 	}
 	req := llm.Request{
-		Kind: llm.KindTurn, Model: cmp.Or(f.accepts, r.views.Model(v.Session)), Messages: l.messages, Tools: tools.Tools,
+		Kind: llm.KindTurn, Model: cmp.Or(f.accepts, r.views.Choices.Model(v.Session)), Messages: l.messages, Tools: tools.Tools,
 		Requests: f.bound(), Voices: frame.Voices(v, q.made.Asked),
 	}
 	if shown := l.answer.shown; len(shown) > 0 {
@@ -173,7 +173,7 @@ func (r roundRunner) estimateUse(q question, a Answer, resp *llm.Response) {
 	}
 	cal := q.made.View.Session.CalibrationFactor
 	resp.Usage = sessions.Usage{Prompt: view.Calibrated(a.Report.estimate, cal), Completion: view.Calibrated(r.shared.Counter.Count(resp.Text), cal)}
-	resp.Cost = r.views.Price(resp.Parts[at].Model).Cost(resp.Usage)
+	resp.Cost = r.views.Choices.Price(resp.Parts[at].Model).Cost(resp.Usage)
 }
 
 // runCalls gives the calls one deadline: tools that hang leave the model half of the turn's remaining time.
@@ -198,7 +198,7 @@ const noMoreCalls = "\n\n[No more tool calls in this turn: answer with what you 
 
 func (r roundRunner) append(q question, l *toolLoop, e sessions.Event) {
 	a := &l.answer
-	e.Tokens = r.views.CountEvent(e)
+	e.Tokens = r.views.Sizes.CountEvent(e)
 	a.Result.Events = append(a.Result.Events, e)
 	shown := []sessions.Event{e}
 	r.views.Shrink(q.made.View.Session, shown, q.made.Next()+int64(len(q.made.Asked)+len(a.Result.Events)-1))
@@ -213,7 +213,7 @@ const squeezedBytes = 400
 // reports whether another round has room.
 func (r roundRunner) makeRoom(q question, l *toolLoop) bool {
 	a, results := &l.answer, l.results()
-	set, count, frame := r.views.Settings(q.made.View.Session), r.shared.Counter.Count, r.views.FrameOf(q.made.View.Session)
+	set, count, frame := r.views.Choices.Settings(q.made.View.Session), r.shared.Counter.Count, r.views.Frames.FrameOf(q.made.View.Session)
 	usable, cal := set.Window.Usable(), q.made.View.Session.CalibrationFactor
 	if l.sent.half {
 		usable, cal = usable/2, 1

@@ -78,7 +78,7 @@ func (r mediaReader) wordsOf(asked []sessions.Event) string {
 	var all []string
 	for _, e := range asked {
 		if m := e.Message; m == nil || m.Kind != "file" && m.Kind != "picture" {
-			all = append(all, strings.TrimSpace(strings.ReplaceAll(r.views.OwnWords(e), pictureMark, "")))
+			all = append(all, strings.TrimSpace(strings.ReplaceAll(r.views.Words.OwnWords(e), pictureMark, "")))
 		}
 	}
 	return strings.TrimSpace(strings.Join(all, "\n"))
@@ -95,13 +95,13 @@ func (r mediaReader) search(ctx context.Context, q question) question {
 	ctx, stop := withHalf(ctx)
 	defer stop()
 	key := q.made.Lease.Key
-	room := min(passageTokens, r.views.Settings(q.made.View.Session).Window.Usable()/8)
+	room := min(passageTokens, r.views.Choices.Settings(q.made.View.Session).Window.Usable()/8)
 	text, err := r.media.Passages(ctx, key, q.made.View.Reads, q.made.View.Tail, q.made.Asked, q.media.words, room)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Documents could not be searched, the question goes without them")
 		return q
 	}
-	if q.media.passages = r.views.Passages(key, text); q.media.passages != "" {
+	if q.media.passages = view.Passages(key, text); q.media.passages != "" {
 		q.found.room += r.shared.Counter.Count(q.media.passages) + tokens.MessageOverhead
 	}
 	return q

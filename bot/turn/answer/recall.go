@@ -36,11 +36,11 @@ func (r recaller) remember(ctx context.Context, q question) question {
 // search keeps its result out of the log and of later requests, so that the prefix of the prompt stays cacheable.
 // A slow or failed search is left out: the model can search by itself.
 func (r recaller) search(ctx context.Context, q question) found {
-	query, from := r.views.RecallQuery(q.made.View.Session, q.made.Asked)
+	query, from := r.views.Memory.RecallQuery(q.made.View.Session, q.made.Asked)
 	if query == "" || r.budget(q) <= 0 {
 		return found{}
 	}
-	soon, stop := context.WithTimeout(ctx, cmp.Or(r.views.Remember().RecallTime, view.RecallTime))
+	soon, stop := context.WithTimeout(ctx, cmp.Or(r.views.Memory.Remember.RecallTime, view.RecallTime))
 	defer stop()
 	asked := q.made.Asked[len(q.made.Asked)-1]
 	hits, err := r.memory.Search(soon, draft.ReaderOf(q.chat(nil)), memory.Query{Text: query, From: from, Limit: view.RecallHits, Now: asked.CreatedAt.In(r.shared.Location)})
@@ -55,7 +55,7 @@ func (r recaller) search(ctx context.Context, q question) found {
 	}
 	f := found{hits: slices.DeleteFunc(slices.Clone(hits), func(h memory.Hit) bool { return h.Outdated }), searched: true}
 	// The view decides later which results a request repeats: room is reserved for all.
-	none := r.shared.Counter.Count(r.views.Recalled(q.made.Lease.Key, nil, 0))
+	none := r.shared.Counter.Count(r.views.Memory.Recalled(q.made.Lease.Key, nil, 0))
 	room := none
 	for _, h := range f.hits {
 		room += r.shared.Counter.Count(show.HitLine(h, r.shared.Location))
@@ -66,7 +66,7 @@ func (r recaller) search(ctx context.Context, q question) found {
 
 // budget is the tokens for recalled memory.
 func (r recaller) budget(q question) int {
-	return min(r.views.Remember().RecallTokens, r.views.Settings(q.made.View.Session).Window.Usable()/8)
+	return min(r.views.Memory.Remember.RecallTokens, r.views.Choices.Settings(q.made.View.Session).Window.Usable()/8)
 }
 
 // recalled is the part of a request with recalled memory.
@@ -93,7 +93,7 @@ func (r recaller) show(q question, v sessions.View) recalled {
 		}
 	}
 	if q.found.searched && (len(fresh) > 0 || len(q.found.hits) == 0) {
-		part.text = r.views.Recalled(q.made.Lease.Key, fresh, r.budget(q))
+		part.text = r.views.Memory.Recalled(q.made.Lease.Key, fresh, r.budget(q))
 	}
 	if part.text = joinData(part.text, q.media.passages); part.text != "" {
 		part.tokens = r.shared.Counter.Count(part.text) + tokens.MessageOverhead
@@ -125,9 +125,9 @@ func (r recaller) readPinned(ctx context.Context, q question) question {
 	if !q.made.View.Session.PinnedDue {
 		return q
 	}
-	soon, stop := context.WithTimeout(ctx, cmp.Or(r.views.Remember().RecallTime, view.RecallTime))
+	soon, stop := context.WithTimeout(ctx, cmp.Or(r.views.Memory.Remember.RecallTime, view.RecallTime))
 	defer stop()
-	pinned, err := r.views.Pinned(soon, q.made.View)
+	pinned, err := r.views.Memory.Pinned(soon, q.made.View)
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory could not be pinned in time, the next turn tries it again")
 		return q

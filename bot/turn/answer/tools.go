@@ -35,7 +35,7 @@ const maxArgumentBytes = 128 << 10
 // maxArguments is the limit of the arguments of a call in bytes, about half of the window. Longer ones would fill the log, an approval, and each
 // later request, which can't shorten a call.
 func (t toolCaller) maxArguments(q question) int {
-	return min(maxArgumentBytes, minTokenBytes*t.views.Settings(q.made.View.Session).Window.Usable()/2)
+	return min(maxArgumentBytes, minTokenBytes*t.views.Choices.Settings(q.made.View.Session).Window.Usable()/2)
 }
 
 // bound leaves out arguments over the limit. Their calls are not made.
@@ -63,7 +63,7 @@ func (t toolCaller) call(ctx, part context.Context, q *question, a *Answer, susp
 	if seen[id] {
 		return "Same call as before in this turn, not run again: its result stands above.", nil
 	}
-	frame := t.views.FrameOf(q.made.View.Session)
+	frame := t.views.Frames.FrameOf(q.made.View.Session)
 	tool := frame.Tool(c.Name)
 	if tool == nil {
 		var away bool
@@ -100,8 +100,8 @@ const (
 func (t toolCaller) await(ctx context.Context, s sessions.Session, name string, most time.Duration) (tool chat.Tool, away bool) {
 	ctx, stop := context.WithTimeout(ctx, most)
 	defer stop()
-	away = !t.views.Outside().Connected(ctx, s.ConversationID, s.ConversationType, name)
-	return t.views.FrameOf(s).Tool(name), away
+	away = !t.views.Frames.Outside().Connected(ctx, s.ConversationID, s.ConversationType, name)
+	return t.views.Frames.FrameOf(s).Tool(name), away
 }
 
 // recordedRun is the result of a call that an earlier attempt at the turn made.
@@ -229,13 +229,13 @@ func (t toolCaller) run(
 ) string {
 	a.Work.tools = append(a.Work.tools, c.Name)
 	itsChat := q.chat(a.Result.Events)
-	itsChat.Location, itsChat.TaskTTL = t.shared.Location, t.views.Remember().TaskTTL
+	itsChat.Location, itsChat.TaskTTL = t.shared.Location, t.views.Memory.Remember.TaskTTL
 	if q.live != nil {
 		q.live.Tool(c.Name)
 	}
 	in := chat.ToolInput{
 		Arguments: c.Arguments, Lease: q.made.Lease, Reader: draft.ReaderOf(itsChat), Chat: itsChat, CallID: c.ID,
-		Current: q.current(a.Result.Events), Room: minTokenBytes * view.BodyLimit(t.views.Settings(q.made.View.Session).Window.Usable()),
+		Current: q.current(a.Result.Events), Room: minTokenBytes * view.BodyLimit(t.views.Choices.Settings(q.made.View.Session).Window.Usable()),
 		Suspicion: suspicion,
 		May:       t.may,
 		Read:      func(id int64) { a.Result.Read = append(a.Result.Read, id) },
@@ -260,7 +260,7 @@ const maxShownAgain = 8
 
 // showPicture shows a picture of the log in the next requests of the turn, if there is room.
 func (t toolCaller) showPicture(q question, a *Answer, m sessions.Media) bool {
-	set, cal := t.views.Settings(q.made.View.Session), q.made.View.Session.CalibrationFactor
+	set, cal := t.views.Choices.Settings(q.made.View.Session), q.made.View.Session.CalibrationFactor
 	n := m.Tokens + tokens.MessageOverhead
 	if slices.ContainsFunc(a.shown, func(s sessions.Media) bool { return s.ID == m.ID }) {
 		return true

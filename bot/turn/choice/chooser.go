@@ -40,7 +40,7 @@ const maxSpoken = 4096
 func New(cfg Config) *Chooser {
 	spoken, _ := lru.New[sessions.Key, string](maxSpoken) // it fails only without a size
 	return &Chooser{
-		cfg: cfg, Kinds: Kinds{cfg.Views, cfg.StaleAfter}, Limits: Limits{cfg.Shared, cfg.Counts, cfg.Reached}, stale: newStaleNotices(), spoken: spoken,
+		cfg: cfg, Kinds: Kinds{cfg.Views.Words, cfg.StaleAfter}, Limits: Limits{cfg.Shared, cfg.Counts, cfg.Reached}, stale: newStaleNotices(), spoken: spoken,
 	}
 }
 
@@ -50,7 +50,7 @@ func (c *Chooser) Choose(ctx context.Context, lease sessions.Lease, v sessions.V
 }
 
 func (c *Chooser) open(lease sessions.Lease, v sessions.View, n int) Choice {
-	usable := c.cfg.Views.Settings(v.Session).Window.Usable()
+	usable := c.cfg.Views.Choices.Settings(v.Session).Window.Usable()
 	for i, room := 0, usable/2; i < len(v.Pending) && room >= 0; i++ { // no turn takes more
 		v.Pending[i].Tokens = c.cfg.Shared.Counter.Count(sessions.Lines(v.Pending[i].Content))
 		room -= v.Pending[i].Tokens
@@ -60,7 +60,7 @@ func (c *Chooser) open(lease sessions.Lease, v sessions.View, n int) Choice {
 	kind, take := c.Kinds.triage(v.Pending[:cmp.Or(n, len(v.Pending))], usable, c.cfg.Shared.Now(), c.cfg.Commands)
 	made := Choice{Lease: lease, View: v, Kind: kind, Asked: slices.Clone(v.Pending[:take])}
 	if take > 0 {
-		words := c.cfg.Views.LanguageWords(slices.Concat(tail, made.Asked[:take-1]), made.Asked[take-1])
+		words := c.cfg.Views.Words.LanguageWords(slices.Concat(tail, made.Asked[:take-1]), made.Asked[take-1])
 		made.Lang = c.cfg.Shared.Languages.Choose(v.Session.ConversationID, words)
 		c.spoken.Add(lease.Key, made.Lang)
 	}
@@ -71,7 +71,7 @@ func (c *Chooser) open(lease sessions.Lease, v sessions.View, n int) Choice {
 // turn.
 func (c *Chooser) WaitingLanguage(key sessions.Key, asked []sessions.Event) string {
 	last := len(asked) - 1
-	words := c.cfg.Views.LanguageWords(asked[:last], asked[last])
+	words := c.cfg.Views.Words.LanguageWords(asked[:last], asked[last])
 	if before, known := c.spoken.Get(key); known && !words.Clear {
 		return before
 	}
@@ -83,7 +83,7 @@ func (c *Chooser) FixedWords(ctx context.Context, made Choice) (string, error) {
 	at := made.Asked[0].CreatedAt.In(c.cfg.Shared.Location).Format("01-02 15:04")
 	switch made.Kind {
 	case Remind, Missed:
-		return scheduledAnswer(made, c.cfg.Views.OwnWords, c.Kinds.StaleAfter, c.cfg.Shared.Now()), nil
+		return scheduledAnswer(made, c.cfg.Views.Words.OwnWords, c.Kinds.StaleAfter, c.cfg.Shared.Now()), nil
 	case Limited:
 		return c.Limits.notice(ctx, made)
 	case Stale:

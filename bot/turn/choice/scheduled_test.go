@@ -40,7 +40,7 @@ func TestScheduledMessages(t *testing.T) {
 			continue
 		}
 		for _, want := range c.answers {
-			if got := scheduledAnswer(made, chooser.cfg.Views.OwnWords, chooser.Kinds.StaleAfter, now); !strings.Contains(got, want) {
+			if got := scheduledAnswer(made, chooser.cfg.Views.Words.OwnWords, chooser.Kinds.StaleAfter, now); !strings.Contains(got, want) {
 				t.Errorf("%s: the answer is %q, want %q in it", name, got, want)
 			}
 		}
@@ -58,11 +58,11 @@ func TestMissedTimeOfRepeatedScheduleIsSilent(t *testing.T) {
 	}
 	daily, once := event("drink", now.Add(time.Hour)), event("meeting", time.Time{})
 	made := Choice{Kind: Missed, Lang: "en", Asked: []sessions.Event{daily}}
-	if got := scheduledAnswer(made, chooser.cfg.Views.OwnWords, chooser.Kinds.StaleAfter, now); got != "" {
+	if got := scheduledAnswer(made, chooser.cfg.Views.Words.OwnWords, chooser.Kinds.StaleAfter, now); got != "" {
 		t.Errorf("the answer is %q", got)
 	}
 	made.Asked = []sessions.Event{daily, once}
-	if got := scheduledAnswer(made, chooser.cfg.Views.OwnWords, chooser.Kinds.StaleAfter, now); !strings.Contains(got, "meeting") || strings.Contains(got, "drink") {
+	if got := scheduledAnswer(made, chooser.cfg.Views.Words.OwnWords, chooser.Kinds.StaleAfter, now); !strings.Contains(got, "meeting") || strings.Contains(got, "drink") {
 		t.Errorf("the answer to both is %q", got)
 	}
 }
@@ -103,7 +103,7 @@ func TestRemindersNameTheirCreator(t *testing.T) {
 		"private": {[]sessions.Event{of(sessions.Private, "张三", "# 喝水")}, "⏰ ＃ 喝水"},
 	} {
 		made := Choice{Kind: Remind, Lang: "zh", Asked: c.asked}
-		if got := scheduledAnswer(made, chooser.cfg.Views.OwnWords, chooser.Kinds.StaleAfter, now); got != c.want {
+		if got := scheduledAnswer(made, chooser.cfg.Views.Words.OwnWords, chooser.Kinds.StaleAfter, now); got != c.want {
 			t.Errorf("%s: the answer is %q, want %q", name, got, c.want)
 		}
 	}

@@ -5,12 +5,44 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"ebb/bot/chat"
 	"ebb/compaction/tokens"
 	"ebb/sessions"
 	"ebb/sessions/llm"
 )
+
+// Options are the settings of a [Builder].
+type Options struct {
+	Tools   []chat.Tool  // offered in every request
+	Outside chat.Toolbox // offered besides, by conversation
+	// SchemaTokens bounds the schemas of Outside in a request. The tools beyond it are found by the tool that Finder makes of them.
+	SchemaTokens int
+	Finder       func(others []llm.ToolSpec) chat.Tool // nil: tools beyond the bound are not found
+	Name         string
+	Prompt       string // further instructions for the model
+	Remember     Remember
+}
+
+// Frame is the constant part of every request. It changes only with the configuration: provider prompt caches hold.
+type Frame struct {
+	name   string
+	System string
+	Tools  []llm.ToolSpec // sorted by name
+	Tokens int            // size of System and Tools
+	Loc    *time.Location
+	byName map[string]chat.Tool
+	others map[string]measured // tools of other programs that a search finds, see [Frame.Offer]
+	bound  int                 // limit of the schemas of found tools in a request, in tokens
+	room   int                 // limit of a single one
+}
+
+// Tool returns a tool that requests offer or a search finds, and nil for another name.
+func (f *Frame) Tool(name string) chat.Tool { return f.byName[name] }
+
+// Offers reports whether the conversation has a tool.
+func (f *Frame) Offers(tool string) bool { return f.byName[tool] != nil }
 
 // measured is a tool of another program with the size of its schema in tokens.
 type measured struct {
@@ -37,16 +69,16 @@ func (f *Frame) add(tool chat.Tool, one measured) {
 }
 
 // addOutside offers tools of other programs, in the order of their names, as far as their bound goes. The others can be found and called.
-func (b *Builder) addOutside(f *Frame, tools []chat.Tool) error {
+func (f *Frame) addOutside(counter *tokens.Counter, o Options, tools []chat.Tool) error {
 	all, total := make([]measured, len(tools)), 0
 	for i, tool := range tools {
 		var err error
-		if all[i], err = measure(b.shared.Counter, tool); err != nil {
+		if all[i], err = measure(counter, tool); err != nil {
 			return err
 		}
 		total += all[i].size
 	}
-	f.bound = min(b.opts.SchemaTokens, f.room)
+	f.bound = min(o.SchemaTokens, f.room)
 	if total > f.bound {
 		f.bound = min(f.bound, f.room/2) // the other half is for found ones
 	}
@@ -66,11 +98,11 @@ func (b *Builder) addOutside(f *Frame, tools []chat.Tool) error {
 		f.byName[all[i].spec.Name] = tool
 	}
 	f.room -= f.bound - left
-	if len(others) == 0 || b.opts.Finder == nil {
+	if len(others) == 0 || o.Finder == nil {
 		return nil
 	}
-	finder := b.opts.Finder(others)
-	one, err := measure(b.shared.Counter, finder)
+	finder := o.Finder(others)
+	one, err := measure(counter, finder)
 	if err != nil {
 		return err
 	}
