@@ -7,17 +7,6 @@ import (
 	"unicode"
 )
 
-// A unit whose numbers grow is a loop after this number of times and characters, since people ask for hundreds of codes. The limit of tokens
-// is a sign of a loop, so fewer times are one there.
-const (
-	numberedTimes = 700
-	limitTimes    = 60
-	numberedRun   = 4000
-)
-
-// maxDays are the days of the longest calendar that people ask for.
-const maxDays = 366 + 5
-
 // counted is a text with one rune for each number, so that units which differ by their numbers are equal.
 type counted struct {
 	runes []rune
@@ -130,39 +119,4 @@ func daysIn(s string) (n int) {
 		}
 	}
 	return n
-}
-
-// cutCounting leaves two units of a repetition whose numbers change, in an answer. Lists, calendars and logs are answers, so a repetition
-// goes on far past their lengths, or to the limit of tokens. A summary lists the identifiers of its events, which may grow evenly.
-func (f *Filter) cutCounting(recent []rune) bool {
-	if !f.cfg.Turn || f.count < numberedRun || f.count < f.again {
-		return false
-	}
-	c := foldNumbers(recent)
-	if c.count < longTimes {
-		return false
-	}
-	unit, _ := periodOf(c.runes)
-	if unit == 0 {
-		return false
-	}
-	f.again = f.count + max(step, f.count/3) // all looks take time in proportion to the text
-	factor := f.factor(c.runes[len(c.runes)-unit:])
-	recent = []rune(string(f.out))
-	c = foldNumbers(recent)
-	from := func(run int) []rune { return recent[c.at[len(c.runes)-run]:] }
-	even, dated := c.run(unit, evenly), c.run(unit, asInDates)
-	run := 0
-	switch isLong := func(run, times int) bool {
-		return run/unit >= factor*times && len(from(run)) >= factor*numberedRun
-	}; {
-	case f.limit && isLong(dated, limitTimes), isLong(dated, 1) && daysIn(string(from(dated))) > factor*maxDays:
-		run = dated
-	case isLong(even, numberedTimes):
-		run = even
-	default:
-		return false
-	}
-	f.loop(from(run - shownUnits*unit))
-	return true
 }

@@ -2,7 +2,6 @@ package written
 
 import (
 	_ "embed"
-	"regexp"
 	"strings"
 
 	"ebb/sessions/rules"
@@ -35,8 +34,6 @@ func IsTalk(text string) bool {
 	}
 	return !listed.MatchString(last) && offers().MatchString(ending(last))
 }
-
-var listed = regexp.MustCompile(`^(?:[-*+•|>#]|\d{1,3}[.)、])`)
 
 func clip(s string, n int) string {
 	if rs := []rune(s); len(rs) > n {
