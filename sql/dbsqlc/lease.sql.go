@@ -12,10 +12,11 @@ import (
 )
 
 const connectionSettings = `-- name: ConnectionSettings :exec
-SELECT set_config(p.name, v.setting, false)
-FROM pg_catalog.pg_settings p JOIN (VALUES
+SELECT set_config(v.name, v.setting, false)
+FROM (VALUES
     ('jit', 'off'), ('tcp_keepalives_idle', '5'), ('tcp_keepalives_interval', '1'), ('tcp_keepalives_count', '3'),
-    ('tcp_user_timeout', '3000')) AS v (name, setting) ON v.name = p.name
+    ('tcp_user_timeout', '3000')) AS v (name, setting)
+WHERE current_setting(v.name, true) IS NOT NULL
 `
 
 // ConnectionSettings configures a connection that is not shared, as far as the server knows the settings. The plan

@@ -2,10 +2,11 @@
 -- ConnectionSettings configures a connection that is not shared, as far as the server knows the settings. The plan
 -- compiler is off: by its cost estimates the server would compile for tens of milliseconds for a search of two. The
 -- server drops a client that does not acknowledge data.
-SELECT set_config(p.name, v.setting, false)
-FROM pg_catalog.pg_settings p JOIN (VALUES
+SELECT set_config(v.name, v.setting, false)
+FROM (VALUES
     ('jit', 'off'), ('tcp_keepalives_idle', '5'), ('tcp_keepalives_interval', '1'), ('tcp_keepalives_count', '3'),
-    ('tcp_user_timeout', '3000')) AS v (name, setting) ON v.name = p.name;
+    ('tcp_user_timeout', '3000')) AS v (name, setting)
+WHERE current_setting(v.name, true) IS NOT NULL;
 
 -- name: LeaseTake :batchone
 -- LeaseTake takes a lease that is free or stale. No row: the caller or another replica holds it.
