@@ -100,6 +100,21 @@ func Migrate(ctx context.Context, url string) ([]Migration, error) {
 	if err != nil || steps != nil {
 		return steps, err
 	}
+	if steps, err = m.update(ctx, url); err != nil {
+		return nil, err
+	}
+	return steps, m.complete(ctx) // also what an interrupted run left
+}
+
+// update applies the pending steps. Each start of a replica comes here, mostly without any: one statement shows that.
+func (m *migrator) update(ctx context.Context, url string) (steps []Migration, err error) {
+	pending, err := m.provider.HasPending(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("looking for pending migrations: %w", err)
+	}
+	if !pending {
+		return nil, nil
+	}
 	if err := m.awaitStop(ctx, url); err != nil {
 		return nil, err
 	}
@@ -107,15 +122,22 @@ func Migrate(ctx context.Context, url string) ([]Migration, error) {
 	if err != nil {
 		return nil, fmt.Errorf("migrating the database: %w", err)
 	}
-	if err := onConn(ctx, url, citus.Complete); err != nil { // also what an interrupted run left
-		return nil, err
-	}
 	for _, r := range results {
 		steps = append(steps, Migration{
 			Version: r.Source.Version, Name: r.Source.Path, Applied: true, AppliedAt: time.Now(),
 		})
 	}
 	return steps, nil
+}
+
+// complete distributes new tables of a distributed installation.
+func (m *migrator) complete(ctx context.Context) error {
+	conn, err := m.db.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("connecting to the database: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	return conn.Raw(func(c any) error { return citus.Complete(ctx, c.(*stdlib.Conn).Conn()) }) //nolint:forcetypeassert // openMigrator opened it
 }
 
 // Status lists the steps after the baseline in order. It needs no rights to change anything. It fails with a TooOldError where no

@@ -92,6 +92,9 @@ func Distribute(ctx context.Context, conn *pgx.Conn, moved func(Place)) (*State,
 
 // Complete moves tables of newer releases when others are distributed already.
 func Complete(ctx context.Context, conn *pgx.Conn) error {
+	if cluster, err := onCluster(ctx, conn); err != nil || !cluster {
+		return err
+	}
 	s, err := Look(ctx, conn)
 	if err != nil || !s.Distributed() || len(s.Missing) == 0 {
 		return err
@@ -117,6 +120,13 @@ func move(ctx context.Context, conn *pgx.Conn, p Place) error {
 	return err
 }
 
+func onCluster(ctx context.Context, conn *pgx.Conn) (is bool, err error) {
+	if err = conn.QueryRow(ctx, askCluster).Scan(&is); err != nil {
+		err = fmt.Errorf("looking for a cluster: %w", err)
+	}
+	return is, err
+}
+
 // Look reads how the tables are distributed.
 func Look(ctx context.Context, conn *pgx.Conn) (*State, error) {
 	s := &State{}
@@ -131,8 +141,8 @@ func Look(ctx context.Context, conn *pgx.Conn) (*State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the tables: %w", err)
 	}
-	if err := conn.QueryRow(ctx, askCluster).Scan(&s.Cluster); err != nil {
-		return nil, fmt.Errorf("looking for a cluster: %w", err)
+	if s.Cluster, err = onCluster(ctx, conn); err != nil {
+		return nil, err
 	}
 	there := map[string]Place{}
 	if s.Cluster {
