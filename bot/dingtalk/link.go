@@ -3,6 +3,8 @@ package dingtalk
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"sync"
@@ -14,6 +16,7 @@ import (
 	"github.com/open-dingtalk/dingtalk-stream-sdk-go/handler"
 	"github.com/open-dingtalk/dingtalk-stream-sdk-go/logger"
 	"github.com/open-dingtalk/dingtalk-stream-sdk-go/payload"
+	"github.com/rs/zerolog"
 )
 
 const (
@@ -102,7 +105,7 @@ func (l *link) readFrames(in intake, idle time.Duration) {
 		if err != nil {
 			return
 		}
-		if kind == websocket.TextMessage {
+		if kind == websocket.TextMessage || kind == websocket.BinaryMessage {
 			l.handleFrame(in, data)
 		}
 	}
@@ -135,9 +138,11 @@ func (l *link) keepAlive(idle time.Duration) {
 
 // A message is acknowledged after it is stored, while the next frames are read.
 func (l *link) handleFrame(in intake, data []byte) {
-	f, err := payload.DecodeDataFrame(data)
-	if err != nil || f.Headers == nil {
-		return // no id to acknowledge
+	f, err := decodeFrame(data)
+	if err != nil { // no id to acknowledge
+		in.t.counters.unreadable.Add(1)
+		zerolog.Ctx(in.ctx).Warn().Err(err).Int("bytes", len(data)).Msg("Frame refused: it can't be read")
+		return
 	}
 	switch topic := f.GetTopic(); {
 	case f.Type == callback && topic == payload.BotMessageCallbackTopic:
@@ -166,6 +171,47 @@ func (l *link) handleFrame(in intake, data []byte) {
 	default:
 		l.writeAck(f, payload.NewDataFrameResponse(payload.DataFrameResponseStatusCodeKHandlerNotFound))
 	}
+}
+
+// decodeFrame takes values of any type. The SDK's decoder loses the whole frame where a header is a number, which is the type
+// that DingTalk documents for the header time. One of its samples names the headers "header".
+func decodeFrame(data []byte) (*payload.DataFrame, error) {
+	var f struct {
+		Type            looseText
+		Headers, Header map[string]looseText
+		Data            looseText
+	}
+	if json.Unmarshal(data, &f) != nil {
+		return nil, errNoFrame // the decoder's error could quote the message
+	}
+	if f.Headers == nil {
+		f.Headers = f.Header
+	}
+	if f.Headers == nil {
+		return nil, errNoHeaders
+	}
+	headers := make(payload.DataFrameHeader, len(f.Headers))
+	for name, value := range f.Headers {
+		headers[name] = string(value)
+	}
+	return &payload.DataFrame{Type: string(f.Type), Headers: headers, Data: string(f.Data)}, nil
+}
+
+var (
+	errNoFrame   = errors.New("the frame is no JSON object")
+	errNoHeaders = errors.New("the frame has no headers")
+)
+
+// looseText is a JSON string, or the JSON of any other value. Null is empty.
+type looseText string
+
+func (t *looseText) UnmarshalJSON(raw []byte) error {
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		s = string(raw)
+	}
+	*t = looseText(s)
+	return nil
 }
 
 // A failed write of an ack ends the connection, and DingTalk redelivers.
