@@ -265,6 +265,9 @@ func (m *migrator) create(ctx context.Context) (steps []Migration, err error) {
 	if version, err := m.version(ctx, conn); err != nil || version > 0 {            // another one was first
 		return nil, err
 	}
+	if err := conn.Raw(func(c any) error { return findEncoding(ctx, c.(*stdlib.Conn).Conn()) }); err != nil { //nolint:forcetypeassert // opened by stdlib
+		return nil, fmt.Errorf("creating the schema: %w", err)
+	}
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, err

@@ -66,6 +66,9 @@ func detectPooler(ctx context.Context, url string) (Lead, error) {
 		if who.ReadOnly {
 			return Lead{}, pg.ErrReadOnly
 		}
+		if err := checkEncoding(who.Encoding); err != nil {
+			return Lead{}, err
+		}
 		lead = Lead{Between: SessionPooler, Version: who.Version, Identity: who.Identity}
 		switch {
 		case who.Pid == int(conns[i].PgConn().PID()): // the process that the connection announced
@@ -78,4 +81,28 @@ func detectPooler(ctx context.Context, url string) (Lead, error) {
 		pids[i] = who.Pid
 	}
 	return lead, nil
+}
+
+// EncodingError reports a database whose encoding is not UTF8. PostgreSQL would cut its texts between the bytes of a character, compare
+// words by bytes, and refuse some messages.
+type EncodingError string
+
+// Error names the way out.
+func (e EncodingError) Error() string {
+	return fmt.Sprintf("the database has the encoding %s, want UTF8: create one by createdb -E UTF8 -T template0", string(e))
+}
+
+func findEncoding(ctx context.Context, conn *pgx.Conn) error {
+	who, err := dbsqlc.New().ServerIdentity(ctx, conn)
+	if err != nil {
+		return err
+	}
+	return checkEncoding(who.Encoding)
+}
+
+func checkEncoding(name string) error {
+	if name != "UTF8" {
+		return EncodingError(name)
+	}
+	return nil
 }

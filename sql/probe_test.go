@@ -1,10 +1,13 @@
 package sql_test
 
 import (
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"ebb/memory"
 	"ebb/sql"
 	"ebb/sql/sqltest"
 	"ebb/sql/storetest"
@@ -27,6 +30,45 @@ func TestTrace(t *testing.T) {
 	}
 	if _, err := sql.Trace(t.Context(), storetest.MissingDatabase(t, address)); err == nil {
 		t.Error("a database that is not there answers")
+	}
+}
+
+func TestOtherEncodingIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, encoding := range []string{"SQL_ASCII", "LATIN1", "EUC_CN"} {
+		address := sqltest.Encoded(t, encoding)
+		_, traced := sql.Trace(t.Context(), address)
+		_, created := sql.Migrate(t.Context(), address)
+		for _, err := range []error{traced, created} {
+			if e, ok := errors.AsType[sql.EncodingError](err); !ok || string(e) != encoding {
+				t.Errorf("%s: gave %v", encoding, err)
+			}
+		}
+		if all, err := sql.Status(t.Context(), address); err != nil || all[0].Applied {
+			t.Errorf("%s: the database has the schema (%v)", encoding, err)
+		}
+	}
+}
+
+// A database made for another program may have settings of its own.
+func TestSettingsOfTheDatabaseChangeNoText(t *testing.T) {
+	t.Parallel()
+	address := sqltest.URL(t)
+	_, pool := storetest.Open(t, address)
+	storetest.Execute(t, pool, `DO $$ BEGIN
+		EXECUTE format('ALTER DATABASE %I SET client_encoding = LATIN1', current_database());
+		EXECUTE format('ALTER DATABASE %I SET datestyle = German', current_database());
+	END $$`)
+	s, pool := storetest.Open(t, address)
+	c := storetest.NewChat(t, s, "cid", "u", false)
+	c.Say("u", "你好")
+	var stored string
+	if err := pool.QueryRow(t.Context(), "SELECT encode(convert_to(content, 'UTF8'), 'hex') FROM dingtalk_session_events WHERE role = 'user' ORDER BY id DESC LIMIT 1").Scan(&stored); err != nil || stored != "e4bda0e5a5bd" {
+		t.Errorf("the words are stored as %s (%v)", stored, err)
+	}
+	day := memory.Day{From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour), Date: "2026-11-30"}
+	if _, err := s.Digests.DigestsDue(t.Context(), "a", []memory.Day{day}, memory.DigestDue{}); err != nil {
+		t.Errorf("digests: %v", err)
 	}
 }
 

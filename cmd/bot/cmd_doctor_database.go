@@ -76,7 +76,10 @@ func formerBots(ctx context.Context, cfg *config.Config, url string) (lines []st
 // direct is the server's own address.
 func checkLeads(ctx context.Context, d config.DatabaseConfig, direct string) (string, error) {
 	server, err := sql.Trace(ctx, direct)
+	_, encoded := errors.AsType[sql.EncodingError](err)
 	switch {
+	case encoded:
+		return "", err
 	case err != nil && d.DirectURL != "":
 		return "", withNextStep(fmt.Errorf("database.direct_url: %w", err), databaseStep("database.direct_url"))
 	case err != nil && d.URL == "":

@@ -55,7 +55,7 @@ func (q *Queries) ReplicasRunning(ctx context.Context, db DBTX, seconds int) (in
 
 const serverIdentity = `-- name: ServerIdentity :one
 SELECT current_setting('server_version')::text AS version, pg_backend_pid()::int AS pid,
-    concat_ws(' ', current_database(), pg_postmaster_start_time())::text AS identity,
+    concat_ws(' ', current_database(), pg_postmaster_start_time())::text AS identity, current_setting('server_encoding')::text AS encoding,
     (current_setting('transaction_read_only') = 'on')::boolean AS read_only
 `
 
@@ -63,6 +63,7 @@ type ServerIdentityRow struct {
 	Version  string
 	Pid      int
 	Identity string
+	Encoding string
 	ReadOnly bool
 }
 
@@ -74,6 +75,7 @@ func (q *Queries) ServerIdentity(ctx context.Context, db DBTX) (ServerIdentityRo
 		&i.Version,
 		&i.Pid,
 		&i.Identity,
+		&i.Encoding,
 		&i.ReadOnly,
 	)
 	return i, err

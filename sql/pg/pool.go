@@ -74,6 +74,7 @@ func connect(ctx context.Context, o Options) (*Pool, *pgx.ConnConfig, error) {
 	for _, c := range []*pgx.ConnConfig{config.ConnConfig, listen} {
 		writable(c)
 		detectDeadConns(c)
+		fixFormats(c)
 	}
 	config.ShouldPing = shouldPing
 	p := &Pool{Heartbeats: &Pool{}}
@@ -126,6 +127,13 @@ func writable(c *pgx.ConnConfig) {
 			c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 		}
 	}
+}
+
+// fixFormats keeps settings of the server, the database or the role from changing how texts and dates are read and written. Poolers in
+// transaction mode track both parameters for each client.
+func fixFormats(c *pgx.ConnConfig) {
+	c.RuntimeParams["client_encoding"] = "UTF8"
+	c.RuntimeParams["datestyle"] = "ISO"
 }
 
 // A ping would also report a connection that the other side ended, but a slow answer would delay the statements after

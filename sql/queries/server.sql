@@ -6,7 +6,7 @@ SELECT (current_setting('transaction_read_only') = 'on')::boolean AS read_only, 
 -- name: ServerIdentity :one
 -- ServerIdentity returns the answering process, and an identity that all addresses of one database share.
 SELECT current_setting('server_version')::text AS version, pg_backend_pid()::int AS pid,
-    concat_ws(' ', current_database(), pg_postmaster_start_time())::text AS identity,
+    concat_ws(' ', current_database(), pg_postmaster_start_time())::text AS identity, current_setting('server_encoding')::text AS encoding,
     (current_setting('transaction_read_only') = 'on')::boolean AS read_only;
 
 -- name: ReplicasRunning :one

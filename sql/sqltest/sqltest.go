@@ -99,6 +99,14 @@ func Empty(tb testing.TB) string {
 	return create(tb, func(name, _ string) string { return "CREATE DATABASE " + name + " TEMPLATE template0" })
 }
 
+// Encoded returns the address of an empty database with an encoding of PostgreSQL.
+func Encoded(tb testing.TB, encoding string) string {
+	tb.Helper()
+	return create(tb, func(name, _ string) string {
+		return "CREATE DATABASE " + name + " ENCODING '" + encoding + "' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+	})
+}
+
 // Filled opens a pool on a database with the newest schema that the statements have filled. Tests of this process with the same
 // statements share it, and only read: to fill a large table takes seconds. Exit drops the database.
 func Filled(tb testing.TB, statements ...string) *pgxpool.Pool {
