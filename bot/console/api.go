@@ -14,6 +14,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"ebb/bot/console/auth"
 	"ebb/bot/console/render"
 	"ebb/bot/rows"
 	"ebb/memory/pages"
@@ -115,15 +116,6 @@ func fileFilter(text string) (pages.FileFilter, error) {
 	return pages.FileFilter{Words: slices.Concat(p.words, p.values["group"]), Session: sessions.Key(session)}, err
 }
 
-// each converts all rows; the result is never null in JSON.
-func each[T, V any](list []T, row func(T) V) []any {
-	out := make([]any, len(list))
-	for i, one := range list {
-		out[i] = row(one)
-	}
-	return out
-}
-
 // openAPI describes the API.
 //
 //go:embed openapi.yaml
@@ -132,6 +124,7 @@ var openAPI []byte
 // api is the way of programs: each request has a token.
 type api struct {
 	entry   *entry
+	tokens  *auth.Tokens
 	words   render.Words
 	exports exports
 }
@@ -251,7 +244,7 @@ func (a api) bearer(r *http.Request) (pages.Login, int) {
 	if !strings.EqualFold(scheme, "Bearer") {
 		return pages.Login{}, http.StatusUnauthorized
 	}
-	return a.entry.enter(r, strings.TrimSpace(token))
+	return a.tokens.Enter(r, strings.TrimSpace(token))
 }
 
 func pageOf(r *http.Request) (pages.Page, error) {

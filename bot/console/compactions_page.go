@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -17,8 +16,6 @@ import (
 	"ebb/memory/pages"
 	"ebb/sessions"
 )
-
-func isNotFound(err error) bool { return errors.Is(err, sessions.ErrNotFound) }
 
 // compactions is the list of compactions; days of its filter are those of the zone.
 type compactions struct{ zone *time.Location }

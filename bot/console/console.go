@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"ebb/bot/console/auth"
 	"ebb/bot/console/render"
 	"ebb/bot/manage"
 	"ebb/compaction"
@@ -45,16 +46,7 @@ type Config struct {
 	ShowCode func(code string)
 	// Identity logs people in by DingTalk, with the rights that Rights returns at each request. nil: by token alone, with no rights.
 	Identity pages.Identity
-	Rights   func(sessions.UserID) Rights
-}
-
-// noRights are those of all people without a login by DingTalk: a login from before is none any more.
-func noRights(sessions.UserID) Rights { return Rights{} }
-
-// Rights are in force for a person. A person without any may not log in.
-type Rights struct {
-	Admin  bool
-	Groups []sessions.ConversationID // groups that the person administers
+	Rights   func(sessions.UserID) auth.Rights
 }
 
 // Console is the handler of all pages.
@@ -112,30 +104,31 @@ func New(cfg Config) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &entry{
-		cfg: cfg, pages: r, wrong: newThrottle(wrongEvery, wrongAtOnce), asked: newQuestions(), asking: &shares{most: maxIdentify, taken: map[string]int{}},
+	tokens := auth.NewTokens(cfg.Token, cfg.ViewerToken)
+	if cfg.Identity == nil {
+		cfg.Rights = auth.NoRights
 	}
-	begin, end := e.noLogin, e.noLogin
-	if cfg.Identity != nil {
-		e.dingtalk, begin, end = true, e.beginLogin, e.endLogin
-	} else {
-		e.cfg.Rights = noRights // logins of an earlier configuration end
-	}
-	if !e.hasLogins() {
-		e.code = newCode(cfg.ShowCode)
+	e := &entry{auth.NewLogins(cfg.Logins, tokens, cfg.Rights), cfg.Lists, cfg.Audit, r}
+	login := &loginPage{entry: e, tokens: tokens, dingtalk: cfg.Identity != nil}
+	begin, end := login.noLogin, login.noLogin
+	if login.dingtalk {
+		byDingTalk := newDingtalkLogin(login, cfg.Identity, cfg.Logins)
+		begin, end = byDingTalk.begin, byDingTalk.end
+	} else if !tokens.Configured() {
+		login.code = auth.NewCode(cfg.ShowCode)
 	}
 	running := make(exports, maxExports)
 	mux := http.NewServeMux()
 	mux.Handle("GET /static/", render.Static())
-	mux.HandleFunc("GET /login", e.loginPage)
-	mux.HandleFunc("POST /login", e.login)
+	mux.HandleFunc("GET /login", login.open)
+	mux.HandleFunc("POST /login", login.login)
 	mux.HandleFunc("GET /login/dingtalk", begin)
 	mux.HandleFunc("GET "+CallbackPath, end)
-	mux.Handle("POST /logout", e.page(e.logout))
+	mux.Handle("POST /logout", e.page(login.logout))
 	for _, one := range routes(cfg, running) {
 		mux.Handle(one.pattern, e.when(one.may, one.answer))
 	}
-	api{e, r.Words("en"), running}.route(mux, apiLists(cfg.Location, usage{cfg.Records, cfg.BotName, running}))
+	api{e, tokens, r.Words("en"), running}.route(mux, apiLists(cfg.Location, usage{cfg.Records, cfg.BotName, running}))
 	return &Console{headers(http.NewCrossOriginProtection().Handler(http.MaxBytesHandler(mux, maxForm)))}, nil
 }
 

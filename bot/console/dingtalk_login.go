@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/time/rate"
 
+	"ebb/bot/console/auth"
 	"ebb/memory/pages"
 	"ebb/sessions"
 )
@@ -35,31 +36,28 @@ const (
 	maxIdentify   = 8             // logins of one address that wait for an answer
 )
 
-// inForce returns a login with the rights that its person has now. One without rights is no login.
-func (e *entry) inForce(login pages.Login) (pages.Login, error) {
-	if login.Role != pages.RolePerson {
-		return login, nil
-	}
-	switch rights := e.cfg.Rights(sessions.UserID(login.Actor)); {
-	case rights.Admin:
-		login.Role = pages.RoleAdmin
-	case len(rights.Groups) > 0:
-		login.Role, login.Groups = pages.RoleGroupAdmin, rights.Groups
-	default:
-		return pages.Login{}, sessions.ErrNotFound
-	}
-	return login, nil
+// dingtalkLogin logs people in by DingTalk.
+type dingtalkLogin struct {
+	page     *loginPage
+	identity pages.Identity
+	states   states
+	asked    *rate.Limiter // questions to DingTalk for a person
+	asking   *shares       // those that wait
 }
 
-// noLogin answers at the addresses of a login by DingTalk where there is none.
-func (e *entry) noLogin(w http.ResponseWriter, r *http.Request) {
-	e.fail(w, r, e.pages.Language(w, r), pages.Login{}, errNotFound)
+// states are those of logins that began.
+type states interface {
+	UseState(ctx context.Context, hash []byte, next string, ttl time.Duration) error
 }
 
-// beginLogin sends a state that this browser alone knows. The browser keeps it, with the path that the login leads to and a signature: a
+func newDingtalkLogin(page *loginPage, identity pages.Identity, used states) *dingtalkLogin {
+	return &dingtalkLogin{page, identity, used, rate.NewLimiter(identifyEvery, identifyAt), &shares{most: maxIdentify, taken: map[string]int{}}}
+}
+
+// begin sends a state that this browser alone knows. The browser keeps it, with the path that the login leads to and a signature: a
 // login that did not begin here asks DingTalk nothing. A begun login takes nothing of the server, so that no bound of an address is
 // needed. All people behind a proxy would share it.
-func (e *entry) beginLogin(w http.ResponseWriter, r *http.Request) {
+func (l *dingtalkLogin) begin(w http.ResponseWriter, r *http.Request) {
 	next := localPath(r.FormValue("next"))
 	if len(next) > maxNext {
 		next = "/"
@@ -67,66 +65,65 @@ func (e *entry) beginLogin(w http.ResponseWriter, r *http.Request) {
 	state := rand.Text()
 	state = strconv.FormatInt(time.Now().Add(stateTTL).Unix(), 36) + "-" + state
 	kept := state + "." + base64.RawURLEncoding.EncodeToString([]byte(next))
-	http.SetCookie(w, e.stateCookie(r, kept+"."+e.cfg.Identity.Sign(kept), stateTTL))
-	http.Redirect(w, r, e.cfg.Identity.Address(state), http.StatusSeeOther)
+	http.SetCookie(w, l.stateCookie(r, kept+"."+l.identity.Sign(kept), stateTTL))
+	http.Redirect(w, r, l.identity.Address(state), http.StatusSeeOther)
 }
 
 // stateCookie is lax: DingTalk's page leads back from another site, so a strict cookie would be missing.
-func (e *entry) stateCookie(r *http.Request, state string, life time.Duration) *http.Cookie {
-	cookie := e.cookie(r, stateCookie, state, life)
+func (l *dingtalkLogin) stateCookie(r *http.Request, state string, life time.Duration) *http.Cookie {
+	cookie := auth.Cookie(r, stateCookie, state, life)
 	cookie.SameSite, cookie.Path = http.SameSiteLaxMode, CallbackPath
-	cookie.Secure = cookie.Secure || e.cfg.Identity.Secure()
+	cookie.Secure = cookie.Secure || l.identity.Secure()
 	return cookie
 }
 
-// endLogin checks the state before anything is asked of DingTalk: a forged or repeated answer costs one statement. The state is used
+// end checks the state before anything is asked of DingTalk: a forged or repeated answer costs one statement. The state is used
 // up even if the login fails later.
-func (e *entry) endLogin(w http.ResponseWriter, r *http.Request) {
-	http.SetCookie(w, e.stateCookie(r, "", -time.Second))
-	state, next, ok := e.continued(r)
+func (l *dingtalkLogin) end(w http.ResponseWriter, r *http.Request) {
+	http.SetCookie(w, l.stateCookie(r, "", -time.Second))
+	state, next, ok := l.continued(r)
 	if !ok {
-		e.showLogin(w, r, http.StatusBadRequest, "", "login.state")
+		l.page.show(w, r, http.StatusBadRequest, "", "login.state")
 		return
 	}
 	// One that was used, as in a replay, takes no place of its address and no question to DingTalk.
-	switch err := e.cfg.Logins.UseState(r.Context(), hash(state), next, stateTTL); {
+	switch err := l.states.UseState(r.Context(), auth.Hash(state), next, stateTTL); {
 	case errors.Is(err, sessions.ErrNotFound):
-		e.showLogin(w, r, http.StatusBadRequest, "", "login.state")
+		l.page.show(w, r, http.StatusBadRequest, "", "login.state")
 		return
 	case err != nil:
-		e.refuse(w, r, next, err)
+		l.refuse(w, r, next, err)
 		return
 	}
-	leave, ok := e.asking.enter(address(r))
+	entry := l.page.entry
+	leave, ok := l.asking.enter(auth.Address(r))
 	if !ok {
-		e.showLogin(w, r, http.StatusTooManyRequests, next, "login.too_often")
+		l.page.show(w, r, http.StatusTooManyRequests, next, "login.too_often")
 		return
 	}
 	defer leave()
-	person, err := e.identify(r)
+	person, err := l.identify(r)
 	if err != nil {
-		e.refuse(w, r, next, err)
+		l.refuse(w, r, next, err)
 		return
 	}
 	login := pages.Login{Role: pages.RolePerson, Actor: string(person.ID), Nick: person.Nick}
-	allowed, err := e.inForce(login)
+	allowed, err := entry.logins.InForce(login)
 	if err != nil {
 		zerolog.Ctx(r.Context()).Info().Msg("Console login refused: the person administers nothing")
-		e.showLogin(w, r, http.StatusForbidden, next, "login.no_rights", login.Actor)
+		l.page.show(w, r, http.StatusForbidden, next, "login.no_rights", login.Actor)
 		return
 	}
-	if err := e.keep(w, r, login, e.cfg.Identity.Secure()); err != nil {
-		e.fail(w, r, e.pages.Language(w, r), pages.Login{}, err)
+	if err := entry.logins.Keep(w, r, login, l.identity.Secure()); err != nil {
+		entry.fail(w, r, entry.pages.Language(w, r), pages.Login{}, err)
 		return
 	}
 	// A redirect would go on from the other site, without the strict cookie of the login. The page's own refresh
 	// carries it.
 	next = localPath(next)
 	w.Header().Set("Refresh", "0; url="+next)
-	_ = e.request(r, allowed, e.pages.Language(w, r)).show(w, "entered", next)
+	entry.request(r, allowed, entry.pages.Language(w, r)).showAs(w, http.StatusOK, "entered", next)
 }
-
-func newQuestions() *rate.Limiter { return rate.NewLimiter(identifyEvery, identifyAt) }
 
 // shares bounds the places of each address, so that one address leaves the others theirs.
 type shares struct {
@@ -154,17 +151,17 @@ func (s *shares) enter(address string) (leave func(), ok bool) {
 }
 
 // continued returns the state and the path of a login that this browser began a while ago at most.
-func (e *entry) continued(r *http.Request) (state, next string, ok bool) {
+func (l *dingtalkLogin) continued(r *http.Request) (state, next string, ok bool) {
 	cookie, err := r.Cookie(stateCookie)
 	if err != nil {
 		return "", "", false
 	}
 	signed := strings.LastIndexByte(cookie.Value, '.')
-	if signed < 0 || !equal(cookie.Value[signed+1:], e.cfg.Identity.Sign(cookie.Value[:signed])) {
+	if signed < 0 || !auth.Equal(cookie.Value[signed+1:], l.identity.Sign(cookie.Value[:signed])) {
 		return "", "", false
 	}
 	state, encoded, _ := strings.Cut(cookie.Value[:signed], ".")
-	if !equal(r.FormValue("state"), state) {
+	if !auth.Equal(r.FormValue("state"), state) {
 		return "", "", false
 	}
 	until, _, _ := strings.Cut(state, "-")
@@ -175,16 +172,16 @@ func (e *entry) continued(r *http.Request) (state, next string, ok bool) {
 
 // identify asks DingTalk for a person, at most a few at once and some in a second: forged codes must not use up the calls that answers need.
 // A login waits for its turn.
-func (e *entry) identify(r *http.Request) (pages.Person, error) {
+func (l *dingtalkLogin) identify(r *http.Request) (pages.Person, error) {
 	ctx, stop := context.WithTimeout(r.Context(), identifyTime)
 	defer stop()
-	if err := e.asked.Wait(ctx); err != nil {
+	if err := l.asked.Wait(ctx); err != nil {
 		return pages.Person{}, fmt.Errorf("waiting to ask for a person: %w", err)
 	}
-	return e.cfg.Identity.Identify(ctx, r.FormValue("authCode"))
+	return l.identity.Identify(ctx, r.FormValue("authCode"))
 }
 
-func (e *entry) refuse(w http.ResponseWriter, r *http.Request, next string, err error) {
+func (l *dingtalkLogin) refuse(w http.ResponseWriter, r *http.Request, next string, err error) {
 	status, wrong := http.StatusBadGateway, "login.failed"
 	switch {
 	case errors.Is(err, pages.ErrLoginCode):
@@ -195,5 +192,5 @@ func (e *entry) refuse(w http.ResponseWriter, r *http.Request, next string, err 
 		wrong = "login.setup"
 	}
 	zerolog.Ctx(r.Context()).Warn().Err(err).Msg("Console login by DingTalk failed")
-	e.showLogin(w, r, status, next, wrong)
+	l.page.show(w, r, status, next, wrong)
 }

@@ -270,7 +270,8 @@ func (s search) show(w http.ResponseWriter, r *request) error {
 	v.Query = strings.TrimSpace(r.FormValue("q"))
 	if utf8.RuneCountInString(v.Query) > maxArguments {
 		v.Wrong = r.words.T("search.long", maxArguments)
-		return r.showAs(w, http.StatusBadRequest, "search", v)
+		r.showAs(w, http.StatusBadRequest, "search", v)
+		return nil
 	}
 	if v.Asked = v.Query != ""; v.Asked {
 		find := func(ctx context.Context, lists pages.Lists) (err error) {

@@ -145,9 +145,6 @@ func listActions(w http.ResponseWriter, r *request) error {
 	return r.show(w, "audit", v)
 }
 
-// maxArguments is in characters.
-const maxArguments = 500
-
 type compact struct {
 	manage interface {
 		RequestCompact(ctx context.Context, by manage.Actor, s sessions.Session, text string) error

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ebb/bot/console"
+	"ebb/bot/console/auth"
 	"ebb/bot/dingtalk"
 	"ebb/bot/dingtalk/dingtalktest"
 	"ebb/bot/dingtalk/login"
@@ -29,7 +30,7 @@ type people struct {
 	*world
 	sim    *dingtalktest.Server
 	client *http.Client
-	rights atomic.Pointer[map[sessions.UserID]console.Rights]
+	rights atomic.Pointer[map[sessions.UserID]auth.Rights]
 }
 
 // invite adds a DingTalk to a world: an administrator, one of the group alone, and a person without rights.
@@ -46,14 +47,14 @@ func (w *world) invite() *people {
 	}
 	transport := &http.Transport{DisableKeepAlives: true}
 	p := &people{world: w, sim: dingtalktest.NewServer(w.t, o), client: &http.Client{Transport: transport, CheckRedirect: stay}}
-	p.may(map[sessions.UserID]console.Rights{"boss": {Admin: true}, "lead": {Groups: []sessions.ConversationID{"cidGroup"}}})
+	p.may(map[sessions.UserID]auth.Rights{"boss": {Admin: true}, "lead": {Groups: []sessions.ConversationID{"cidGroup"}}})
 	return p
 }
 
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // may puts rights in force.
-func (p *people) may(rights map[sessions.UserID]console.Rights) { p.rights.Store(&rights) }
+func (p *people) may(rights map[sessions.UserID]auth.Rights) { p.rights.Store(&rights) }
 
 // serve starts a console that people log in to, behind a proxy that ends TLS.
 func (p *people) serve() string {
@@ -67,7 +68,7 @@ func (p *people) serve() string {
 			ClientID: "app1", ClientSecret: "secret-of-app1", APIBase: p.sim.URL, OAPIBase: p.sim.URL, AuthorizeURL: p.sim.URL + "/oauth2/auth",
 			RedirectURI: public + console.CallbackPath, Tokens: tokens, HTTP: p.client,
 		})
-		c.Rights = func(id sessions.UserID) console.Rights { return (*p.rights.Load())[id] }
+		c.Rights = func(id sessions.UserID) auth.Rights { return (*p.rights.Load())[id] }
 	})
 	return strings.Replace(base, "http://", "https://", 1)
 }
@@ -150,11 +151,11 @@ func TestLoginByDingTalk(t *testing.T) {
 		if _, page := b.get("/sessions"); !strings.Contains(page, role) || !strings.Contains(page, "支付网关发布") || strings.Contains(page, "<script>alert") || strings.Contains(page, "<img") {
 			t.Errorf("%s sees %s", person, around(page, "role", "alert"))
 		}
-		p.may(map[sessions.UserID]console.Rights{})
+		p.may(map[sessions.UserID]auth.Rights{})
 		if _, page := b.get("/sessions"); strings.Contains(page, "支付网关发布") || !strings.Contains(page, "/login/dingtalk") {
 			t.Errorf("without rights %s sees %.300s", person, page)
 		}
-		p.may(map[sessions.UserID]console.Rights{"boss": {Admin: true}, "lead": {Groups: []sessions.ConversationID{"cidGroup"}}})
+		p.may(map[sessions.UserID]auth.Rights{"boss": {Admin: true}, "lead": {Groups: []sessions.ConversationID{"cidGroup"}}})
 		b.post("/logout", nil)
 		for _, b.base = range []string{first, second} {
 			if _, page := b.get("/sessions"); strings.Contains(page, "支付网关发布") {
@@ -420,7 +421,7 @@ func TestLoginIsNeededOnThisMachine(t *testing.T) {
 	p := open(t).invite()
 	b := p.visit(p.world.serve(func(c *console.Config) {
 		c.Token, c.ViewerToken = "", ""
-		c.Identity, c.Rights = login.New(login.Config{}), func(sessions.UserID) console.Rights { return console.Rights{} }
+		c.Identity, c.Rights = login.New(login.Config{}), func(sessions.UserID) auth.Rights { return auth.Rights{} }
 	}))
 	for _, path := range []string{"/sessions", "/api/v1/sessions"} {
 		if _, page := b.get(path); strings.Contains(page, "支付网关发布") {

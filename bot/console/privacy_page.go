@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"ebb/bot/console/auth"
 	"ebb/memory/pages"
 	"ebb/sessions"
 )
@@ -55,7 +56,7 @@ func (p Privacy) stored() []storedData {
 		{"ids", "sender_ids", 0},
 		{"usage", "model_usage, limit_windows", 0},
 		{"audit", "audit", r.Audit},
-		{"logins", "console_logins, console_login_states", loginTTL},
+		{"logins", "console_logins, console_login_states", auth.TTL},
 	}
 }
 

@@ -28,16 +28,16 @@ type request struct {
 	audit pages.Audit
 }
 
-// show answers with a page.
-func (r *request) show(w http.ResponseWriter, page string, data any) error {
-	return r.showAs(w, http.StatusOK, page, data)
+// show answers with a page. It returns nil, so that a handler can end with it.
+func (r *request) show(w http.ResponseWriter, page string, data any) error { //nolint:unparam // see above
+	r.showAs(w, http.StatusOK, page, data)
+	return nil
 }
 
-func (r *request) showAs(w http.ResponseWriter, status int, page string, data any) error {
+func (r *request) showAs(w http.ResponseWriter, status int, page string, data any) {
 	r.pages.Show(w, r.Request, status, render.View{
 		Lang: r.words.Lang, Page: page, Path: r.URL.RequestURI(), Role: r.login.Role, Admin: r.acts(), Whole: r.whole(), Nick: r.login.Nick, Data: data,
 	})
-	return nil
 }
 
 // handler answers a request; the reader gets the words for its error.
@@ -94,6 +94,9 @@ func (r *request) memory() (m memory.Memory, values []memory.Memory, err error) 
 	}
 	return r.lists.Memory(r.Context(), id)
 }
+
+// maxArguments bounds the words of a form, in characters.
+const maxArguments = 500
 
 func parseID(text string) (int64, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
@@ -155,6 +158,8 @@ var (
 	errOthersKnow = badRequest{code: "error.others_know"}
 	errExports    = badRequest{code: "error.exports"}
 )
+
+func isNotFound(err error) bool { return errors.Is(err, sessions.ErrNotFound) }
 
 // statusOf takes words of the catalog, as the error of the storage may hold texts.
 func statusOf(err error) (int, badRequest) {

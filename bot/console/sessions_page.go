@@ -19,7 +19,6 @@ import (
 )
 
 const (
-	talkRows = 60
 	openRows = 20
 )
 

@@ -234,21 +234,6 @@ func nameSessions(r *request, top []usageSum) error {
 	return nil
 }
 
-func titles(r *request, keys iter.Seq[sessions.Key]) (map[sessions.Key]string, error) {
-	all := map[sessions.Key]string{}
-	for key := range keys {
-		if _, known := all[key]; known || key == "" {
-			continue
-		}
-		s, err := r.lists.Session(r.Context(), key)
-		if err != nil && !isNotFound(err) {
-			return nil, err
-		}
-		all[key] = s.Title
-	}
-	return all, nil
-}
-
 // namedFor removes the name for a role that does not see private chats: it may be known from there alone.
 func namedFor(r *request, u pages.Usage) pages.Usage {
 	if !r.acts() {

@@ -11,6 +11,7 @@ import (
 
 	"ebb/bot/config"
 	"ebb/bot/console"
+	"ebb/bot/console/auth"
 	"ebb/bot/dingtalk/login"
 	"ebb/bot/manage"
 	"ebb/compaction"
@@ -87,9 +88,9 @@ func reachableAddress(address string) string {
 	return address
 }
 
-func (g *gateway) rights(person sessions.UserID) console.Rights {
+func (g *gateway) rights(person sessions.UserID) auth.Rights {
 	cfg := g.inForce.Load()
-	r := console.Rights{Admin: slices.Contains(cfg.Agent.Admins, string(person))}
+	r := auth.Rights{Admin: slices.Contains(cfg.Agent.Admins, string(person))}
 	for _, id := range cfg.Administers(string(person)) {
 		r.Groups = append(r.Groups, sessions.ConversationID(id))
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"iter"
 	"net/http"
 	"net/url"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"ebb/memory/pages"
+	"ebb/sessions"
 )
 
 // parsed is a text filter: words, and values by key. A value with spaces stands in quotes.
@@ -94,8 +96,11 @@ func (f parsed) one(key string, allowed ...string) (string, error) {
 	return values[0], nil
 }
 
-// listRows are those of a page.
-const listRows = 50
+// Rows of a page: of a list, and of a conversation.
+const (
+	listRows = 50
+	talkRows = 60
+)
 
 type listView[T any] struct {
 	Filter string
@@ -132,5 +137,31 @@ func showList[F, T any](w http.ResponseWriter, r *request, page string, parse fu
 		}
 		v.Wrong = r.words.T(bad.code, bad.args...)
 	}
-	return r.showAs(w, status, page, v)
+	r.showAs(w, status, page, v)
+	return nil
+}
+
+// titles are those of the conversations of some rows; it reads each once.
+func titles(r *request, keys iter.Seq[sessions.Key]) (map[sessions.Key]string, error) {
+	all := map[sessions.Key]string{}
+	for key := range keys {
+		if _, known := all[key]; known || key == "" {
+			continue
+		}
+		s, err := r.lists.Session(r.Context(), key)
+		if err != nil && !isNotFound(err) {
+			return nil, err
+		}
+		all[key] = s.Title
+	}
+	return all, nil
+}
+
+// each converts all rows; the result is never null in JSON.
+func each[T, V any](list []T, row func(T) V) []any {
+	out := make([]any, len(list))
+	for i, one := range list {
+		out[i] = row(one)
+	}
+	return out
 }

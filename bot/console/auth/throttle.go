@@ -1,4 +1,4 @@
-package console
+package auth
 
 import (
 	"net"
@@ -35,16 +35,16 @@ func newThrottle(every rate.Limit, atOnce int) *throttle {
 func (t *throttle) allow(r *http.Request) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	l, ok := t.limiters.Get(address(r))
+	l, ok := t.limiters.Get(Address(r))
 	if !ok {
 		l = rate.NewLimiter(t.every, t.atOnce)
-		t.limiters.Add(address(r), l)
+		t.limiters.Add(Address(r), l)
 	}
 	return l.Allow()
 }
 
-// address ignores headers of proxies: anyone can write them.
-func address(r *http.Request) string {
+// Address is that of the peer. It ignores headers of proxies: anyone can write them.
+func Address(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		return r.RemoteAddr
