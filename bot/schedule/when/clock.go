@@ -171,38 +171,6 @@ func (c *clockTime) halve(meridiem string) {
 	}
 }
 
-// takeMoreClocks reads further times of the day: "每天8点和20点", "every day at 9:00 and 18:00".
-func (p *parser) takeMoreClocks(w *phrase) {
-	for w.clock != nil && p.try(func() bool {
-		joined := p.take("moreClock") != nil
-		next := phrase{}
-		if !p.takeDayPart(&next) && !joined {
-			return false
-		}
-		if next.clock == nil {
-			clock, ok := p.takeClock()
-			if !ok {
-				number := p.take("bareNumber")
-				if number == nil || p.rest() != "" && !p.follows("moreClock") {
-					return false
-				}
-				hour, known := count(strings.TrimSpace(number[0]))
-				if clock = (clockTime{hour: int(hour), exact: hour > 12}); !known || !clock.valid() {
-					return false
-				}
-			}
-			next.clock = &clock
-		}
-		c := next.timeOfDay()
-		if c.hour > 23 || c.minute != w.clock.minute || c.second > 0 {
-			return false
-		}
-		w.hours |= 1 << c.hour
-		return true
-	}) {
-	}
-}
-
 // dayPart is a part of the day: the time that it means alone, and the hours of a clock's face in it. Hours from first to last
 // are in the second half of the day, and hours below night belong to the night behind it.
 type dayPart struct {

@@ -143,15 +143,13 @@ func (p *parser) takeDayOfMonth() (date dates.Mention, ok bool) {
 
 // nthOf returns a weekday of a month by its number.
 func nthOf(month dates.Mention, ordinal, weekday string, now time.Time) (dates.Mention, bool) {
-	var r repetition
-	r.setNth(ordinal, weekday)
-	day := weekdayOf(weekday)
+	day, nth := weekdayOf(weekday), nthIn(ordinal)
 	return dayOf(month, now, func(first time.Time) time.Time {
-		if r.nth == "L" {
+		if nth == "L" {
 			last := first.AddDate(0, 1, -1)
 			return last.AddDate(0, 0, -(int(last.Weekday()-day)+7)%7)
 		}
-		return first.AddDate(0, 0, (int(day-first.Weekday())+7)%7+7*int(r.nth[1]-'1'))
+		return first.AddDate(0, 0, (int(day-first.Weekday())+7)%7+7*int(nth[1]-'1'))
 	})
 }
 

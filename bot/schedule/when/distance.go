@@ -12,18 +12,6 @@ import (
 // distance is a time ahead in units of the calendar and in seconds.
 type distance struct{ months, days, workdays, seconds int64 }
 
-// maxCount bounds the numbers of a phrase, so that sums do not overflow.
-const maxCount = 1_000_000_000
-
-// count reads a number of a phrase. Larger ones than maxCount are maxCount.
-func count(s string) (int64, bool) {
-	n, ok := dates.Number(strings.Join(strings.Fields(s), " "))
-	if !ok && strings.Trim(s, "0123456789") == "" && s != "" {
-		return maxCount, true // strconv has refused it for its size
-	}
-	return int64(min(n, maxCount)), ok
-}
-
 // add adds a number of units; tenths such as 1.5 are for the units that have a fixed length.
 func (d *distance) add(n int64, fraction float64, name string) bool {
 	length := func(seconds int64) bool {

@@ -5,6 +5,9 @@
 // the day, distances ("in two hours") and repetitions are read here. Memory has no use for them: there a date is whole days,
 // found anywhere in a text and mostly past. The expressions are rules.tsv, by name.
 //
+// A parser reads a text by these expressions: times of the day in clock.go, days in day.go, distances and repetitions in the files of these names.
+// A phrase is the parts that were read, and computes the Spec. part.go reads parts in a row, and sides.go those at the end of the text.
+//
 // # Decisions
 //
 //   - A day without a time means 09:00. Noon is 12:00, afternoon 15:00, dusk 18:00, evening and night 20:00. Today without a

@@ -2,8 +2,6 @@ package when
 
 import (
 	_ "embed"
-	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 	"sync"
@@ -11,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"ebb/memory/dates"
 	"ebb/memory/text"
 	"ebb/sessions/rules"
 )
@@ -40,27 +39,6 @@ func cached(name string, compile func() *regexp.Regexp) *regexp.Regexp {
 	expressions.Store(name, re)
 	return re
 }
-
-// Errors of [Parse], as the Reason of an [Error].
-var (
-	ErrUnknown     = errors.New("no time is readable")
-	ErrPast        = errors.New("the time is past")
-	ErrSoon        = errors.New("the time is less than a second ahead")
-	ErrFar         = errors.New("the time is more than five years ahead")
-	ErrUnsupported = errors.New("such a repetition is not possible")
-)
-
-// Error is a failure of [Parse].
-type Error struct {
-	Reason error // one of the errors above
-	At     int   // the byte of the text where the part begins that has no sense
-	Part   bool  // the words there are of a time, and have no sense
-}
-
-func (e *Error) Error() string { return fmt.Sprintf("read a time at byte %d: %v", e.At, e.Reason) }
-
-// Unwrap returns the reason.
-func (e *Error) Unwrap() error { return e.Reason }
 
 // maxPhrase is the number of characters in which a phrase ends. The rest of a text is not read.
 const maxPhrase = 200
@@ -153,4 +131,16 @@ func (p *parser) fail(from int) bool {
 		p.bad = from
 	}
 	return false
+}
+
+// maxCount bounds the numbers of a phrase, so that sums do not overflow.
+const maxCount = 1_000_000_000
+
+// count reads a number of a phrase. Larger ones than maxCount are maxCount.
+func count(s string) (int64, bool) {
+	n, ok := dates.Number(strings.Join(strings.Fields(s), " "))
+	if !ok && strings.Trim(s, "0123456789") == "" && s != "" {
+		return maxCount, true // strconv has refused it for its size
+	}
+	return int64(min(n, maxCount)), ok
 }

@@ -1,7 +1,6 @@
 package when
 
 import (
-	"fmt"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -18,11 +17,6 @@ type repetition struct {
 	lastDay  bool
 	months   string // months of a year, as in a cron expression
 }
-
-const (
-	workdays uint8 = 0b0111110
-	weekend  uint8 = 0b1000001
-)
 
 // takeRepetition reads "每周五", "every 2 hours". A part of the day may be one of its words.
 func (p *parser) takeRepetition() (r repetition, part string, ok bool) {
@@ -94,7 +88,7 @@ func (p *parser) repetition(r *repetition, list string, m []string) (part string
 		r.unit, r.lastDay = months, true
 	case "everyNth":
 		r.unit = months
-		return "", r.setNth(m[1]+m[3], m[2]+m[4])
+		r.weekdays, r.nth = 1<<weekdayOf(m[2]+m[4]), nthIn(m[1]+m[3])
 	case "everySpan":
 		return "", p.takeInterval(r)
 	}
@@ -229,17 +223,6 @@ func (r *repetition) addWeekdays(from, to time.Weekday) {
 	r.weekdays |= 1 << to
 }
 
-// weekdayOf returns the day of a name in Chinese or English.
-func weekdayOf(name string) time.Weekday {
-	if i := strings.Index("日一二三四五六", name); i >= 0 {
-		return time.Weekday(i / len("日"))
-	}
-	if name == "天" {
-		return time.Sunday
-	}
-	return time.Weekday(strings.Index("su mo tu we th fr sa", name[:2]) / 3)
-}
-
 // takeDaysOfMonth reads the days behind "每月", "monthly".
 func (p *parser) takeDaysOfMonth(r *repetition) {
 	switch list, m := p.takeAny("onceEach", "onLastDay", "onFirstDay", "onNth", "onNthLast", "onNthEnglish", "onDay"); list {
@@ -248,11 +231,11 @@ func (p *parser) takeDaysOfMonth(r *repetition) {
 	case "onFirstDay":
 		r.days |= 1 << 1
 	case "onNth":
-		r.setNth(m[1], m[2])
+		r.weekdays, r.nth = 1<<weekdayOf(m[2]), nthIn(m[1])
 	case "onNthLast":
-		r.setNth("last", m[1])
+		r.weekdays, r.nth = 1<<weekdayOf(m[1]), nthIn("last")
 	case "onNthEnglish":
-		r.setNth(m[1], m[2])
+		r.weekdays, r.nth = 1<<weekdayOf(m[2]), nthIn(m[1])
 	case "onDay":
 		p.addDays(r, strings.Join(m[1:], ""))
 	case "":
@@ -292,19 +275,6 @@ func (r *repetition) addDay(number string) bool {
 	return ok && 1 <= n && n <= 31
 }
 
-// setNth reads "first", "2nd" and "last" of a weekday.
-func (r *repetition) setNth(ordinal, weekday string) bool {
-	r.weekdays = 1 << weekdayOf(weekday)
-	r.nth = "L"
-	for i, word := range []string{"first", "second", "third", "fourth", "fifth"} {
-		n, _ := count(ordinal)
-		if ordinal == word || ordinal[0] == byte('1'+i) || n == int64(i+1) {
-			r.nth = fmt.Sprint("#", i+1)
-		}
-	}
-	return true
-}
-
 // takeDateOfYear reads the date behind "每年", "yearly". It may be missing.
 func (p *parser) takeDateOfYear(r *repetition) bool {
 	if p.take("onceEach") == nil && !p.try(func() bool { p.take("onDate"); return p.takeYearly(r) }) {
@@ -322,44 +292,6 @@ func (p *parser) takeYearly(r *repetition) bool {
 	p.at += length
 	r.days, r.months = 1<<date.From.Day(), strconv.Itoa(int(date.From.Month()))
 	return true
-}
-
-// repeating is the spec of a repetition.
-func (w *phrase) repeating(wall, now time.Time) (Spec, error) {
-	r := *w.every
-	if r.unit == seconds {
-		if w.clock != nil || w.part != "" {
-			return Spec{}, ErrUnsupported
-		}
-		return r.interval(now)
-	}
-	c := w.timeOfDay()
-	if c.second > 0 {
-		return Spec{}, ErrUnsupported
-	}
-	if w.hours != 0 && (c.hour >= 24 || r.every > 1 && r.unit != months) {
-		return Spec{}, ErrUnsupported
-	}
-	if c.hour >= 24 {
-		c.hour -= 24
-		if !r.shift() {
-			return Spec{}, ErrUnsupported
-		}
-	}
-	r.complete(wall)
-	if r.every > 1 && r.unit != months {
-		return r.onWallClock(c, wall, now)
-	}
-	day, month, weekday, ok := r.fields(wall)
-	if !ok {
-		return Spec{}, ErrUnsupported
-	}
-	hours := listOf(w.hours | 1<<c.hour)
-	spec, err := newCron(fmt.Sprintf("%d %s %s %s %s", c.minute, hours, day, month, weekday), zoneName(now))
-	if err != nil {
-		return Spec{}, ErrUnsupported
-	}
-	return check(spec, now)
 }
 
 // interval is the spec of a number of seconds.

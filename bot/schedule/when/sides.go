@@ -46,13 +46,6 @@ func (p *parser) takeEnd(w *phrase) (place int, ok bool) {
 	return len(p.text), true
 }
 
-// hasHour reports whether a phrase needs no time of the day.
-func (w *phrase) hasHour() bool {
-	return w.clock != nil || w.away != nil && !w.away.byCalendar() || w.every != nil && w.every.unit == seconds
-}
-
-func (w *phrase) hasDay() bool { return w.day != nil || w.every != nil || w.away != nil }
-
 // beginsInTime reports whether the text of a time at its end begins in words of a time: "从明天起每天9点".
 func (p *parser) beginsInTime() bool {
 	if p.follows("limitPart") {

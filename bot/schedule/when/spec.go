@@ -219,3 +219,17 @@ func nextOnWallClock(after time.Time, zone *time.Location, next func(from time.T
 		from = wall.Add(time.Nanosecond)
 	}
 }
+
+// check applies the limits of times ahead.
+func check(s Spec, now time.Time) (Spec, error) {
+	next, ok := s.Next(now)
+	switch {
+	case !ok && s.kind == once:
+		return Spec{}, ErrPast
+	case !ok || next.After(now.AddDate(maxYears, 0, 0)):
+		return Spec{}, ErrFar
+	case s.kind == once && next.Before(now.Add(time.Second)):
+		return Spec{}, ErrSoon
+	}
+	return s, nil
+}
