@@ -31,3 +31,7 @@ func pauseAfter(attempts int, failed *chat.SendError) time.Duration {
 	}
 	return sendPauses.After(attempts)
 }
+
+// maxFailures is the number of other failures after which other replies pass, two to four minutes of an outage. A text
+// that makes DingTalk fail each time looks like an outage, and must not silence its conversation for a day.
+const maxFailures = 8

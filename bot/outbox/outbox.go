@@ -18,10 +18,9 @@ import (
 // part claims its row first. The queues keep the order of each conversation's replies and the time of the next
 // attempt, so that they share the conversation's rate. A queue's goroutine ends with its last reply.
 type Outbox struct {
-	queues  *queues
-	sender  sender
-	uploads chan struct{} // semaphore
-	wg      sync.WaitGroup
+	queues *queues
+	sender sender
+	wg     sync.WaitGroup
 }
 
 // Options are what an [Outbox] calls besides.
@@ -34,12 +33,13 @@ type Options struct {
 
 // New returns an outbox that sends until ctx ends.
 func New(ctx context.Context, p *parts.Shared, store Store, transport chat.Transport, stats Stats, opts Options) *Outbox {
-	o := &Outbox{uploads: make(chan struct{}, maxUploads)}
+	o := &Outbox{}
 	o.queues = newQueues(p.Now, opts.WakeSession, func(q *queue) {
 		o.wg.Add(1)
 		go o.run(q)
 	})
-	o.sender = sender{ctx, p, store, transport, stats, opts.Scheduled, opts.Files, o.queues}
+	files := uploads{p, transport, opts.Files, make(chan struct{}, maxUploads)}
+	o.sender = sender{ctx, p, store, transport, stats, opts.Scheduled, files, o.queues}
 	return o
 }
 
@@ -161,6 +161,16 @@ func (o *Outbox) sendBatch(q *queue, batch []*pending) {
 		stop()
 		o.apply(q, batch, a)
 	}
+}
+
+// uploadFile reports false if the batch has to wait, because its file has.
+func (o *Outbox) uploadFile(q *queue, batch []*pending) bool {
+	ready, a := o.sender.files.prepare(o.sender.ctx, batch[0])
+	if a != nil {
+		o.sender.recordOutcome(batch, []sessions.Outgoing{{Attempts: batch[0].attempts}}, a.outcome) // lest the storage takes the reply for one that was left
+		o.queues.apply(q, batch, *a)
+	}
+	return ready
 }
 
 // sendTime is the time of an attempt. The first one began with its commit, which may have taken long: then it is

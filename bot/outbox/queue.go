@@ -87,10 +87,6 @@ func (p *pending) joinable() bool {
 // MaxBlocking is the number of refusals by DingTalk after which other replies pass one.
 const MaxBlocking = 3
 
-// maxFailures is the number of other failures after which other replies pass, two to four minutes of an outage. A text
-// that makes DingTalk fail each time looks like an outage, and must not silence its conversation for a day.
-const maxFailures = 8
-
 // passed reports whether later replies go first. An answer without calls is not passed: a later one has no other way, or its
 // webhook serves both. A reminder without calls is: an answer may still have some. So is a file that failed.
 func (p *pending) passed() bool {
@@ -106,6 +102,9 @@ func failures(batch []*pending) int {
 }
 
 func (p *pending) refused() bool { return p.refusals >= MaxBlocking }
+
+// isFile reports whether a reply is sent as a file. Another one is a text, or words in place of a file.
+func (p *pending) isFile() bool { return p.file != nil && p.way.fault == "" }
 
 const maxJoined = 10
 

@@ -36,7 +36,7 @@ type sender struct {
 	transport chat.Transport
 	stats     Stats
 	scheduled func(ctx context.Context, o sessions.Outgoing, arrived bool)
-	files     Files
+	files     uploads
 	queues    *queues
 }
 
@@ -66,7 +66,7 @@ const maxRefusals = 10
 func (s *sender) sendPart(ctx context.Context, q *queue, batch []*pending, outs []sessions.Outgoing) attempt {
 	s.queues.useLent(q, batch, outs)
 	noteLate(outs, s.shared.Now())
-	placeFile(batch[0], &outs[0])
+	batch[0].way.placeIn(&outs[0])
 	out := join(outs, jointKey(batch))
 	if len(batch) > 1 {
 		out.Part = batch[0].part
@@ -90,7 +90,7 @@ func (s *sender) sendPart(ctx context.Context, q *queue, batch []*pending, outs 
 		}
 		a.outcome.Sent, a.outcome.Card = true, sent.Card
 		s.recordOutcome(batch, outs, a.outcome)
-		s.dropFile(batch[0])
+		s.files.delete(s.ctx, batch[0])
 		s.noteScheduled(ctx, batch, outs, true)
 		return a
 	}
@@ -108,7 +108,7 @@ func (s *sender) sendPart(ctx context.Context, q *queue, batch []*pending, outs 
 		Int("attempt", out.Attempts).Int("refusals", out.Refusals).Msg("Reply did not arrive")
 	s.recordOutcome(batch, outs, a.outcome)
 	if a.done() {
-		s.dropFile(batch[0])
+		s.files.delete(s.ctx, batch[0])
 	}
 	if a.done() && failed.Gone {
 		s.noteScheduled(ctx, batch, outs, false)
@@ -119,7 +119,7 @@ func (s *sender) sendPart(ctx context.Context, q *queue, batch []*pending, outs 
 // judge completes an attempt that failed: it is given up, or made again.
 func (s *sender) judge(q *queue, batch []*pending, out sessions.Outgoing, a attempt, failed *chat.SendError) attempt {
 	if p := batch[0]; p.isFile() && !failed.Gone && !s.isTooOld(q, batch, out, false) {
-		return s.judgeFile(p, a, failed)
+		return judgeFile(p, a, failed, s.shared.Now())
 	}
 	tries := failures(batch) + 1
 	if failed.Refused {
