@@ -16,6 +16,17 @@ type Retention struct {
 	Pictures      time.Duration // since they were sent last
 }
 
+// maxSentFiles bounds the age of files that no reply will send: that of a stopped turn, for one.
+const maxSentFiles = 7 * 24 * time.Hour
+
+// SentFiles is the period of files since they were made, at most 7 days. An unsent reply keeps its file.
+func (r Retention) SentFiles() time.Duration {
+	if r.Replies > 0 {
+		return min(r.Replies, maxSentFiles)
+	}
+	return maxSentFiles
+}
+
 // ErrUndoExpired says that the data before a compaction were deleted after their retention period.
 var ErrUndoExpired = errors.New("the data before the compaction is past its retention period")
 
@@ -34,6 +45,8 @@ type Expiry interface {
 	ExpireMemories(ctx context.Context, period time.Duration) (int, error)
 	ExpireCompactions(ctx context.Context, period time.Duration) (int, error)
 	ExpireReplies(ctx context.Context, period time.Duration) (int, error)
+	// ExpireSentFiles deletes files that replies were to send; those of unsent replies stay.
+	ExpireSentFiles(ctx context.Context, period time.Duration) (int, error)
 	// ExpireSchedules deletes ended schedules; active ones stay.
 	ExpireSchedules(ctx context.Context, period time.Duration) (int, error)
 	// ExpireApprovals deletes decided and expired approvals but for the newest of a session; waiting ones stay.

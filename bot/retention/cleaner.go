@@ -28,8 +28,9 @@ const (
 	Memories      = "memories"
 	CompactionLog = "compaction_log"
 	Replies       = "replies"
-	Schedules     = "schedules" // ended ones, with the period of replies
-	Approvals     = "approvals" // decided ones, with the period of replies
+	Schedules     = "schedules"  // ended ones, with the period of replies
+	Approvals     = "approvals"  // decided ones, with the period of replies
+	SentFiles     = "sent_files" // that no reply will send, with the period of replies, and 7 days at most
 	Audit         = "audit"
 	Pictures      = "pictures"
 )
@@ -54,7 +55,7 @@ func New(cfg Config) *Cleaner {
 	c := &Cleaner{cfg: cfg, deleted: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "ebb", Name: "retention_deleted_total", Help: "Rows that were deleted after their retention period, by data.",
 	}, []string{"data"})}
-	for _, kind := range []string{Events, Memories, CompactionLog, Replies, Schedules, Audit, Pictures} {
+	for _, kind := range []string{Events, Memories, CompactionLog, Replies, SentFiles, Schedules, Audit, Pictures} {
 		c.deleted.WithLabelValues(kind)
 	}
 	cfg.Metrics.MustRegister(c.deleted)
@@ -68,15 +69,14 @@ func (c *Cleaner) Task() periodic.Task {
 
 // A shorter period holds at once.
 func (c *Cleaner) due() bool {
-	p := pause(c.cfg.Periods())
-	return p > 0 && !time.Now().Before(c.last.Add(p))
+	return !time.Now().Before(c.last.Add(pause(c.cfg.Periods())))
 }
 
-// pause returns the time between two runs; 0: all data is kept.
+// pause returns the time between two runs.
 func pause(r sessions.Retention) time.Duration {
-	least := time.Duration(0)
-	for _, period := range []time.Duration{r.Events, r.Memories, r.CompactionLog, r.Replies, r.Audit, r.Pictures} {
-		if period > 0 && (least == 0 || period < least) {
+	least := r.SentFiles()
+	for _, period := range []time.Duration{r.Events, r.Memories, r.CompactionLog, r.Audit, r.Pictures} {
+		if period > 0 && period < least {
 			least = period
 		}
 	}
@@ -104,6 +104,7 @@ func (c *Cleaner) Run(ctx context.Context) error {
 		{kind{Memories, func(r sessions.Retention) time.Duration { return r.Memories }}, c.cfg.Store.ExpireMemories},
 		{kind{CompactionLog, func(r sessions.Retention) time.Duration { return r.CompactionLog }}, c.cfg.Store.ExpireCompactions},
 		{kind{Replies, func(r sessions.Retention) time.Duration { return r.Replies }}, c.cfg.Store.ExpireReplies},
+		{kind{SentFiles, sessions.Retention.SentFiles}, c.cfg.Store.ExpireSentFiles},
 		{kind{Schedules, func(r sessions.Retention) time.Duration { return r.Replies }}, c.cfg.Store.ExpireSchedules},
 		{kind{Approvals, func(r sessions.Retention) time.Duration { return r.Replies }}, c.cfg.Store.ExpireApprovals},
 		{kind{Audit, func(r sessions.Retention) time.Duration { return r.Audit }}, c.cfg.Store.ExpireActions},

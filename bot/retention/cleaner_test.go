@@ -51,6 +51,11 @@ func (e *expiry) ExpireReplies(context.Context, time.Duration) (int, error) {
 	return 0, nil
 }
 
+func (e *expiry) ExpireSentFiles(_ context.Context, period time.Duration) (int, error) {
+	e.calls = append(e.calls, SentFiles+" "+period.String())
+	return 0, nil
+}
+
 func (e *expiry) ExpireSchedules(context.Context, time.Duration) (int, error) {
 	e.calls = append(e.calls, Schedules)
 	return 0, nil
@@ -87,7 +92,7 @@ func TestRunDeletesAllBatches(t *testing.T) {
 	if counted[Events] != 50 || counted[Replies] != 0 || e.batches["a"]+e.batches["c"] != 0 {
 		t.Errorf("counted are %v, want 50 events; left %v", counted, e.batches)
 	}
-	if !slices.Equal(e.calls, []string{Replies, Schedules, Approvals}) {
+	if !slices.Equal(e.calls, []string{Replies, SentFiles + " 1h0m0s", Schedules, Approvals}) {
 		t.Errorf("rows deleted of %v, want of those with their period", e.calls)
 	}
 }
@@ -118,12 +123,24 @@ func TestErrorsEndARun(t *testing.T) {
 	}
 }
 
-// Without a period nothing runs. With one, the leader runs at once and then rests for a tenth of it, an hour at most.
+// Files that no reply will send go after 7 days, also where all other data is kept, or replies longer.
+func TestFilesOfRepliesAreBounded(t *testing.T) {
+	t.Parallel()
+	for _, replies := range []time.Duration{0, 30 * 24 * time.Hour} {
+		e := &expiry{}
+		task := newCleaner(e, sessions.Retention{Replies: replies}).Task()
+		if !task.Ready() {
+			t.Errorf("with replies kept for %v the task does not run", replies)
+		}
+		if err := task.Do(t.Context()); err != nil || !slices.Contains(e.calls, SentFiles+" 168h0m0s") {
+			t.Errorf("with replies kept for %v the run deleted %v, %v", replies, e.calls, err)
+		}
+	}
+}
+
+// The leader runs at once, and then rests for a tenth of the shortest period, an hour at most.
 func TestTaskRests(t *testing.T) {
 	t.Parallel()
-	if newCleaner(&expiry{}, sessions.Retention{}).Task().Ready() {
-		t.Error("the task is ready without a period")
-	}
 	periods := sessions.Retention{Events: 30 * 24 * time.Hour}
 	c := New(Config{Store: &expiry{}, Leads: (&expiry{}).leads, Periods: func() sessions.Retention { return periods }, Metrics: prometheus.NewRegistry()})
 	task := c.Task()

@@ -269,10 +269,13 @@ func (s *Store) ExpireCompactions(ctx context.Context, period time.Duration) (in
 // ExpireReplies implements sessions.Expiry. Files of which no reply was sent go too.
 func (s *Store) ExpireReplies(ctx context.Context, period time.Duration) (int, error) {
 	n, err := s.db.Q.RepliesExpire(ctx, s.db.Pool, &dbsqlc.RepliesExpireParams{PeriodSeconds: period.Seconds(), MaxRows: batch})
-	if err == nil && n < batch {
-		_, err = s.db.Q.SentFilesExpire(ctx, s.db.Pool, &dbsqlc.SentFilesExpireParams{PeriodSeconds: period.Seconds(), MaxRows: batch})
-	}
 	return deleted("replies", n, err)
+}
+
+// ExpireSentFiles implements sessions.Expiry.
+func (s *Store) ExpireSentFiles(ctx context.Context, period time.Duration) (int, error) {
+	n, err := s.db.Q.SentFilesExpire(ctx, s.db.Pool, &dbsqlc.SentFilesExpireParams{PeriodSeconds: period.Seconds(), MaxRows: batch})
+	return deleted("files of replies", n, err)
 }
 
 // ExpireSchedules implements sessions.Expiry.
