@@ -27,7 +27,7 @@ const (
 )
 
 var (
-	yesWords = []string{"yes", "y", "sure", "ok", "confirm", "确认", "确定", "是", "是的"}
+	yesWords = []string{"yes", "y", "sure", "ok", "confirm", "confirmed", "确认", "确认删除", "确定", "確認", "確定", "是", "是的"}
 	noWords  = []string{"no", "n", "not", "cancel", "stop", "不", "不要", "不用", "取消", "算了"}
 	please   = []string{"please", "pls", "请", "吧", "！", "!"}
 )
@@ -132,12 +132,22 @@ func outcomeOf(e sessions.Event) sessions.Outcome {
 // IsYesOrNo reports whether a text is a bare yes or no, as behind a preview.
 func (t Table) IsYesOrNo(text string) bool { return yesOrNo(text) != answerNone }
 
+// The preview shows its word in quotes, and people repeat them, with marks behind.
+const quotes = "\"'`“”‘’「」『』.!。！"
+
 func yesOrNo(text string) answerTo {
-	who, answer := forgetWords(forgetMe + " " + text)
+	who, answer := forgetWords(forgetMe + " " + strings.Trim(strings.Map(narrowLetter, text), quotes))
 	if who != forgetMe {
 		return answerNone
 	}
 	return answer
+}
+
+func narrowLetter(r rune) rune {
+	if r >= 'Ａ' && r <= 'Ｚ' || r >= 'ａ' && r <= 'ｚ' {
+		return r - 0xfee0
+	}
+	return r
 }
 
 // factName is a fact as the argument of /forget.

@@ -89,6 +89,29 @@ func TestForgetMeAfterAFailedPreviewErasesNothing(t *testing.T) {
 }
 
 // An erasure that was half done is confirmed again as it stands, as often as it takes, within the time from the last answer.
+func TestConfirmationsAsPeopleWriteThem(t *testing.T) {
+	t.Parallel()
+	for words, want := range map[string]wording.Phrase{
+		"确认": wording.ForgotBefore, "“确认”": wording.ForgotBefore, "「确认」。": wording.ForgotBefore, "確認": wording.ForgotBefore,
+		"确认删除": wording.ForgotBefore, "\"confirm\"": wording.ForgotBefore, "`Confirm`": wording.ForgotBefore, "ｙｅｓ": wording.ForgotBefore,
+		"“取消”": wording.ForgetNothing, "ＮＯ": wording.ForgetNothing,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w, _ := startShy(t, shyRights{previews: 1})
+			w.AnswerTo("m1", "alice", "/忘记我")
+			bottest.Want(t, words, w.AnswerTo("m2", "alice", words), wording.Say(want, "zh"))
+		})
+	}
+	for _, words := range []string{"确认吗？", "不确认", "“确认”是什么意思", "confirm what?"} {
+		synctest.Test(t, func(t *testing.T) {
+			w, rights := startShy(t, shyRights{previews: 1})
+			w.AnswerTo("m1", "alice", "/忘记我")
+			w.AnswerTo("m2", "alice", words)
+			bottest.Want(t, words, rights.erased, 0)
+		})
+	}
+}
+
 func TestHalfDoneErasureIsConfirmedAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
