@@ -8,6 +8,12 @@ import (
 	"time"
 )
 
+// The limits of a child. Files of 50 MB with 2,000 pages take some 200 MB and 20 s.
+const (
+	childMemory  = 512 << 20
+	childSeconds = 60 // processor time
+)
+
 // watchTime is between two looks at the memory, for systems that don't bound it, and at the parent.
 const watchTime = 20 * time.Millisecond
 

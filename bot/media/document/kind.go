@@ -6,23 +6,7 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"unicode/utf8"
 )
-
-// Kind is a kind of file that is read.
-type Kind string
-
-// The kinds. Markdown, CSV and JSON are texts.
-const (
-	Text Kind = "text"
-	PDF  Kind = "pdf"
-	DOCX Kind = "docx"
-	XLSX Kind = "xlsx"
-	PPTX Kind = "pptx"
-)
-
-// sniffed is the part of a file that its kind is read from, in bytes.
-const sniffed = 64 << 10
 
 var (
 	oleMagic = []byte{0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1}
@@ -85,31 +69,4 @@ func sniffArchive(in io.ReaderAt, size int64) (Kind, error) {
 		}
 	}
 	return "", &Fault{Reason: Unsupported}
-}
-
-// isText reports whether bytes are text in an encoding that is read. cut says that the file goes on.
-func isText(b []byte, cut bool) bool {
-	if _, ok := decoderOf(b); ok {
-		return true
-	}
-	if bytes.IndexByte(b, 0) >= 0 {
-		return false
-	}
-	return utf8.Valid(trimCut(b, cut)) || isGB18030(trimCut(b, cut))
-}
-
-// trimCut drops a character that the end of the sample cuts.
-func trimCut(b []byte, cut bool) []byte {
-	if !cut {
-		return b
-	}
-	for i := 1; i <= utf8.UTFMax && i <= len(b); i++ {
-		if utf8.RuneStart(b[len(b)-i]) {
-			if !utf8.FullRune(b[len(b)-i:]) {
-				return b[:len(b)-i]
-			}
-			break
-		}
-	}
-	return b
 }

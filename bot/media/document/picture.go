@@ -17,16 +17,6 @@ import (
 	_ "golang.org/x/image/webp" // a format
 )
 
-// Picture is the kind of a picture, which is no document: it has no pages.
-const Picture Kind = "picture"
-
-// Scaled is a picture for a model.
-type Scaled struct {
-	Type          string `json:"type"` // image/png or image/jpeg
-	Width, Height int
-	Body          []byte `json:"body"`
-}
-
 const (
 	// maxPixels bounds a picture before it is decoded: 50 million take 200 MB.
 	maxPixels = 50_000_000

@@ -26,11 +26,8 @@ type Sandbox struct {
 	slots   *semaphore.Weighted
 }
 
-// The limits of a child. Files of 50 MB with 2,000 pages take some 200 MB and 20 s.
 const (
-	childMemory  = 512 << 20
-	childSeconds = 60 // processor time
-	wallTime     = 90 * time.Second
+	wallTime = 90 * time.Second
 	// parallel children at once.
 	parallel = 2
 )

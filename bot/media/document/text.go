@@ -2,7 +2,6 @@ package document
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"io"
 	"strings"
@@ -10,41 +9,11 @@ import (
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/simplifiedchinese"
-	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 )
 
 // pageText is the size of a page of a text, in bytes: about 3,000 letters or 1,000 characters.
 const pageText = 3000
-
-// decoderOf returns the encoding that a byte order mark names.
-func decoderOf(b []byte) (encoding.Encoding, bool) {
-	switch {
-	case bytes.HasPrefix(b, []byte{0xff, 0xfe}):
-		return unicode.UTF16(unicode.LittleEndian, unicode.UseBOM), true
-	case bytes.HasPrefix(b, []byte{0xfe, 0xff}):
-		return unicode.UTF16(unicode.BigEndian, unicode.UseBOM), true
-	case bytes.HasPrefix(b, []byte{0xef, 0xbb, 0xbf}):
-		return unicode.UTF8BOM, true
-	}
-	return nil, false
-}
-
-// isGB18030 reports whether bytes are Chinese text of older programs. Two bytes of garbage are legal there more often than not, so control
-// characters speak against it.
-func isGB18030(b []byte) bool {
-	text, err := simplifiedchinese.GB18030.NewDecoder().Bytes(b)
-	if err != nil {
-		return false
-	}
-	odd := 0
-	for _, r := range string(text) {
-		if r == utf8.RuneError || r < ' ' && r != '\n' && r != '\r' && r != '\t' || 0x7f <= r && r < 0xa0 || 0xe000 <= r && r < 0xf900 {
-			odd++
-		}
-	}
-	return odd*50 <= utf8.RuneCount(text)
-}
 
 func readText(in io.ReaderAt, size int64, _ Limits, put emit) error {
 	begin := make([]byte, min(size, sniffed))
