@@ -73,9 +73,9 @@ func (a *AccessConfig) check(k *strict.Source, at string) {
 }
 
 // warn records lists that say something else than they look like.
-func (a *AccessConfig) warn(c *Config, src *strict.Source, at string) {
+func (a *AccessConfig) warn(src *strict.Source, at string, admins []string) {
 	alone := "agent.admins alone"
-	if len(c.Agent.Admins) == 0 {
+	if len(admins) == 0 {
 		alone = "no one, as agent.admins is empty too"
 	}
 	for _, list := range []struct {
@@ -101,7 +101,7 @@ func (a *AccessConfig) warn(c *Config, src *strict.Source, at string) {
 		if id == access.Everyone {
 			src.Warn(fmt.Sprintf("%s.deny[%d]", at, i), `"*" serves %s`, alone)
 		}
-		if slices.Contains(c.Agent.Admins, id) {
+		if slices.Contains(admins, id) {
 			src.Warn(fmt.Sprintf("%s.deny[%d]", at, i), "does nothing: the id is one of agent.admins, who are always served")
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -65,15 +64,11 @@ func (a *AdminConfig) check(k *strict.Source) {
 var listenForm = regexp.MustCompile(`^[^\s/]*$`)
 
 // warn records short tokens. They are no errors: an installation with one must start after an update.
-func (a *AdminConfig) warn(c *Config, src *strict.Source) {
+func (a *AdminConfig) warn(src *strict.Source, isAdministered bool) {
 	for path, got := range map[string]Secret{"admin.token": a.Token, "admin.viewer_token": a.ViewerToken} {
 		if n := utf8.RuneCountInString(got.Reveal()); n > 0 && n < minToken {
 			src.Warn(path, "has %d characters, and can be guessed: take at least %d random ones", n, minToken)
 		}
-	}
-	isAdministered := len(c.Agent.Admins) > 0
-	for _, g := range c.Groups {
-		isAdministered = isAdministered || len(g.Admins) > 0
 	}
 	if a.DingTalkLogin.RedirectURI != "" && !isAdministered {
 		src.Warn("admin.dingtalk_login.redirect_uri", "admits no one: agent.admins and the admins of groups are empty")
@@ -89,16 +84,4 @@ func isSafe(address, path string) bool {
 	ip, err := netip.ParseAddr(u.Hostname())
 	local := u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
 	return u.Scheme == "https" || u.Scheme == "http" && local
-}
-
-// Administers lists the groups whose administrator a person is.
-func (c *Config) Administers(person string) []string {
-	var ids []string
-	for id, g := range c.Groups {
-		if person != "" && slices.Contains(g.Admins, person) {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	return ids
 }

@@ -2,32 +2,20 @@ package config
 
 import (
 	"fmt"
-	"net/url"
-	"regexp"
+	"maps"
+	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"ebb/bot/config/strict"
-	"ebb/sql"
-)
-
-// Need lists the credentials that a command requires. All other checks always apply.
-type Need uint8
-
-// Credentials, combined with |. The database needs none: without a URL it is a private server.
-const (
-	NeedDingTalk Need = 1 << iota
-	NeedLLM
-	NeedNothing Need = 0
-	NeedServe        = NeedDingTalk | NeedLLM
+	"ebb/compaction"
+	"ebb/sessions"
 )
 
 func (c *Config) check(k *strict.Source, need Need) {
-	c.checkRobots(k, need)
+	c.DingTalk.check(k, need, c.LLM, c.Tools)
 	c.LLM.check(k, need)
 	c.Agent.check(k)
 	c.Agent.Compaction.check(k, c.LLM, c.policies)
@@ -36,67 +24,257 @@ func (c *Config) check(k *strict.Source, need Need) {
 	c.Tools.check(k)
 	c.checkGroups(k)
 	c.checkProcess(k)
-	c.checkTimes(k)
+	c.LLM.checkTimes(k, c.Agent.TurnTimeout)
 	if !k.HasFailed() {
 		c.fit(k)
 		c.Warnings = k.Warnings()
 	}
 }
 
-// wantName warns of a text that no one types or sees as it is.
-func wantName(k *strict.Source, path, value, what string) {
-	k.Required(path, value, what)
-	stray := strings.TrimSpace(value) != value || strings.ContainsFunc(value, unicode.IsControl) || utf8.RuneCountInString(value) > maxName
-	k.Advise(!stray, path, "has blanks at its ends, line breaks, or more than %d characters", maxName)
+// checkGroups judges the keys of each group, then the compactions that result from them and the common settings.
+func (c *Config) checkGroups(k *strict.Source) {
+	for _, id := range slices.Sorted(maps.Keys(c.Groups)) {
+		g, at := c.Groups[id], groupPath(id)
+		if id == "" {
+			k.Fail(at, "got an empty key, want the id of a conversation")
+			continue
+		}
+		wantConversation(k, at, id)
+		g.check(k, at, id, c.LLM, c.Tools)
+		g.checkPolicy(k, at, c.policies)
+	}
+	for _, g := range c.groupCompactions() {
+		g.check(k, g.at, c.policies)
+	}
 }
 
-const maxName = 200
-
-func isNoKey(r rune) bool { return r <= ' ' || r > '~' }
-
-// credential refuses a key that no HTTP header can carry, or that was copied with the words around it. The error has no part of it.
-func wantCredential(k *strict.Source, path, value, what string) {
-	wantSecret(k, path, value, what)
-	k.Want(!strings.ContainsFunc(value, isNoKey), path, "a text with blanks or other letters than ASCII", "%s alone, without \"Bearer\" and blanks", what)
+// checkProcess judges what one process does by itself.
+func (c *Config) checkProcess(k *strict.Source) {
+	c.Cluster.check(k)
+	c.Schedule.check(k)
+	c.Retention.check(k)
+	c.Database.check(k)
+	c.Admin.check(k)
+	c.Shutdown.check(k)
+	c.Log.check(k)
 }
 
-// placeholder is the text of an example. Servers without keys are given words such as EMPTY and none, which pass.
-var placeholder = regexp.MustCompile(`(?i)^(?:<.*>|\[.*\]|your[-_ ].*(?:key|secret|token|id|password)|(?:sk-)?x{4,}|.*\*{3,}.*|sk-\.+|\.{3,}|change[-_ ]?me|undefined)$`)
-
-// secret refuses a printed secret, and warns of the text of an example, which servers on this machine may accept.
-func wantSecret(k *strict.Source, path, value, what string) {
-	k.Want(value != mask, path, mask+", which stands for a secret where a configuration is printed", "%s itself", what)
-	k.Advise(!placeholder.MatchString(value), path, "is the text of an example, want %s", what)
+// fit runs after all checks passed: it lowers values that do not fit together, and warns of those that have no effect. The smallest
+// reserve of any group bounds the answers of all models. A group whose sizes are the common ones gets no second warning of them.
+func (c *Config) fit(src *strict.Source) {
+	c.Admin.warn(src, c.hasAdmins())
+	comp := &c.Agent.Compaction
+	reserve, key := comp.ReserveTokens, "agent.compaction.reserve_tokens"
+	comp.warn(src, commonPath, c.policies)
+	for _, g := range c.groupCompactions() {
+		if g.ReserveTokens < reserve {
+			reserve, key = g.ReserveTokens, g.at+"reserve_tokens"
+		}
+		if g.AutoCompactThreshold != comp.AutoCompactThreshold || g.Usable() != comp.Usable() || g.MaxHistoryShare != comp.MaxHistoryShare {
+			g.warn(src, g.at, c.policies)
+		}
+	}
+	c.LLM.fitOutput(src, reserve, key)
+	c.warnOfIdleRules(src)
+	c.LLM.fitKeys(src)
+	c.warnOfTimes(src)
+	c.Access.warn(src, "access", c.Agent.Admins)
+	c.warnOfPairs(src)
+	c.warnOfIdleKeys(src)
+	c.warnOfUnset(src)
+	src.WarnOfRemoved()
 }
 
-// id refuses a name in the place of an id: it would match no one, and lock out or let in other people than it says. Ids of DingTalk are
-// printable ASCII without blanks.
-func wantID(k *strict.Source, path, value, what string) {
-	k.Required(path, value, what)
-	named := strings.ContainsFunc(value, isNoKey) || strings.HasPrefix(value, "@")
-	k.Want(value == "" || !named, path, strconv.Quote(value), "%s, not a name", what)
-	k.Want(!strings.ContainsAny(value, "*,;|"), path, strconv.Quote(value), "%s: one id, without patterns", what)
+// hasAdmins reports whether anyone may log in to the console by DingTalk.
+func (c *Config) hasAdmins() bool {
+	for _, g := range c.Groups {
+		if len(g.Admins) > 0 {
+			return true
+		}
+	}
+	return len(c.Agent.Admins) > 0
 }
 
-// person warns of what looks like the id of a conversation.
-func wantPerson(k *strict.Source, path, value string) {
-	wantID(k, path, value, staffID)
-	k.Advise(!conversationForm.MatchString(value), path, "%q looks like the id of a conversation, want %s", value, staffID)
+func (c *Config) warnOfIdleRules(src *strict.Source) {
+	common, groups := c.Policies()
+	inUse := []compaction.Policy{common.Policy}
+	for _, g := range groups {
+		inUse = append(inUse, g.Policy)
+	}
+	warnOfVariables(src, common.Policy, inUse)
+	comp := &c.Agent.Compaction
+	comp.PolicyRules.warn(src, commonPath, common.Policy, inUse)
+	comp.warnOfZeros(src, commonPath, c.policies)
+	for _, g := range c.groupCompactions() {
+		p := groups[sessions.ConversationID(g.id)].Policy
+		g.PolicyRules.warn(src, g.at, p, []compaction.Policy{p})
+		g.warnOfZeros(src, g.at, c.policies)
+	}
 }
 
-// conversation warns of what looks like the id of a sender.
-func wantConversation(k *strict.Source, path, value string) {
-	wantID(k, path, value, conversationID)
-	k.Advise(!strings.HasPrefix(value, "$:"), path, "%q looks like the id of a sender, want %s", value, conversationID)
+// changed reports whether the file or a flag gives a value that is not the default.
+func (c *Config) changed(src *strict.Source) func(path string) bool {
+	all := differences("", reflect.ValueOf(*preset()), reflect.ValueOf(*c))
+	for i := range c.DingTalk {
+		all = append(all, differences(robotPath(src, i), reflect.ValueOf(preset().DingTalk[0]), reflect.ValueOf(c.DingTalk[i]))...)
+	}
+	return func(path string) bool { return src.IsGiven(path) && slices.Contains(all, path) }
 }
 
-var conversationForm = regexp.MustCompile(`^cid[A-Za-z0-9+/]{8,}=+$`)
+// longest is more than one turn or compaction takes. Figures above it are milliseconds.
+const longest = 4 * time.Hour
 
-// Ids of DingTalk, in the words of the errors.
-const (
-	staffID        = `a staff id, such as "manager4711" (the console lists them, and a refusal names the sender's)`
-	conversationID = `the id of a conversation, such as "cidAbc==" (the console lists them, and a refusal names the group's)`
-)
+// warnOfPairs warns of values that have less effect than they seem to have, because of another one.
+func (c *Config) warnOfPairs(src *strict.Source) {
+	changed := c.changed(src)
+	a, r, comp := c.Agent, c.Retention, c.Agent.Compaction
+	warn := func(when bool, path, format string, args ...any) {
+		if when && changed(path) {
+			src.Warn(path, format, args...)
+		}
+	}
+	turn := strict.DurationText(a.TurnTimeout)
+	const unit = "more than %s: a figure without a unit is a number of seconds"
+	warn(a.TurnTimeout > longest, "agent.turn_timeout", unit, strict.DurationText(longest))
+	warn(comp.Deadline > longest, commonPath+"deadline", unit, strict.DurationText(longest))
+	warn(a.Memory.RecallTimeout > time.Minute, "agent.memory.recall_timeout", unit, "1m")
+	if comp.InlineDeadline > a.TurnTimeout {
+		warn(true, commonPath+"inline_deadline", "more than agent.turn_timeout (%s), which ends the turn", turn)
+	} else {
+		warn(comp.InlineDeadline > comp.Deadline, commonPath+"inline_deadline", "more than deadline (%s), which ends the compaction", strict.DurationText(comp.Deadline))
+	}
+	warn(a.BusyNote >= a.TurnTimeout, "agent.busy_note", "does nothing: a turn ends after agent.turn_timeout (%s)", turn)
+	warn(a.StaleAfter < a.TurnTimeout, "agent.stale_after", "less than agent.turn_timeout (%s): messages behind a long turn get no answer", turn)
+	warn(c.Cluster.LeaseTTL >= a.StaleAfter, "cluster.lease_ttl", "no less than agent.stale_after (%s): messages of a replica that died get no answer", strict.DurationText(a.StaleAfter))
+	warn(r.Memories > 0 && a.Memory.TaskTTL > r.Memories, "agent.memory.task_ttl", "more than retention.memories (%s), which deletes them", strict.DurationText(r.Memories))
+	for key, period := range r.byKey() {
+		warn(period > 0 && period < day, "retention."+key, "deletes after %s; days are \"30d\"", strict.DurationText(period))
+	}
+	window := a.Compaction.Settings(c.policies).Window
+	for key, n := range map[string][2]int{"recall_tokens": {a.Memory.RecallTokens, window.Usable() / 8}, "pinned_tokens": {a.Memory.PinnedTokens, window.Trigger() / 12}} {
+		warn(n[0] > n[1], "agent.memory."+key, "the window has room for %d", n[1])
+	}
+	usual := plainRobot()
+	for i, d := range c.DingTalk {
+		at := robotPath(src, i)
+		warn(d.OAPIBase == usual.OAPIBase && d.RepliesPerMinute > usual.RepliesPerMinute, at+".replies_per_minute",
+			"more than the %d that DingTalk's webhooks accept", usual.RepliesPerMinute)
+		d.warn(src, at, a.Admins)
+	}
+	warn(strings.HasPrefix(a.Timezone, "Etc/GMT"), "agent.timezone", `has the opposite sign: "Etc/GMT+8" is eight hours behind UTC`)
+	l := a.Limits
+	warn(l.Tokens > 0 && l.PersonTokens > l.Tokens, "agent.limits.person_tokens_per_day", "more than tokens_per_day (%d), which is for all", l.Tokens)
+	warn(l.GroupTurns > 0 && l.PersonTurns > l.GroupTurns, "agent.limits.person_turns_per_minute", "more than group_turns_per_minute (%d), which comes first in a group", l.GroupTurns)
+	warn(l.GroupTurns > 0 && l.UnidentifiedTurns > 60*l.GroupTurns, "agent.limits.unidentified_turns_per_hour", "more than group_turns_per_minute (%d) allows in an hour", l.GroupTurns)
+	for key, n := range map[string]int{"person_tokens_per_day": l.PersonTokens, "tokens_per_day": l.Tokens} {
+		warn(n > 0 && n < leastTokens, "agent.limits."+key, "less than one question takes: it is a number of tokens, not of thousands")
+	}
+	c.LLM.warn(src)
+	warnOfVersion(src, "agent.memory.embeddings.base_url", a.Memory.Embeddings.BaseURL)
+	c.warnOfSizes(src)
+}
+
+// leastTokens is about the size of the first request of a conversation with a short answer.
+const leastTokens = 2000
+
+// warnOfSizes warns of daily tokens of a conversation over those of all, and of prompts over the window.
+func (c *Config) warnOfSizes(src *strict.Source) {
+	a, comp := c.Agent, c.Agent.Compaction
+	daily := func(path string, n int) {
+		if all := a.Limits.Tokens; src.IsGiven(path) && all > 0 && n != preset().Agent.Compaction.DailyTokens && n > all {
+			src.Warn(path, "more than agent.limits.tokens_per_day (%d), which is for all conversations", all)
+		}
+	}
+	daily(commonPath+"daily_tokens", comp.DailyTokens)
+	for _, g := range c.groupCompactions() {
+		daily(g.at+"daily_tokens", g.DailyTokens)
+	}
+	room := 4 * comp.Usable() // characters; a text with as many tokens is seldom longer
+	prompt := func(path, text string) {
+		if n := utf8.RuneCountInString(text); n > room {
+			src.Warn(path, "has %d characters, and the window has room for about %d", n, room)
+		}
+	}
+	prompt("agent.prompt", a.Prompt)
+	for _, id := range slices.Sorted(maps.Keys(c.Groups)) {
+		prompt(groupPath(id)+".prompt", c.Groups[id].Prompt)
+	}
+}
+
+// warnOfTimes warns of timeouts over the model's share of the time of a turn, or of other work, which is divided
+// among the models.
+func (c *Config) warnOfTimes(src *strict.Source) {
+	n := len(c.LLM.Models)
+	for _, work := range []struct {
+		path  string
+		whole time.Duration
+		check bool
+	}{
+		{"agent.turn_timeout", c.Agent.TurnTimeout, n > 1},
+		{commonPath + "deadline", c.Agent.Compaction.Deadline, n > 1},
+		{commonPath + "inline_deadline", c.Agent.Compaction.InlineDeadline, n > 1 && src.IsGiven(commonPath+"inline_deadline")},
+	} {
+		share := work.whole / time.Duration(max(1, n))
+		for i, m := range c.LLM.Models {
+			path := fmt.Sprintf("llm.models[%d].", i)
+			switch of := fmt.Sprintf("its share of %s (%s for %d models)", work.path, strict.DurationText(work.whole), n); {
+			case !work.check:
+			case i < n-1 && m.FirstToken > share:
+				src.Warn(path+"first_token_timeout", "%s is more than %s, %s: the next model is asked earlier",
+					strict.DurationText(m.FirstToken), strict.DurationText(share), of)
+			case work.path == "agent.turn_timeout" && m.Timeout > share:
+				src.Warn(path+"timeout", "%s is more than %s, %s: a longer answer is cut off",
+					strict.DurationText(m.Timeout), strict.DurationText(share), of)
+			}
+		}
+	}
+}
+
+// warnOfIdleKeys warns of values that do nothing without another one.
+func (c *Config) warnOfIdleKeys(src *strict.Source) {
+	a, m := c.Agent, c.Agent.Memory
+	changed := c.changed(src)
+	for _, part := range []struct {
+		idle bool
+		why  string
+		at   string
+		keys []string
+	}{
+		{
+			m.Embeddings.BaseURL == "", "without a base_url: searches go by words alone", "agent.memory.embeddings.",
+			[]string{"model", "api_key", "dimensions", "batch", "requests_per_minute", "weight"},
+		},
+		{m.Recall == RecallOff, `with recall "off"`, "agent.memory.", []string{"recall_tokens", "recall_timeout"}},
+		{m.Extract == ExtractTurn, `with extract "every_turn"`, "agent.memory.", []string{"candidates"}},
+		{!a.MergePending, "without agent.merge_pending", "agent.", []string{"max_merged"}},
+		{!c.Schedule.Enabled, "without schedule.enabled", "schedule.", []string{"quiet_hours"}},
+		{c.Admin.DingTalkLogin.RedirectURI == "", "without a redirect_uri", "admin.dingtalk_login.", []string{"authorize_url"}},
+		{c.Admin.Listen == "", "without admin.listen", "admin.", []string{"token", "viewer_token", "dingtalk_login.redirect_uri"}},
+		{c.Database.URL != "", "with database.url", "database.", []string{"dir"}},
+	} {
+		for _, key := range part.keys {
+			if part.idle && changed(part.at+key) {
+				src.Warn(part.at+key, "does nothing %s", part.why)
+			}
+		}
+	}
+	for i, d := range c.DingTalk {
+		for _, key := range []string{"card_template_id", "card_content_key", "card_stream", "card_interval", "card_reasoning"} {
+			if at := robotPath(src, i); d.Reply != ReplyCard && changed(at+"."+key) {
+				src.Warn(at+"."+key, "does nothing without %s.reply %q", at, ReplyCard)
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.Groups)) {
+		g, at := c.Groups[id], groupPath(id)
+		if len(g.Admins) > 0 && c.Admin.DingTalkLogin.RedirectURI == "" {
+			src.Warn(at+".admins", "does nothing without admin.dingtalk_login.redirect_uri")
+		}
+		if len(g.Tools) == 0 && src.IsGiven(at+".tools") {
+			src.Warn(at+".tools", "an empty list allows all tools")
+		}
+	}
+}
 
 // warnOfUnset warns of variables without a value, except the credentials that a command does not need, or that are required.
 func (c *Config) warnOfUnset(src *strict.Source) {
@@ -109,180 +287,4 @@ func (c *Config) warnOfUnset(src *strict.Source) {
 			src.Warn(path, "%s is not set in the environment, and nothing stands in its place; ${%s:-} says so on purpose", name, name)
 		}
 	}
-}
-
-// Paths are added to an address, behind whatever it has. Errors show no user, query and fragment: keys and passwords stand there.
-func wantURL(k *strict.Source, path, got string) {
-	const want = "the URL of a server, as in https://host/path"
-	u, err := url.Parse(got)
-	switch {
-	case got == "" || k.Failed(path):
-		k.Required(path, got, want)
-	case strings.Contains(got, "@"):
-		k.Fail(path, "got a user name in the URL, want %s", want)
-	case strings.Contains(got, "#"):
-		k.Fail(path, "got an address with a fragment behind #, want %s", want)
-	case strings.Contains(got, "?"):
-		k.Fail(path, "got an address with a query behind ?, want %s; a key belongs to the field for it", want)
-	default:
-		k.Want(err == nil && isServer(u) && !strings.ContainsFunc(got, isBlank), path, strconv.Quote(Endpoint(got).String()), "%s", want)
-	}
-}
-
-func isBlank(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
-
-// hostForm has names in all scripts, and zones of IPv6. Without a name it is this machine.
-var hostForm = regexp.MustCompile(`^(?:[\p{L}\p{M}\p{N}._-]*|\[[0-9A-Fa-f:.]+(?:%[^\]]+)?\])(?::[0-9]*)?$`)
-
-func isServer(u *url.URL) bool {
-	port, err := strconv.Atoi(u.Port())
-	isDoubled := u.Host == "http:" || u.Host == "https:"
-	return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && hostForm.MatchString(u.Host) && !isDoubled &&
-		(u.Port() == "" || err == nil && port > 0 && port <= 65535)
-}
-
-func (l *LLMConfig) check(k *strict.Source, need Need) {
-	k.Want(len(l.Models) > 0, "llm.models", "none", "at least one model")
-	first := map[string]int{}
-	for i := range l.Models {
-		path := fmt.Sprintf("llm.models[%d]", i)
-		m := &l.Models[i]
-		m.check(k, path, need)
-		if j, twice := first[m.Name]; twice && m.Name != "" {
-			k.Fail(path+".name", "got %q, which is also the name of llm.models[%d], want a name of its own", m.Name, j)
-			continue
-		}
-		first[m.Name] = i
-	}
-	k.Want(currencyForm.MatchString(l.Currency), "llm.currency", strconv.Quote(l.Currency), "a code such as CNY or a sign such as ¥, at most 8 characters, or empty")
-	k.Between("llm.max_concurrent", l.MaxConcurrent, 1, 10000)
-	if len(l.Models) > 0 {
-		k.Want(l.has(l.Default), "llm.default", strconv.Quote(l.Default), "the name of a model in llm.models: %s", l.names())
-	}
-}
-
-var currencyForm = regexp.MustCompile(`^[\p{L}\p{Sc}]{0,8}$`)
-
-func (m *ModelConfig) check(k *strict.Source, path string, need Need) {
-	wantName(k, path+".name", m.Name, "a name")
-	wantName(k, path+".model", m.Model, "the provider's name of the model")
-	wantModelURL(k, path+".base_url", m.BaseURL.Reveal())
-	if len(k.Unset(path+".api_key")) > 0 && need&NeedLLM != 0 {
-		// An explicitly empty key is for endpoints without one; a named variable without a value is an oversight.
-		k.Required(path+".api_key", m.APIKey.Reveal(), "the key of the endpoint")
-	}
-	wantCredential(k, path+".api_key", m.APIKey.Reveal(), "the key of the endpoint")
-	k.Want(m.MaxOutput > 0, path+".max_output", m.MaxOutput, "more than 0")
-	k.Positive(path+".timeout", m.Timeout)
-	k.Positive(path+".first_token_timeout", m.FirstToken)
-	if t := m.Temperature; t != nil {
-		k.Want(*t >= 0 && *t <= 2, path+".temperature", *t, "0 to 2, or null")
-	}
-	wantParams(k, path+".params", m.Params)
-	k.Want(m.PriceIn >= 0, path+".price_in", m.PriceIn, "0 or more")
-	k.Want(m.PriceCached >= 0, path+".price_cached", m.PriceCached, "0 or more")
-	k.Want(m.PriceOut >= 0, path+".price_out", m.PriceOut, "0 or more")
-	k.Between(path+".retries", m.Retries, 0, 10)
-}
-
-func (l *LLMConfig) has(name string) bool {
-	return slices.ContainsFunc(l.Models, func(m ModelConfig) bool { return m.Name == name })
-}
-
-func (l *LLMConfig) names() string {
-	var names []string
-	for _, m := range l.Models {
-		names = append(names, strconv.Quote(m.Name))
-	}
-	return strings.Join(names, ", ")
-}
-
-var sessionScopes = []string{"group", "member"}
-
-func (a *AgentConfig) check(k *strict.Source) {
-	wantName(k, "agent.name", a.Name, "a name")
-	k.Advise(!strings.HasPrefix(a.Name, "@"), "agent.name", "%q begins with @, which stands before the name where it is shown", a.Name)
-	k.OneOf("agent.language", a.Language, []string{"zh", "en"})
-	k.OneOf("agent.session_scope", a.SessionScope, sessionScopes)
-	k.Between("agent.max_merged", a.MaxMerged, 1, 100)
-	k.Want(a.Gather >= 0 && a.Gather <= 5*time.Second, "agent.gather", strict.DurationText(a.Gather), "0s to 5s")
-	k.Want(a.BusyNote >= 0, "agent.busy_note", strict.DurationText(a.BusyNote), "0s or more")
-	k.Positive("agent.stale_after", a.StaleAfter)
-	k.Positive("agent.turn_timeout", a.TurnTimeout)
-	a.Limits.check(k)
-	a.Media.check(k)
-	k.Between("agent.max_tool_rounds", a.MaxToolRounds, 1, 100)
-	_, err := time.LoadLocation(a.Timezone)
-	k.Want(err == nil && a.Timezone != "" && a.Timezone != "Local", "agent.timezone", strconv.Quote(a.Timezone),
-		`the name of a time zone, such as "Asia/Shanghai"`)
-	for i, id := range a.Admins {
-		wantPerson(k, fmt.Sprintf("agent.admins[%d]", i), id)
-	}
-}
-
-// Most unreadable addresses have an unescaped special character in the password.
-const databaseForm = "postgres://user:password@host:5432/name, with / @ # ? of a password as %2F %40 %23 %3F" //nolint:gosec // an example
-
-// check refuses a pooler in transaction mode without a direct address. Migrations take a lock of a connection, and notifications need
-// one that stays.
-func (d *DatabaseConfig) check(k *strict.Source) {
-	address := func(path string, dsn DSN, otherwise string) {
-		if url := dsn.Reveal(); url != "" {
-			fault := sql.AddressFault(url)
-			switch {
-			case strings.Contains(url, ":"+mask+"@"):
-				fault = mask + ", which stands for a password where a configuration is printed"
-			case strings.Contains(url, "://") && strings.TrimSpace(url) != url:
-				fault = "an address with blanks around it"
-			}
-			k.Want(fault == "", path, fault, "%s, or empty %s", databaseForm, otherwise)
-		}
-	}
-	address("database.url", d.URL, "for a private server")
-	address("database.direct_url", d.DirectURL, "where database.url leads to the server itself")
-	k.OneOf("database.pooler", d.Pooler, []string{poolerNone, PoolerTransaction})
-	if d.Pooler == PoolerTransaction {
-		k.Want(d.URL != "", "database.url", "nothing", "the pooler's address, as database.pooler is \"transaction\"")
-		k.Want(d.DirectURL != "", "database.direct_url", "nothing",
-			"the address of PostgreSQL itself: migrations and notifications can't go through a pooler in transaction mode")
-		k.Advise(d.URL == "" || d.DirectURL != d.URL, "database.direct_url",
-			"is the same as database.url: migrations and notifications can't go through a pooler in transaction mode")
-	}
-	if d.URL == "" {
-		k.Required("database.dir", d.Dir, "a folder for the private server's data")
-		k.Want(d.DirectURL == "", "database.direct_url", "an address", "nothing, as database.url is empty")
-	}
-	k.Between("database.max_conns", d.MaxConns, 2, 1000)
-}
-
-// stopRest is the time of a stop besides drain and flush: the end of intake, and the cleanup.
-const stopRest = 10 * time.Second
-
-var pictureHost = regexp.MustCompile(`^(\*\.)?([A-Za-z0-9_-]+\.)*[A-Za-z0-9_-]+$`)
-
-var replicaIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{0,63}$`)
-
-// checkProcess judges what one process does by itself. The parts of a stop have to fit into shutdown.grace: the supervisor kills a
-// longer one. The error is at the first of the three keys that the file has.
-func (c *Config) checkProcess(k *strict.Source) {
-	k.Want(c.Cluster.LeaseTTL >= time.Second, "cluster.lease_ttl", strict.DurationText(c.Cluster.LeaseTTL), "at least 1s")
-	k.Want(replicaIDForm.MatchString(c.Cluster.ReplicaID), "cluster.replica_id", strconv.Quote(c.Cluster.ReplicaID),
-		"at most 63 letters, digits, dots, dashes and underscores")
-	c.Schedule.check(k)
-	c.Retention.check(k)
-	c.Database.check(k)
-	c.Admin.check(k)
-	k.Positive("shutdown.drain", c.Shutdown.Drain)
-	k.Positive("shutdown.flush", c.Shutdown.Flush)
-	k.Positive("shutdown.grace", c.Shutdown.Grace)
-	whole := c.Shutdown.Drain + c.Shutdown.Flush + stopRest
-	for _, path := range []string{"shutdown.grace", "shutdown.drain", "shutdown.flush"} {
-		if k.IsGiven(path) && whole > c.Shutdown.Grace {
-			k.Fail(path, "drain %s and flush %s, with %s for the rest of a stop, take longer than shutdown.grace (%s): want at least %s there, and as much of the supervisor",
-				strict.DurationText(c.Shutdown.Drain), strict.DurationText(c.Shutdown.Flush), strict.DurationText(stopRest), strict.DurationText(c.Shutdown.Grace), strict.DurationText(whole))
-			break
-		}
-	}
-	k.OneOf("log.level", c.Log.Level, []string{"trace", "debug", "info", "warn", "error"})
-	k.OneOf("log.format", c.Log.Format, []string{"auto", "json", "console"})
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"maps"
 	"time"
 
 	"ebb/compaction"
@@ -107,6 +106,9 @@ func defaultCompaction() CompactionConfig {
 	}
 }
 
+// Usable is the maximum of a request, in tokens.
+func (s *CompactionSettings) Usable() int { return s.ContextWindow - s.ReserveTokens }
+
 // Settings resolves s on top of the policies' own rules.
 func (s CompactionSettings) Settings(own map[string]compaction.Policy) compaction.Settings {
 	p := s.policy(own)
@@ -191,17 +193,4 @@ func (r *PolicyRules) ints(p *compaction.Policy) []rule[int] {
 
 func (r *PolicyRules) floats(p *compaction.Policy) []rule[float64] {
 	return []rule[float64]{{&r.TailShare, &p.TailShare}, {&r.OffloadAt, &p.OffloadAt}, {&r.CachePrice, &p.CachePrice}}
-}
-
-func (c *Config) inForce() Config {
-	out := *c
-	comp := &out.Agent.Compaction
-	comp.CompactionSettings = comp.inForce(c.policies)
-	out.Groups = maps.Clone(c.Groups)
-	for _, own := range c.groupCompactions() {
-		g, set := out.Groups[own.id], own.inForce(c.policies)
-		g.Policy, g.Compaction = "", &set // a policy is named once
-		out.Groups[own.id] = g
-	}
-	return out
 }

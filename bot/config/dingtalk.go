@@ -5,18 +5,13 @@ import (
 	"net/url"
 	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/tailscale/hujson"
 
-	"ebb/bot/chat"
 	"ebb/bot/config/strict"
-	"ebb/bot/reload"
-	"ebb/bot/tools"
-	"ebb/sessions"
 )
 
 // Robots are the bots of a file: an object for one, or a list of objects.
@@ -53,7 +48,7 @@ type DingTalkConfig struct {
 	RepliesPerMinute int `json:"replies_per_minute"`
 	// APICallsPerMonth is the organization's quota of calls to the open API. 0: no bound.
 	APICallsPerMonth int `json:"api_calls_per_month"`
-	// Connections is "all": every replica holds a stream connection; or "one": the leader holds it and the others stand
+	// Connections is "all": every replica holds a stream connection; or "one": the leader holds it and the toolsConfig stand
 	// by.
 	Connections string `json:"connections"`
 	// KeepAlive is between two pings on the stream connection, 15 to 30 s.
@@ -65,7 +60,7 @@ type DingTalkConfig struct {
 	Model string `json:"model"`
 	// Tools are the tools that the model may use, as those of a group, which come before it. Empty: all.
 	Tools []string `json:"tools"`
-	// Access has further keys in place of those of the section access; the others are filled in from there. Nil: none.
+	// Access has further keys in place of those of the section access; the toolsConfig are filled in from there. Nil: none.
 	Access *AccessConfig `json:"access"`
 }
 
@@ -138,9 +133,9 @@ func (r *Robots) Decode(src *strict.Source, path string, v hujson.Value) {
 	*r = all
 }
 
-// decodeRobotAccess reads dingtalk.access on top of the section access, wherever the file has that.
-func decodeRobotAccess(src *strict.Source, root hujson.Value, cfg *Config) {
-	for i := range cfg.DingTalk {
+// decodeAccess reads dingtalk.access on top of the section access, wherever the file has that.
+func (r Robots) decodeAccess(src *strict.Source, root hujson.Value, common AccessConfig) {
+	for i := range r {
 		pointer := "/dingtalk/access"
 		if src.IsGiven(listedPath(0)) {
 			pointer = fmt.Sprintf("/dingtalk/%d/access", i)
@@ -149,9 +144,9 @@ func decodeRobotAccess(src *strict.Source, root hujson.Value, cfg *Config) {
 		if v == nil || v.Value.Kind() == 'n' {
 			continue
 		}
-		own := cfg.Access
+		own := common
 		strict.Decode(src, robotPath(src, i)+".access", *v, &own)
-		cfg.DingTalk[i].Access = &own
+		r[i].Access = &own
 	}
 }
 
@@ -170,15 +165,15 @@ var indexForm = regexp.MustCompile(`^dingtalk\[\d+\]`)
 // withoutIndex is the path of a bot's key as if it were the only one.
 func withoutIndex(path string) string { return indexForm.ReplaceAllString(path, "dingtalk") }
 
-// checkRobots also compares the bots. Two with the same credentials would share each message at random.
-func (c *Config) checkRobots(k *strict.Source, need Need) {
-	k.Want(len(c.DingTalk) > 0, "dingtalk", "an empty list", "an object, or a list with at least one")
+// check also compares the bots. Two with the same credentials would share each message at random.
+func (r Robots) check(k *strict.Source, need Need, llm LLMConfig, toolsConfig ToolsConfig) {
+	k.Want(len(r) > 0, "dingtalk", "an empty list", "an object, or a list with at least one")
 	names, ids := map[string]string{}, map[string]string{}
-	for i := range c.DingTalk {
-		d, at := &c.DingTalk[i], robotPath(k, i)
+	for i := range r {
+		d, at := &r[i], robotPath(k, i)
 		d.check(k, at, need)
-		c.checkRobotSettings(k, at, d)
-		if len(c.DingTalk) == 1 {
+		d.checkSettings(k, at, llm, toolsConfig)
+		if len(r) == 1 {
 			return
 		}
 		k.Required(at+".name", d.Name, "a name of its own, as there are several bots")
@@ -190,29 +185,21 @@ func (c *Config) checkRobots(k *strict.Source, need Need) {
 		}
 		unique(".name", d.Name, names)
 		unique(".client_id", d.ClientID, ids)
-		k.Want(d.Connections == c.DingTalk[0].Connections, at+".connections", strconv.Quote(d.Connections), "%q as %s has: a replica connects all bots, or none",
-			c.DingTalk[0].Connections, robotPath(k, 0))
+		k.Want(d.Connections == r[0].Connections, at+".connections", strconv.Quote(d.Connections), "%q as %s has: a replica connects all bots, or none",
+			r[0].Connections, robotPath(k, 0))
 	}
 }
 
-func (c *Config) checkRobotSettings(k *strict.Source, at string, d *DingTalkConfig) {
+// checkSettings judges what a bot has in place of the common settings.
+func (d *DingTalkConfig) checkSettings(k *strict.Source, at string, llm LLMConfig, toolsConfig ToolsConfig) {
 	if d.Name != "" {
 		wantName(k, at+".name", d.Name, "a name")
 		k.Advise(!strings.HasPrefix(d.Name, "@"), at+".name", "%q begins with @, which stands before the name where it is shown", d.Name)
 	}
-	k.Want(d.Model == "" || c.LLM.has(d.Model), at+".model", strconv.Quote(d.Model), "the name of a model in llm.models: %s", c.LLM.names())
-	c.checkToolNames(k, at, d.Tools)
+	k.Want(d.Model == "" || llm.has(d.Model), at+".model", strconv.Quote(d.Model), "the name of a model in llm.models: %s", llm.names())
+	toolsConfig.checkNames(k, at, d.Tools)
 	if d.Access != nil {
 		d.Access.check(k, at+".access")
-	}
-}
-
-// checkToolNames judges a list of tools at the path of its owner.
-func (c *Config) checkToolNames(k *strict.Source, at string, names []string) {
-	toolNames, servers := tools.Names(), c.Tools.names()
-	for i, name := range names {
-		known := slices.Contains(toolNames, name) || slices.Contains(servers, name) || slices.Contains(servers, chat.ServerOf(name))
-		k.Want(known, fmt.Sprintf("%s.tools[%d]", at, i), strconv.Quote(name), "%s", strict.Quoted(slices.Concat(toolNames, servers)))
 	}
 }
 
@@ -246,12 +233,14 @@ func (d *DingTalkConfig) check(k *strict.Source, at string, need Need) {
 	k.Want(d.KeepAlive >= 15*time.Second && d.KeepAlive <= 30*time.Second, at+".keepalive", strict.DurationText(d.KeepAlive), "15s to 30s")
 }
 
+var pictureHost = regexp.MustCompile(`^(\*\.)?([A-Za-z0-9_-]+\.)*[A-Za-z0-9_-]+$`)
+
 var (
 	templateForm = regexp.MustCompile(`^[A-Za-z0-9._-]*$`)
 	variableForm = regexp.MustCompile(`^[\p{L}\p{N}_.-]*$`)
 )
 
-// dingtalkURL refuses the other server of DingTalk, and a path of DingTalk's own, which is added to it. Other servers have any path.
+// wantDingTalkURL refuses the other server of DingTalk, and a path of DingTalk's own, which is added to it. Other servers have any path.
 func wantDingTalkURL(k *strict.Source, path, got, usual, other string) {
 	wantURL(k, path, got)
 	u, err := url.Parse(got)
@@ -264,36 +253,13 @@ func wantDingTalkURL(k *strict.Source, path, got, usual, other string) {
 }
 
 // warn records values of a bot that say something else than they look like.
-func (d *DingTalkConfig) warn(c *Config, src *strict.Source, at string) {
+func (d *DingTalkConfig) warn(src *strict.Source, at string, admins []string) {
 	for i, h := range d.PictureHosts {
 		if strings.HasPrefix(h, "*.") && strings.Count(h, ".") == 1 {
 			src.Warn(fmt.Sprintf("%s.picture_hosts[%d]", at, i), "allows all hosts of %s", h[2:])
 		}
 	}
 	if d.Access != nil {
-		d.Access.warn(c, src, at+".access")
+		d.Access.warn(src, at+".access", admins)
 	}
-}
-
-// WithRobots adds the settings of the bots to those that they share. Those of an only bot are for each code: its frames may have another one
-// than its client id.
-func (c *Config) WithRobots(common reload.Values) reload.Values {
-	ofOne := func(d *DingTalkConfig) reload.Values {
-		own := common
-		own.Name, own.Common = d.Name, reload.Group{Prompt: d.Prompt, Model: d.Model, Tools: d.Tools}
-		if d.Access != nil {
-			own.CommandRights, own.Access = d.Access.Rights(), d.Access.Rules(common.Admins)
-		}
-		return own
-	}
-	if len(c.DingTalk) == 1 {
-		return ofOne(&c.DingTalk[0])
-	}
-	all := common
-	all.Robots = map[sessions.RobotCode]*reload.Values{}
-	for i := range c.DingTalk {
-		own := ofOne(&c.DingTalk[i])
-		all.Robots[sessions.RobotCode(c.DingTalk[i].ClientID)] = &own
-	}
-	return all
 }

@@ -3,10 +3,19 @@ package config
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tailscale/hujson"
 
 	"ebb/bot/config/strict"
+	"ebb/compaction"
+	"ebb/sessions"
 )
 
 // Load reads a config file on top of the defaults, replaces ${NAME} from getenv, and checks it. An empty path means
@@ -85,3 +94,87 @@ func load(src *strict.Source, need Need, overrides ...Override) (*Config, error)
 	}
 	return cfg, nil
 }
+
+// decodeInto reads the file, and then the keys that begin as a copy of the common ones.
+func decodeInto(src *strict.Source, root hujson.Value, cfg *Config) {
+	strict.Decode(src, "", root, cfg)
+	decodeContextWindow(src, root, &cfg.Agent.Compaction.PolicyRules)
+	decodeGroupCompactions(src, root, cfg.Groups, cfg.Agent.Compaction.CompactionSettings)
+	cfg.DingTalk.decodeAccess(src, root, cfg.Access)
+}
+
+// Own resolves a conversation's own settings, a JSON object, on top of its group's or the common ones, with the
+// file's checks. Variables are not expanded: the settings may come from a chat.
+func (c *Config) Own(id sessions.ConversationID, settings string) (compaction.Settings, error) {
+	set := c.Agent.Compaction.CompactionSettings
+	for _, g := range c.groupCompactions() {
+		if g.id == string(id) {
+			set = g.CompactionSettings
+		}
+	}
+	src := newSource("", []byte(settings), func(string) string { return "" })
+	if strings.Contains(settings, "$") {
+		return compaction.Settings{}, errors.New("got a value with $, want it as it stands")
+	}
+	if root, ok := src.Parse(); ok {
+		strict.Decode(src, "", root, &set)
+	}
+	if src.Err() == nil {
+		set.check(src, "", c.policies)
+	}
+	if bad, ok := errors.AsType[*strict.Error](src.Err()); ok {
+		var problems []string
+		for _, f := range bad.Fields {
+			problems = append(problems, strings.TrimPrefix(f.Field+": "+f.Problem, ": "))
+		}
+		return compaction.Settings{}, fmt.Errorf("%s", strings.Join(problems, "; "))
+	}
+	return set.Settings(c.policies), nil
+}
+
+// newSource returns a source with the rules of our keys.
+func newSource(name string, data []byte, getenv func(string) string) *strict.Source {
+	return strict.NewSource(name, data, getenv, keyRules{})
+}
+
+// keyRules are older names of keys, removed keys, and those that are read after the rest of the file.
+type keyRules struct{}
+
+func (keyRules) Canonical(t reflect.Type, key string) string { return canonicalKey(t, key) }
+
+func (keyRules) Removed(t reflect.Type, path, key string) string { return removedReason(t, path, key) }
+
+func (keyRules) Refuse(path, text string, t reflect.Type) string { return refuseWritten(path, text, t) }
+
+// IsLater names the keys that decodeInto reads by itself.
+func (keyRules) IsLater(t reflect.Type, key string) bool {
+	switch t {
+	case reflect.TypeFor[AgentConfig]():
+		return key == contextWindowKey
+	case reflect.TypeFor[GroupConfig]():
+		return key == "compaction"
+	case reflect.TypeFor[DingTalkConfig]():
+		return key == "access"
+	}
+	return false
+}
+
+// refuseWritten refuses a secret or address with a variable as shells, batch files and other programs write it. It reads the text of the
+// file alone: what a variable holds may have any form. No error shows it: a password may look like one.
+func refuseWritten(path, text string, t reflect.Type) (problem string) {
+	isAddress := t == reflect.TypeFor[DSN]() || t == reflect.TypeFor[Endpoint]() || slices.Contains(plainAddresses, withoutIndex(path))
+	if isAddress && unbracedWithin.MatchString(text) || (isAddress || t == reflect.TypeFor[Secret]()) && unbraced.MatchString(text) {
+		return "got the name of a variable in another form, want ${NAME}; a text that looks like one can come from a variable or a file"
+	}
+	return ""
+}
+
+// plainAddresses are not secret.
+var plainAddresses = []string{
+	"dingtalk.client_id", "dingtalk.api_base", "dingtalk.oapi_base", "admin.dingtalk_login.redirect_uri", "admin.dingtalk_login.authorize_url",
+}
+
+// unbracedWithin is the name of a variable in a part of an address.
+var unbracedWithin = regexp.MustCompile(`[:/@=.]\$\(?[A-Z_][A-Z0-9_]+\)?(?:[:/@.?&]|$)`)
+
+var unbraced = regexp.MustCompile(`^\s*(?:\$(?:env:)?[A-Za-z_]\w*|\$\([A-Za-z_]\w*\)|%[A-Za-z_]\w*%|\{\{.*\}\}|\{[A-Z_][A-Z0-9_]+\}|(?:env:|os\.environ/)[A-Z_][A-Z0-9_]*)\s*$`)

@@ -72,7 +72,7 @@ const contextWindowKey = "contextWindow"
 
 // decodeContextWindow reads the object in which an older bot had A and B. Its two values are noted at the place of ours, so that one
 // given twice is found, and errors show the older path.
-func decodeContextWindow(src *strict.Source, root hujson.Value, cfg *Config) {
+func decodeContextWindow(src *strict.Source, root hujson.Value, rules *PolicyRules) {
 	const at = "agent." + contextWindowKey
 	v := root.Find("/agent/" + contextWindowKey)
 	if v == nil {
@@ -83,7 +83,6 @@ func decodeContextWindow(src *strict.Source, root hujson.Value, cfg *Config) {
 		Cached int `json:"cachedContextTurns"`
 	}
 	strict.Decode(src, at, *v, &older)
-	rules := &cfg.Agent.Compaction.PolicyRules
 	for _, k := range []struct {
 		path, key string
 		from, to  *int
@@ -136,7 +135,7 @@ var variablePolicies = map[string]string{
 
 // warnOfVariables warns of older bots' variables that no conversation uses. Model and retries apply to the common
 // policy only.
-func (c *Config) warnOfVariables(src *strict.Source, common compaction.Policy, inUse []compaction.Policy) {
+func warnOfVariables(src *strict.Source, common compaction.Policy, inUse []compaction.Policy) {
 	for _, name := range slices.Sorted(maps.Keys(variablePolicies)) {
 		policy, users := variablePolicies[name], inUse
 		if name == modelVariable || name == retriesVariable {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -11,6 +12,19 @@ import (
 
 	"ebb/bot/config/strict"
 )
+
+func (c *Config) inForce() Config {
+	out := *c
+	comp := &out.Agent.Compaction
+	comp.CompactionSettings = comp.inForce(c.policies)
+	out.Groups = maps.Clone(c.Groups)
+	for _, own := range c.groupCompactions() {
+		g, set := out.Groups[own.id], own.inForce(c.policies)
+		g.Policy, g.Compaction = "", &set // a policy is named once
+		out.Groups[own.id] = g
+	}
+	return out
+}
 
 // JSON returns the effective config in the order of the reference file, with secrets as *** and explicit rules of the
 // policy. Load accepts it, apart from secrets.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"ebb/bot/config/strict"
-	"ebb/sessions"
 )
 
 // RetentionConfig has the periods after which data is deleted. 0: it is kept.
@@ -37,14 +36,6 @@ func (r RetentionConfig) byKey() map[string]time.Duration {
 func (r RetentionConfig) check(k *strict.Source) {
 	for key, period := range r.byKey() {
 		k.Want(period >= 0, "retention."+key, strict.DurationText(period), `0 (kept), or a period such as "30d"`)
-	}
-}
-
-// Periods returns the periods of the storage.
-func (c *Config) Periods() sessions.Retention {
-	r := c.Retention
-	return sessions.Retention{
-		Events: r.Events, Memories: r.Memories, CompactionLog: r.CompactionLog, Replies: r.Replies, Audit: r.Audit, Pictures: c.Agent.Media.KeepPictures,
 	}
 }
 

@@ -191,3 +191,12 @@ func revealed(secrets map[string]Secret) map[string]string {
 	}
 	return plain
 }
+
+// checkNames judges a list of tools at the path of its owner.
+func (t *ToolsConfig) checkNames(k *strict.Source, at string, names []string) {
+	toolNames, servers := tools.Names(), t.names()
+	for i, name := range names {
+		known := slices.Contains(toolNames, name) || slices.Contains(servers, name) || slices.Contains(servers, chat.ServerOf(name))
+		k.Want(known, fmt.Sprintf("%s.tools[%d]", at, i), strconv.Quote(name), "%s", strict.Quoted(slices.Concat(toolNames, servers)))
+	}
+}

@@ -11,7 +11,6 @@ import (
 
 	"ebb/bot/config/strict"
 	"ebb/compaction"
-	"ebb/sessions"
 )
 
 func (c *CompactionConfig) check(k *strict.Source, llm LLMConfig, own map[string]compaction.Policy) {
@@ -127,77 +126,44 @@ func (c settingsChecker) budget(err error) {
 	}
 }
 
-// answerMargin is the part of the reserve besides the answer, in tokens: counts are estimates, and requests have
-// overhead.
-const answerMargin = 1024
-
-// fit runs after all checks passed: it lowers values that do not fit together, and warns of those that have no effect. The smallest
-// reserve of any group bounds the answers of all models. A group whose sizes are the common ones gets no second warning of them.
-func (c *Config) fit(src *strict.Source) {
-	c.Admin.warn(c, src)
-	comp := &c.Agent.Compaction
-	reserve, key := comp.ReserveTokens, "agent.compaction.reserve_tokens"
-	comp.fit(c, src, "agent.compaction.")
-	for _, g := range c.groupCompactions() {
-		if g.ReserveTokens < reserve {
-			reserve, key = g.ReserveTokens, g.at+"reserve_tokens"
-		}
-		if g.AutoCompactThreshold != comp.AutoCompactThreshold || g.Usable() != comp.Usable() || g.MaxHistoryShare != comp.MaxHistoryShare {
-			g.fit(c, src, g.at)
-		}
+// warn records sizes that have less effect than they seem to have.
+func (s *CompactionSettings) warn(src *strict.Source, at string, own map[string]compaction.Policy) {
+	if usable := s.Usable(); s.AutoCompactThreshold > usable {
+		src.Warn(at+"auto_compact_threshold",
+			"%d is more than context_window - reserve_tokens (%d), which is what counts", s.AutoCompactThreshold, usable)
 	}
-	c.fitOutput(src, reserve, key)
-	c.warnOfIdleRules(src)
-	c.fitModels(src)
-	c.Access.warn(c, src, "access")
-	c.warnOfPairs(src)
-	c.warnOfIdleKeys(src)
-	c.warnOfUnset(src)
-	src.WarnOfRemoved()
-}
-
-func (c *Config) warnOfIdleRules(src *strict.Source) {
-	common, groups := c.Policies()
-	inUse := []compaction.Policy{common.Policy}
-	for _, g := range groups {
-		inUse = append(inUse, g.Policy)
-	}
-	c.warnOfVariables(src, common.Policy, inUse)
-	comp := &c.Agent.Compaction
-	c.warnOfRules(src, commonPath, comp.PolicyRules, common.Policy, inUse)
-	c.warnOfZeros(src, commonPath, comp.CompactionSettings)
-	for _, g := range c.groupCompactions() {
-		p := groups[sessions.ConversationID(g.id)].Policy
-		c.warnOfRules(src, g.at, g.PolicyRules, p, []compaction.Policy{p})
-		c.warnOfZeros(src, g.at, g.CompactionSettings)
+	w := s.Settings(own).Window
+	if enough, idle := w.IdleShare(); idle && src.IsGiven(at+"max_history_share") {
+		src.Warn(at+"max_history_share", "%g keeps no more than %g does: a compaction leaves room to grow below auto_compact_threshold (%d)",
+			s.MaxHistoryShare, enough, w.Trigger())
 	}
 }
 
 // warnOfZeros warns of rules that are 0 in the file but still in effect. Explicit null is intended, and so are the
 // zeros in a copy of the reference file, which explains every rule.
-func (c *Config) warnOfZeros(src *strict.Source, at string, s CompactionSettings) {
+func (s CompactionSettings) warnOfZeros(src *strict.Source, at string, own map[string]compaction.Policy) {
 	isGiven := func(name string) bool { return src.IsGiven(at + name) }
 	if !slices.ContainsFunc(rulesKeys.Names, func(name string) bool { return !isGiven(name) }) {
 		return
 	}
-	given, inForce := reflect.ValueOf(s), reflect.ValueOf(s.inForce(c.policies))
+	given, inForce := reflect.ValueOf(s), reflect.ValueOf(s.inForce(own))
 	for _, name := range rulesKeys.Names {
 		index := rulesKeys.Index[name]
-		rule, own := given.FieldByName("PolicyRules").FieldByIndex(index), inForce.FieldByName("PolicyRules").FieldByIndex(index)
-		if !isGiven(name) || src.IsNull(at+name) || rule.Kind() == reflect.String || !rule.IsZero() || own.IsZero() {
+		rule, inPolicy := given.FieldByName("PolicyRules").FieldByIndex(index), inForce.FieldByName("PolicyRules").FieldByIndex(index)
+		if !isGiven(name) || src.IsNull(at+name) || rule.Kind() == reflect.String || !rule.IsZero() || inPolicy.IsZero() {
 			continue
 		}
-		value := fmt.Sprint(own)
-		if own.Type() == strict.DurationType {
-			value = strict.DurationText(time.Duration(own.Int()))
+		value := fmt.Sprint(inPolicy)
+		if inPolicy.Type() == strict.DurationType {
+			value = strict.DurationText(time.Duration(inPolicy.Int()))
 		}
 		src.Warn(at+name, "0 does not turn the rule off, it stands for the policy's own, %s; say null, or leave the key out", value)
 	}
 }
 
-// warnOfRules warns of rules that no policy inUse has, or that other rules of p disable. An inherited rule gets its
+// warn records rules that no policy inUse has, or that other rules of p disable. An inherited rule gets its
 // warning at its own position.
-func (c *Config) warnOfRules(src *strict.Source, at string, r PolicyRules, p compaction.Policy, inUse []compaction.Policy) {
+func (r PolicyRules) warn(src *strict.Source, at string, p compaction.Policy, inUse []compaction.Policy) {
 	warn := func(idle bool, key, format string, args ...any) {
 		if idle && src.IsGiven(at+key) {
 			src.Warn(at+key, format, args...)
@@ -211,10 +177,10 @@ func (c *Config) warnOfRules(src *strict.Source, at string, r PolicyRules, p com
 	warn(p.HardLimit > 0 && p.HardLimit <= p.Window, "hard_limit",
 		"%d is not more than window_messages (%d): an answer waits for every compaction", p.HardLimit, p.Window)
 	warn(p.HardLimit > 0 && p.HardLimit <= p.Window, "window_messages", "%d is not less than hard_limit (%d): it does nothing", p.Window, p.HardLimit)
-	c.warnOfContextSize(src, at, p)
+	warnOfContextSize(src, at, p)
 }
 
-func (c *Config) warnOfContextSize(src *strict.Source, at string, p compaction.Policy) {
+func warnOfContextSize(src *strict.Source, at string, p compaction.Policy) {
 	warn := func(problem string, keys ...string) {
 		for _, key := range keys { // one is enough
 			if src.IsGiven(at + key) {
@@ -230,34 +196,5 @@ func (c *Config) warnOfContextSize(src *strict.Source, at string, p compaction.P
 	if p.ContextSize > 0 && p.MaxMessages > 0 && p.ContextSize <= p.MaxMessages {
 		warn(fmt.Sprintf("context_size (%d) is not more than max_messages (%d): an answer waits for every compaction", p.ContextSize, p.MaxMessages),
 			"context_size", "max_messages")
-	}
-}
-
-// Usable is the maximum of a request, in tokens.
-func (s *CompactionSettings) Usable() int { return s.ContextWindow - s.ReserveTokens }
-
-func (s *CompactionSettings) fit(c *Config, src *strict.Source, at string) {
-	if usable := s.Usable(); s.AutoCompactThreshold > usable {
-		src.Warn(at+"auto_compact_threshold",
-			"%d is more than context_window - reserve_tokens (%d), which is what counts", s.AutoCompactThreshold, usable)
-	}
-	w := s.Settings(c.policies).Window
-	if enough, idle := w.IdleShare(); idle && src.IsGiven(at+"max_history_share") {
-		src.Warn(at+"max_history_share", "%g keeps no more than %g does: a compaction leaves room to grow below auto_compact_threshold (%d)",
-			s.MaxHistoryShare, enough, w.Trigger())
-	}
-}
-
-func (c *Config) fitOutput(src *strict.Source, reserve int, key string) {
-	room := reserve - answerMargin
-	if room < answerMargin/4 {
-		room = max(1, reserve/2) // a reserve below the margin still leaves half of it to the answer
-	}
-	for i := range c.LLM.Models {
-		if m := &c.LLM.Models[i]; m.MaxOutput > room {
-			path := fmt.Sprintf("llm.models[%d].max_output", i)
-			src.Warn(path, "lowered from %d to %d, to fit %s (%d)", m.MaxOutput, room, key, reserve)
-			m.MaxOutput = room
-		}
 	}
 }
