@@ -159,7 +159,8 @@
 //	bot/upkeep/requests.go        compactions by hand                                  the slots of upkeep, awaited by the task
 //	bot/openai/calling.go         a try of a model that failed before                  one a call, to the deadline of the call
 //	bot/tools/mcp/pool.go         the connection to a server                           one a server, to the stop
-//	bot/tools/mcp/connection.go   the wait for its end, a ping after a silent call     one a connection; one a call, within pingTime
+//	bot/tools/mcp/connection.go   the wait for the end of a connection                 one a connection
+//	bot/tools/mcp/link.go         a ping after a silent call                           one a call, within pingTime
 //	bot/media/document/confine.go the watch of a parser's memory and parent           one, to the end of the child process
 //	sessions/lease/holder.go      a heartbeat                                          4 within a time to live, each to its timeout
 //	sessions/serial/mailbox.go    the work of a session                                one a session with work

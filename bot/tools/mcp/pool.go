@@ -30,7 +30,7 @@ type Config struct {
 func New(cfg Config) *Pool {
 	p := &Pool{}
 	for _, s := range cfg.Servers {
-		p.connections = append(p.connections, newConnection(s, cfg))
+		p.connections = append(p.connections, newConnection(s, cfg.Version, cfg.Now))
 	}
 	return p
 }
@@ -39,7 +39,7 @@ func New(cfg Config) *Pool {
 func (p *Pool) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, c := range p.connections {
-		all.Go(func() { c.run(zerolog.Ctx(ctx).With().Str("server", c.server.Name).Logger().WithContext(ctx)) })
+		all.Go(func() { c.run(zerolog.Ctx(ctx).With().Str("server", c.link.server.Name).Logger().WithContext(ctx)) })
 	}
 	all.Wait()
 }
@@ -58,7 +58,7 @@ func (p *Pool) AwaitTried(ctx context.Context) {
 // Tools implements chat.Toolbox, with the tools that are known so far.
 func (p *Pool) Tools(id sessions.ConversationID, kind sessions.ConversationType) (tools []chat.Tool) {
 	for _, c := range p.connections {
-		if c.server.serves(id, kind) {
+		if c.link.server.serves(id, kind) {
 			tools = append(tools, c.known()...)
 		}
 	}
@@ -78,8 +78,8 @@ func (p *Pool) Version() (version int64) {
 func (p *Pool) MaxResultTokens(tool string) int {
 	server := chat.ServerOf(tool)
 	for _, c := range p.connections {
-		if c.server.Name == server {
-			return c.server.MaxResultTokens
+		if c.link.server.Name == server {
+			return c.link.server.MaxResultTokens
 		}
 	}
 	return 0
@@ -97,8 +97,8 @@ func (p *Pool) Status() []Status {
 // Away implements chat.Toolbox.
 func (p *Pool) Away(id sessions.ConversationID, kind sessions.ConversationType) (names []string) {
 	for _, c := range p.connections {
-		if c.server.serves(id, kind) && !c.status().Connected {
-			names = append(names, c.server.Name)
+		if c.link.server.serves(id, kind) && !c.status().Connected {
+			names = append(names, c.link.server.Name)
 		}
 	}
 	return names
@@ -107,8 +107,8 @@ func (p *Pool) Away(id sessions.ConversationID, kind sessions.ConversationType) 
 // Connected implements chat.Toolbox.
 func (p *Pool) Connected(ctx context.Context, id sessions.ConversationID, kind sessions.ConversationType, tool string) bool {
 	for _, c := range p.connections {
-		if c.server.Name == chat.ServerOf(tool) && c.server.serves(id, kind) {
-			_, err := c.await(ctx)
+		if c.link.server.Name == chat.ServerOf(tool) && c.link.server.serves(id, kind) {
+			_, err := c.link.await(ctx)
 			return err == nil
 		}
 	}
@@ -118,9 +118,9 @@ func (p *Pool) Connected(ctx context.Context, id sessions.ConversationID, kind s
 // Odd lists the tools of the servers of a conversation that are left out or have another name.
 func (p *Pool) Odd(id sessions.ConversationID, kind sessions.ConversationType) (odd []string) {
 	for _, c := range p.connections {
-		if c.server.serves(id, kind) {
+		if c.link.server.serves(id, kind) {
 			for _, one := range c.status().Odd {
-				odd = append(odd, c.server.Name+" "+one)
+				odd = append(odd, c.link.server.Name+" "+one)
 			}
 		}
 	}
@@ -129,7 +129,7 @@ func (p *Pool) Odd(id sessions.ConversationID, kind sessions.ConversationType) (
 
 // Check connects to a server once, and returns its state with the tools that it would offer.
 func Check(ctx context.Context, s Server, cfg Config) (found Status, err error) {
-	c := newConnection(s, cfg)
+	c := newConnection(s, cfg.Version, cfg.Now)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	connected := false

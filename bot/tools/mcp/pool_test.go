@@ -283,7 +283,7 @@ func TestForgottenSessionIsRenewed(t *testing.T) {
 		})
 	})
 	p := running(t, s)
-	session, err := p.connections[0].awaitShortly(t.Context())
+	session, err := p.connections[0].link.awaitShortly(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

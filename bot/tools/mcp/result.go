@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"path"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -121,21 +120,3 @@ func kindOf(mime string) string {
 	}
 	return cut(mime, maxName)
 }
-
-// storable drops what PostgreSQL refuses.
-func storable(text string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(text, "�"), "\x00", "")
-}
-
-// cut shortens text to at most limit bytes, at a character.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit] + "…"
-}
-
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// maxSchema bounds the schema of a tool, in bytes.
+const maxSchema = 16 << 10
+
 // objectSchema is schema if it describes an object, is small, and has a form that providers accept. A refused schema costs the whole request, and
 // each turn. Any other one becomes the schema of all objects: the server checks the arguments.
 func objectSchema(schema map[string]any) map[string]any {

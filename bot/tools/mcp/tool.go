@@ -20,27 +20,23 @@ import (
 	"ebb/sessions/llm"
 )
 
-// The bounds of what a server says of a tool, in bytes. A longer schema makes the tool one that is not offered.
-const (
-	maxName        = 64 // the limit of providers
-	maxDescription = 1000
-	maxSchema      = 16 << 10
-)
+// maxDescription bounds what a server says of a tool, in bytes.
+const maxDescription = 1000
 
 // tool is a tool of a server.
 type tool struct {
-	of   *connection
+	of   *link
 	name string // the server's own
 	spec llm.ToolSpec
 	asks bool // each call needs an approval
 }
 
-// tool describes t for the model. taken has the names in use.
-func (c *connection) tool(t *mcp.Tool, taken map[string]bool) tool {
-	spec := llm.ToolSpec{Name: nameOf(c.server.Name, t.Name, taken), Description: cut(storable(t.Description), maxDescription)}
+// toolOf describes t for the model. taken has the names in use.
+func toolOf(l *link, t *mcp.Tool, taken map[string]bool) tool {
+	spec := llm.ToolSpec{Name: nameOf(l.server.Name, t.Name, taken), Description: cut(storable(t.Description), maxDescription)}
 	schema, _ := t.InputSchema.(map[string]any)
 	spec.Schema = objectSchema(schema)
-	return tool{of: c, name: t.Name, spec: spec, asks: matches(c.server.Confirm, t.Name)}
+	return tool{of: l, name: t.Name, spec: spec, asks: matches(l.server.Confirm, t.Name)}
 }
 
 // nameOf makes a name that providers accept, and that no other tool of the server has. A changed name always has a hash of the
@@ -116,15 +112,6 @@ func (t tool) call(ctx context.Context, args map[string]any) (*mcp.CallToolResul
 			return nil, err
 		}
 	}
-}
-
-// resource reads a resource of the server.
-func (c *connection) resource(ctx context.Context, uri string) (*mcp.ReadResourceResult, error) {
-	session, err := c.awaitShortly(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return session.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
 }
 
 var errNeedsInput = errors.New("the tool asks for further input, which this bot does not give")
