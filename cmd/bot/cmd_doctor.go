@@ -125,11 +125,28 @@ func diagnose(ctx context.Context, out io.Writer, cfg *config.Config, name strin
 	defer stop()
 	word, err := run(ctx, cfg)
 	if err != nil {
-		fmt.Fprintf(out, "FAIL %s: %s\n", name, strings.Join(strings.Fields(withWords(err.Error(), err)+stepOf(err)), " ")) // in one line
+		fmt.Fprintf(out, "FAIL %s: %s\n", name, inOneLine(withWords(err.Error(), err)+stepOf(err)))
 		return true
 	}
 	fmt.Fprintf(out, "ok   %s: %s\n", name, word)
 	return false
+}
+
+// inOneLine parts the lines of a text, each a failure of its own, by semicolons. A line that announces the next one goes with it.
+func inOneLine(text string) string {
+	var all strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.Join(strings.Fields(line), " ")
+		switch before := all.String(); {
+		case line == "", before == "":
+		case strings.HasSuffix(before, ":"):
+			all.WriteString(" ")
+		default:
+			all.WriteString("; ")
+		}
+		all.WriteString(line)
+	}
+	return all.String()
 }
 
 // withWords adds the provider's own words. The requests of the checks have no words of people that it could repeat.

@@ -139,3 +139,16 @@ func TestDoctorReportsForms(t *testing.T) {
 		})
 	}
 }
+
+// Failures of one check stand in one line, each apart.
+func TestDoctorPartsFailures(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"one: refused\ntwo:\n\t no answer \n\n": "one: refused; two: no answer",
+		"a  single one":                         "a single one",
+	} {
+		if got := inOneLine(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+}
