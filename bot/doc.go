@@ -127,7 +127,7 @@
 //	outbox.pending           its place in a queue, without its text       bot/outbox/queue.go
 //	dbsqlc.OutboxClaimRow    the row, for a later attempt                 sql/conversation/outbox.go
 //	dingtalk.message         a part of it                                 bot/dingtalk/markdown.go
-//	dingtalk.webhookBody     JSON, or apiBody of the open API             bot/dingtalk/reply.go
+//	dingtalk.webhookBody     JSON, or apiBody of the open API             bot/dingtalk/webhook.go
 //
 // And back, to the row of the reply:
 //

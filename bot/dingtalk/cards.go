@@ -10,11 +10,21 @@ import (
 	"ebb/bot/dingtalk/calls"
 	"ebb/bot/dingtalk/card"
 	"ebb/bot/dingtalk/frame"
+	"ebb/bot/dingtalk/openapi"
+	"ebb/bot/dingtalk/request"
 	"ebb/bot/dingtalk/value"
 	"ebb/sessions"
 )
 
-var _ card.API = (*Transport)(nil)
+// cardCalls implement [card.API].
+type cardCalls struct {
+	api    *openapi.Client
+	judge  *request.Judge
+	secret request.Secret
+	robots robots
+}
+
+var _ card.API = cardCalls{}
 
 type cardBody struct {
 	Template     string        `json:"cardTemplateId"`
@@ -46,15 +56,12 @@ type cardDelivery struct {
 const staffIDs = 1
 
 // CreateCard implements [card.API].
-func (t *Transport) CreateCard(ctx context.Context, to sessions.Target, c card.New) (carrier string, err error) {
-	robot := to.RobotCode
-	if robot == "" {
-		robot = t.config.robotCode()
-	}
+func (k cardCalls) CreateCard(ctx context.Context, to sessions.Target, c card.New) (carrier string, err error) {
+	robot := k.robots.codeOf(to.RobotCode)
 	body := cardBody{Template: c.Template, Track: c.Track, Callback: "STREAM", Data: cardData{c.Variables}, IDs: staffIDs}
 	if to.ConversationType == sessions.Private {
 		if to.StaffID == "" {
-			t.giveBack(ctx, c.Reserved, calls.CardCreate)
+			k.api.GiveBack(ctx, c.Reserved, calls.CardCreate)
 			return "", &chat.SendError{Permanent: true, Err: fmt.Errorf("%w: no staff id", card.ErrUndelivered)}
 		}
 		body.Space = "dtv1.card//IM_ROBOT." + string(to.StaffID)
@@ -64,23 +71,23 @@ func (t *Transport) CreateCard(ctx context.Context, to sessions.Target, c card.N
 		body.GroupSpace, body.GroupDeliver = &cardSpace{true}, &cardDelivery{Robot: robot, Mentions: nicksOf(to.Mentions)}
 	}
 	const doing = "creating a card"
-	a, failed := t.callAPI(ctx, apiCall{
-		api: calls.CardCreate, need: calls.Finish, method: http.MethodPost, path: "/v1.0/card/instances/createAndDeliver", doing: doing,
-		body: body, reserved: &c.Reserved, within: c.Within,
+	a, failed := k.api.Do(ctx, openapi.Call{
+		API: calls.CardCreate, Need: calls.Finish, Method: http.MethodPost, Path: "/v1.0/card/instances/createAndDeliver", Doing: doing,
+		Body: body, Reserved: &c.Reserved, Within: c.Within,
 	})
 	if failed == nil {
-		failed = t.judgeAPI(to, a, doing)
+		failed = k.judge.OpenAPI(to, a, doing)
 	}
 	if failed == nil {
-		failed = denial(t, a, doing)
+		failed = k.denial(a, doing)
 	}
 	if failed != nil {
 		return "", cardFailure(failed, a)
 	}
-	for _, v := range a.body.Obj("result").List("deliverResults") {
+	for _, v := range a.Body.Obj("result").List("deliverResults") {
 		r, ok := v.(map[string]any)
 		if ok && !value.ObjectOf(r).Flag("success") {
-			return "", &chat.SendError{Permanent: true, Said: t.config.redactText(value.ObjectOf(r).Str("errorMsg")), Err: fmt.Errorf("%s: %w", doing, card.ErrUndelivered)}
+			return "", &chat.SendError{Permanent: true, Said: k.secret.Redact(value.ObjectOf(r).Str("errorMsg")), Err: fmt.Errorf("%s: %w", doing, card.ErrUndelivered)}
 		}
 		carrier = value.Clip(value.ObjectOf(r).Str("carrierId"), frame.MaxCarrier)
 	}
@@ -116,10 +123,10 @@ type streamBody struct {
 }
 
 // StreamCard implements [card.API].
-func (t *Transport) StreamCard(ctx context.Context, u card.Update) error {
-	return t.callCard(ctx, apiCall{
-		api: calls.CardStream, path: "/v1.0/card/streaming", doing: "updating a card", reserved: &u.Reserved, within: u.Within,
-		body: streamBody{
+func (k cardCalls) StreamCard(ctx context.Context, u card.Update) error {
+	return k.callCard(ctx, openapi.Call{
+		API: calls.CardStream, Path: "/v1.0/card/streaming", Doing: "updating a card", Reserved: &u.Reserved, Within: u.Within,
+		Body: streamBody{
 			Track: u.Track, GUID: u.ID, Key: u.Key, Content: u.Text, Full: true, Finalize: u.State == card.Finished, Error: u.State == card.Failed,
 		},
 	})
@@ -137,21 +144,21 @@ type cardOptions struct {
 }
 
 // SetCard implements [card.API].
-func (t *Transport) SetCard(ctx context.Context, v card.Variables) error {
-	return t.callCard(ctx, apiCall{
-		api: calls.CardUpdate, path: "/v1.0/card/instances", doing: "setting variables of a card", reserved: &v.Reserved,
-		body: variablesBody{Track: v.Track, Data: cardData{v.Values}, Options: cardOptions{true}, IDs: staffIDs},
+func (k cardCalls) SetCard(ctx context.Context, v card.Variables) error {
+	return k.callCard(ctx, openapi.Call{
+		API: calls.CardUpdate, Path: "/v1.0/card/instances", Doing: "setting variables of a card", Reserved: &v.Reserved,
+		Body: variablesBody{Track: v.Track, Data: cardData{v.Values}, Options: cardOptions{true}, IDs: staffIDs},
 	})
 }
 
-func (t *Transport) callCard(ctx context.Context, c apiCall) error {
-	c.method, c.need = http.MethodPut, calls.Finish
-	a, failed := t.callAPI(ctx, c)
+func (k cardCalls) callCard(ctx context.Context, c openapi.Call) error {
+	c.Method, c.Need = http.MethodPut, calls.Finish
+	a, failed := k.api.Do(ctx, c)
 	if failed == nil {
-		failed = t.judgeAPI(sessions.Target{}, a, c.doing)
+		failed = k.judge.OpenAPI(sessions.Target{}, a, c.Doing)
 	}
 	if failed == nil {
-		failed = denial(t, a, c.doing)
+		failed = k.denial(a, c.Doing)
 	}
 	if failed != nil {
 		return cardFailure(failed, a)
@@ -160,18 +167,18 @@ func (t *Transport) callCard(ctx context.Context, c apiCall) error {
 }
 
 // A 200 without success names no cause: another attempt may succeed.
-func denial(t *Transport, a answer, doing string) *chat.SendError {
-	if !a.body.Has("success") || a.body.Flag("success") {
+func (k cardCalls) denial(a request.Answer, doing string) *chat.SendError {
+	if !a.Body.Has("success") || a.Body.Flag("success") {
 		return nil
 	}
-	return &chat.SendError{Said: t.config.redactText(t.codeWords(a), a.token), Err: fmt.Errorf("%s: no success: %s", doing, codeOf(a))}
+	return &chat.SendError{Said: k.secret.Redact(k.secret.Words(a), a.Token), Err: fmt.Errorf("%s: no success: %s", doing, a.Code())}
 }
 
-func cardFailure(failed *chat.SendError, a answer) error {
-	if a.intact && a.body.Str("code") != "" {
+func cardFailure(failed *chat.SendError, a request.Answer) error {
+	if a.Intact && a.Body.Str("code") != "" {
 		failed.Maybe = false // refused, whatever the status
 	}
-	switch code := a.body.Str("code"); {
+	switch code := a.Body.Str("code"); {
 	case strings.Contains(code, "cardAlreadyExist"):
 		failed.Err = fmt.Errorf("%w: %w", card.ErrExists, failed.Err)
 	case strings.Contains(code, "cardNotExist"), strings.Contains(code, "param.stream.outTrackId"):
@@ -182,7 +189,7 @@ func cardFailure(failed *chat.SendError, a answer) error {
 		failed.Err = fmt.Errorf("%w: %w", card.ErrUndelivered, failed.Err)
 	case code == "unknownError": // the answer for a variable that the template lacks
 		failed.Err = fmt.Errorf("%w: %w", card.ErrVariable, failed.Err)
-	case classify(a) == denied:
+	case a.Class() == request.Denied:
 		failed.Err = fmt.Errorf("%w: %w", card.ErrPermission, failed.Err)
 	}
 	return failed

@@ -10,6 +10,7 @@ import (
 	"ebb/bot/chat"
 	"ebb/bot/dingtalk/card"
 	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/bot/dingtalk/request"
 	"ebb/sessions"
 )
 
@@ -123,10 +124,10 @@ func TestSilentCards(t *testing.T) {
 					}
 					break
 				}
-				if failed := asSendError(err); failed.After > 100*time.Millisecond {
+				if failed := request.AsSendError(err); failed.After > 100*time.Millisecond {
 					t.Fatalf("the next attempt comes after %s: %v", failed.After, err)
 				}
-				maybe := o.Maybe || asSendError(err).Maybe
+				maybe := o.Maybe || request.AsSendError(err).Maybe
 				o = w.claim(o)
 				o.Maybe = maybe
 			}

@@ -54,7 +54,7 @@ func TestNewRefusesInvalidSettings(t *testing.T) {
 		"https://oapi.dingtalk.com.evil.example/robot/sendBySession":  false,
 		"https://oapi.dingtalk.com@evil.example/robot/sendBySession":  false,
 	} {
-		if err := tr.checkWebhook(sessions.Target{Webhook: hook}); (err == nil) != ok {
+		if err := tr.sender.webhooks.check(sessions.Target{Webhook: hook}); (err == nil) != ok {
 			t.Errorf("%s: %v", hook, err)
 		}
 	}

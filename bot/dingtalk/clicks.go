@@ -11,6 +11,7 @@ import (
 	"ebb/bot/chat"
 	"ebb/bot/dingtalk/card"
 	"ebb/bot/dingtalk/frame"
+	"ebb/bot/dingtalk/request"
 	"ebb/bot/dingtalk/value"
 	"ebb/sessions"
 )
@@ -47,7 +48,7 @@ func (in intake) judgeClick(f *payload.DataFrame) *payload.DataFrameResponse {
 	}
 	ack := payload.NewSuccessDataFrameResponse()
 	ack.Message = "OK"
-	if text, err := encode(map[string]clickAnswer{"response": answer}); err == nil {
+	if text, err := request.Encode(map[string]clickAnswer{"response": answer}); err == nil {
 		ack.SetData(string(text))
 	}
 	return ack

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/bot/dingtalk/request"
 	"ebb/bot/dingtalk/value"
 	"ebb/sessions"
 )
@@ -47,17 +48,17 @@ func TestErrorsHaveNoWordOfDingTalk(t *testing.T) {
 	t.Parallel()
 	tr := newTransport(t, "https://api.dingtalk.example", nil)
 	to := sessions.Target{ConversationID: "cid1", Webhook: "https://oapi.dingtalk.example/robot/sendBySession?session=s"}
-	for name, a := range map[string]answer{
-		"webhook":  {status: 200, intact: true, body: value.Object{"errcode": 310000.0, "errmsg": "content refused: SECRETWORD"}},
-		"open API": {status: 400, intact: true, body: value.Object{"code": "invalidParameter", "message": "cannot send SECRETWORD"}},
-		"fault":    {status: 500, intact: true, body: value.Object{"code": "SECRETWORD in words", "message": "SECRETWORD"}},
-		"card":     {status: 200, intact: true, body: value.Object{"success": false, "message": "SECRETWORD"}},
+	for name, a := range map[string]request.Answer{
+		"webhook":  {Status: 200, Intact: true, Body: value.Object{"errcode": 310000.0, "errmsg": "content refused: SECRETWORD"}},
+		"open API": {Status: 400, Intact: true, Body: value.Object{"code": "invalidParameter", "message": "cannot send SECRETWORD"}},
+		"fault":    {Status: 500, Intact: true, Body: value.Object{"code": "SECRETWORD in words", "message": "SECRETWORD"}},
+		"card":     {Status: 200, Intact: true, Body: value.Object{"success": false, "message": "SECRETWORD"}},
 	} {
-		errs := []error{tr.judgeWebhook(to, a)}
-		if failed := tr.judgeAPI(to, a, "sending"); failed != nil {
+		errs := []error{tr.sender.webhooks.judgeAnswer(to, a)}
+		if failed := tr.judge.OpenAPI(to, a, "sending"); failed != nil {
 			errs = append(errs, failed)
 		}
-		if failed := denial(tr, a, "sending"); failed != nil {
+		if failed := (cardCalls{secret: testSecret}).denial(a, "sending"); failed != nil {
 			errs = append(errs, failed)
 		}
 		for _, err := range errs {

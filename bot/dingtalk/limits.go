@@ -59,7 +59,8 @@ func (l *limits) takePlace(c sessions.ConversationID) time.Duration {
 	return 0
 }
 
-func (l *limits) noteRefusal(c sessions.ConversationID) time.Duration {
+// NoteRefusal implements [request.Pauses].
+func (l *limits) NoteRefusal(c sessions.ConversationID) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := l.paceOf(c)

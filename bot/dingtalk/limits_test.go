@@ -1,11 +1,7 @@
 package dingtalk
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -46,7 +42,7 @@ func TestLimitsBackOffPerConversation(t *testing.T) {
 	l.now = func() time.Time { return now }
 	var last time.Duration
 	for range 12 {
-		d := l.noteRefusal("c")
+		d := l.NoteRefusal("c")
 		if d < last || d > longestSilence {
 			t.Errorf("silence of %s after one of %s", d, last)
 		}
@@ -66,7 +62,7 @@ func TestLimitsBackOffPerConversation(t *testing.T) {
 		t.Error("the silence does not end")
 	}
 	l.noteArrival("c")
-	if d := l.noteRefusal("c"); d != firstSilence {
+	if d := l.NoteRefusal("c"); d != firstSilence {
 		t.Errorf("after a success the first silence is %s", d)
 	}
 }
@@ -82,78 +78,5 @@ func TestLimitsForgetIdleConversations(t *testing.T) {
 	}
 	if n := len(l.paces); n > manyPaces {
 		t.Errorf("%d conversations are remembered", n)
-	}
-}
-
-func TestTokensAreFetchedOnce(t *testing.T) {
-	t.Parallel()
-	var fetched atomic.Int64
-	k := newTokens(func(context.Context) (string, time.Duration, error) {
-		return fmt.Sprint("token", fetched.Add(1)), time.Hour, nil
-	})
-	ctx := testContext(t)
-	var all sync.WaitGroup
-	for range 50 {
-		all.Go(func() {
-			if v, err := k.tokenInForce(ctx); v != "token1" || err != nil {
-				t.Errorf("got %q, %v", v, err)
-			}
-		})
-	}
-	all.Wait()
-	// Many calls learn at once that the token is refused: one new token serves them all.
-	for range 50 {
-		all.Go(func() {
-			k.dropToken(ctx, "token1")
-			if v, err := k.tokenInForce(ctx); v != "token2" || err != nil {
-				t.Errorf("got %q, %v", v, err)
-			}
-		})
-	}
-	all.Wait()
-	if n := fetched.Load(); n != 2 {
-		t.Errorf("%d tokens were fetched", n)
-	}
-}
-
-func TestTokensThatEndSoonAreNotUsed(t *testing.T) {
-	t.Parallel()
-	n := 0
-	k := newTokens(func(context.Context) (string, time.Duration, error) {
-		n++
-		return fmt.Sprint("token", n), 0, nil
-	})
-	for want := 1; want <= 2; want++ {
-		if v, _ := k.tokenInForce(testContext(t)); v != fmt.Sprint("token", want) {
-			t.Errorf("got %q", v)
-		}
-	}
-}
-
-func TestTokensFailTogether(t *testing.T) {
-	t.Parallel()
-	var fetched atomic.Int64
-	down := errors.New("down")
-	k := newTokens(func(context.Context) (string, time.Duration, error) {
-		fetched.Add(1)
-		return "", 0, down
-	})
-	var all sync.WaitGroup
-	for range 50 {
-		all.Go(func() {
-			if _, err := k.tokenInForce(testContext(t)); !errors.Is(err, down) {
-				t.Errorf("got %v", err)
-			}
-		})
-	}
-	all.Wait()
-	if n := fetched.Load(); n > 5 {
-		t.Errorf("%d requests for 50 askers within a moment", n)
-	}
-	over, cancel := context.WithCancel(testContext(t))
-	cancel()
-	k.lock <- struct{}{}
-	if _, err := k.tokenInForce(over); !errors.Is(err, context.Canceled) {
-		t.Errorf("waiting does not end with the context: %v", err)
 	}
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/open-dingtalk/dingtalk-stream-sdk-go/logger"
 	"github.com/open-dingtalk/dingtalk-stream-sdk-go/payload"
 	"github.com/rs/zerolog"
+
+	"ebb/bot/dingtalk/request"
 )
 
 const (
@@ -49,14 +51,14 @@ func (t *Transport) openLink(ctx context.Context, in intake) (*link, error) {
 	defer cancel()
 	endpoint, err := t.askEndpoint(starting)
 	if err != nil {
-		return nil, fmt.Errorf("opening a stream connection: %w", withoutAddress(err))
+		return nil, fmt.Errorf("opening a stream connection: %w", request.WithoutAddress(err))
 	}
 	conn, resp, err := websocket.DefaultDialer.DialContext(starting, endpoint, nil)
 	if resp != nil {
 		_ = resp.Body.Close()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("opening a stream connection: %w", withoutAddress(err))
+		return nil, fmt.Errorf("opening a stream connection: %w", request.WithoutAddress(err))
 	}
 	now := time.Now()
 	l := &link{conn: conn, opened: now, leave: make(chan struct{}), gone: make(chan struct{})}

@@ -68,7 +68,7 @@ func newTransport(t *testing.T, base string, change func(*Config)) *Transport {
 		t.Fatal(err)
 	}
 	tr.timing.pauses.First, tr.timing.pauses.Max, tr.timing.poll = 20*time.Millisecond, 200*time.Millisecond, 5*time.Millisecond
-	t.Cleanup(tr.http.CloseIdleConnections)
+	t.Cleanup(tr.requests.HTTP.CloseIdleConnections)
 	return tr
 }
 

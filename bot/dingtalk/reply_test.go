@@ -303,7 +303,7 @@ func TestUnreachablePeopleAreGivenUp(t *testing.T) {
 	s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteDirectSend, Action: dingtalktest.Action{
 		Body: `{"processQueryKey":"","invalidStaffIdList":["u0001"],"flowControlledStaffIdList":[]}`,
 	}})
-	g.limits = newLimits(0)
+	g.sender.limits = newLimits(0)
 	if e := mustFail(t, g, o); !e.Permanent {
 		t.Errorf("a person who does not exist: %+v", *e)
 	}
@@ -397,13 +397,13 @@ func TestTimeoutsAreRepeatedUnderTheSameKey(t *testing.T) {
 	} {
 		s := simulator(t)
 		g := start(t, s, nil)
-		g.timing.request = 300 * time.Millisecond
+		g.requests.Timeout = 300 * time.Millisecond
 		o := asked(t, s, g, inGroup, "answer")
 		s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteWebhook, Action: cut})
 		if e := mustFail(t, g, o); !e.Maybe || e.Permanent {
 			t.Errorf("%s: classified as %+v", cut, *e)
 		}
-		g.timing.request = 5 * time.Second
+		g.requests.Timeout = 5 * time.Second
 		mustSend(t, g, o)
 		if r := s.Replies("cidRoom"); len(r) != 1 {
 			t.Errorf("%s: the group saw the answer %d times", cut, len(r))

@@ -22,21 +22,19 @@ type Stats struct {
 }
 
 type counters struct {
-	opened, openFailed, lost, rotated       atomic.Int64
-	frames, accepted, unreadable, rejected  atomic.Int64
-	webhook, openAPI, card, failed, limited atomic.Int64
-	token                                   atomic.Int64
+	opened, openFailed, lost, rotated      atomic.Int64
+	frames, accepted, unreadable, rejected atomic.Int64
 }
 
 // Stats returns the current counters.
 func (t *Transport) Stats() Stats {
-	c := &t.counters
+	c, s := &t.counters, t.sender
 	return Stats{
 		ConnectionsOpened: c.opened.Load(), ConnectionsFailed: c.openFailed.Load(),
 		ConnectionsLost: c.lost.Load(), Rotations: c.rotated.Load(),
 		Frames: c.frames.Load(), Accepted: c.accepted.Load(), Unreadable: c.unreadable.Load(), Rejected: c.rejected.Load(),
-		SentWebhook: c.webhook.Load(), SentOpenAPI: c.openAPI.Load(), SentCard: c.card.Load(), SendsFailed: c.failed.Load(),
-		RateLimited: c.limited.Load(), TokensFetched: c.token.Load(),
+		SentWebhook: s.byWebhook.Load(), SentOpenAPI: s.byOpenAPI.Load(), SentCard: s.onCard.Load(), SendsFailed: s.failed.Load(),
+		RateLimited: s.limited.Load() + t.judge.Limited(), TokensFetched: t.api.TokensFetched(),
 		Connected: t.Ready(),
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/bot/dingtalk/frame"
+	"ebb/bot/dingtalk/request"
 	"ebb/sessions/retry"
 )
 
@@ -120,7 +121,7 @@ func (t *Transport) connectLink(ctx context.Context, in intake, wait time.Durati
 
 // An operator must fix some failures. The SDK returns the answer's body without its status.
 func (t *Transport) logFailure(ctx context.Context, err error, wait time.Duration) {
-	text := t.config.redactText(err.Error())
+	text := request.Secret(t.config.ClientSecret).Redact(err.Error())
 	for _, mark := range []string{"authFailed", "鉴权", "invalidClient", "InvalidAuthentication"} {
 		if strings.Contains(text, mark) {
 			t.failures.Store(maxFailures)

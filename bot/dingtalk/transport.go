@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -19,7 +20,9 @@ import (
 	"ebb/bot/dingtalk/card"
 	"ebb/bot/dingtalk/files"
 	"ebb/bot/dingtalk/markdown"
+	"ebb/bot/dingtalk/openapi"
 	"ebb/bot/dingtalk/reaction"
+	"ebb/bot/dingtalk/request"
 	"ebb/sessions"
 	"ebb/sessions/periodic"
 	"ebb/sessions/retry"
@@ -27,7 +30,6 @@ import (
 
 var (
 	_ chat.Transport = (*Transport)(nil)
-	_ reaction.API   = (*Transport)(nil)
 	_ chat.Receiver  = (*Transport)(nil)
 	_ chat.Clickable = (*Transport)(nil)
 	_ chat.Files     = (*Transport)(nil)
@@ -82,8 +84,6 @@ type Reactions struct {
 // Transport is one DingTalk application. Its methods may be called from any goroutine; Run only once.
 type Transport struct {
 	config Config
-	oapi   *url.URL
-	http   *http.Client
 	timing timing
 
 	current  atomic.Pointer[link]
@@ -93,12 +93,13 @@ type Transport struct {
 	held     *semaphore.Weighted // bytes of frames that are read and not yet stored
 	arrivals arrivals
 
-	limits *limits
-	calls  *calls.Governor
-	tokens *tokens
-	files  *files.Fetcher
-	cards  *card.Cards // nil without cards
-	marks  *reaction.Reactions
+	requests *request.Client
+	judge    *request.Judge
+	api      *openapi.Client
+	sender   *sender
+	files    fileCalls
+	cards    *card.Cards // nil without cards
+	marks    *reaction.Reactions
 
 	clicks  chan struct{}                                        // semaphore
 	clicked func(ctx context.Context, c chat.Click) chat.Clicked // nil: clicks do nothing
@@ -106,16 +107,14 @@ type Transport struct {
 
 // Tests shorten these durations.
 type timing struct {
-	accept  time.Duration // from a frame's arrival to its last timely ack
-	open    time.Duration // to open one connection
-	pauses  retry.Pauses  // after failures
-	young   time.Duration // A connection that ends before this age ends early.
-	poll    time.Duration // interval of the liveness check
-	grace   time.Duration // time from DingTalk's farewell to its close
-	quiet   time.Duration // silence before a connection is replaced
-	drain   time.Duration // time for running accepts at the end of Run
-	request time.Duration // one HTTP request
-	upload  time.Duration // one request with a file
+	accept time.Duration // from a frame's arrival to its last timely ack
+	open   time.Duration // to open one connection
+	pauses retry.Pauses  // after failures
+	young  time.Duration // A connection that ends before this age ends early.
+	poll   time.Duration // interval of the liveness check
+	grace  time.Duration // time from DingTalk's farewell to its close
+	quiet  time.Duration // silence before a connection is replaced
+	drain  time.Duration // time for running accepts at the end of Run
 }
 
 // DingTalk waits 3 s for an ack and 10 s after `disconnect`; these values stay below.
@@ -123,7 +122,7 @@ func defaultTiming() timing {
 	return timing{
 		accept: 2500 * time.Millisecond, open: 10 * time.Second, pauses: retry.Pauses{First: time.Second, Max: time.Minute, Jitter: 0.25},
 		young: 5 * time.Second, poll: 100 * time.Millisecond, grace: 9 * time.Second, quiet: 10 * time.Minute,
-		drain: 3 * time.Second, request: 5 * time.Second, upload: 30 * time.Second,
+		drain: 3 * time.Second,
 	}
 }
 
@@ -135,6 +134,9 @@ func New(c Config) (*Transport, error) {
 	c.APIBase = strings.TrimRight(cmp.Or(c.APIBase, "https://api.dingtalk.com"), "/")
 	c.OAPIBase = strings.TrimRight(cmp.Or(c.OAPIBase, "https://oapi.dingtalk.com"), "/")
 	c.KeepAlive = max(cmp.Or(c.KeepAlive, 20*time.Second), 3*time.Second)
+	if c.Serves == nil {
+		c.Serves = func(sessions.RobotCode) bool { return true }
+	}
 	if _, err := parseBase(c.APIBase); err != nil {
 		return nil, fmt.Errorf("reading the open API's address: %w", err)
 	}
@@ -143,27 +145,61 @@ func New(c Config) (*Transport, error) {
 		return nil, fmt.Errorf("reading the session webhooks' address: %w", err)
 	}
 	silenceSDK()
+	secret := request.Secret(c.ClientSecret)
+	limits := newLimits(c.RepliesPerMinute)
+	governor := cmp.Or(c.Calls, calls.New(calls.Options{Store: calls.NewMemory()}))
+	robots := robots{own: sessions.RobotCode(c.ClientID), serves: c.Serves}
+	requests := &request.Client{HTTP: httpClient(c.HTTP), Timeout: 5 * time.Second, UploadTimeout: 30 * time.Second}
+	judge := request.NewJudge(secret, limits)
+	api := openapi.New(openapi.App{ClientID: c.ClientID, Secret: secret, APIBase: c.APIBase, OAPIBase: c.OAPIBase}, requests, governor)
 	t := &Transport{
-		config: c, oapi: oapi, http: httpClient(c.HTTP), timing: defaultTiming(),
+		config: c, timing: defaultTiming(), requests: requests, judge: judge, api: api,
 		slots:  make(chan struct{}, maxAccepts),
 		held:   semaphore.NewWeighted(maxHeldBytes),
-		limits: newLimits(c.RepliesPerMinute),
-		calls:  cmp.Or(c.Calls, calls.New(calls.Options{Store: calls.NewMemory()})),
 		clicks: make(chan struct{}, maxClicks),
-		files:  files.New(c.APIBase),
+		files:  fileCalls{api, judge, files.New(c.APIBase), robots},
 	}
-	t.tokens = newTokens(t.fetchToken)
 	if s := c.Cards; s != nil {
 		t.cards = card.NewCards(card.Config{
-			API: t, Store: s.Store, Governor: t.calls, Template: s.Template, Key: s.Key, Stream: s.Stream, Interval: s.Interval, Thoughts: s.Thoughts,
-			Language: s.Language, Pictures: c.Pictures,
+			API: cardCalls{api, judge, secret, robots}, Store: s.Store, Governor: governor, Template: s.Template, Key: s.Key,
+			Stream: s.Stream, Interval: s.Interval, Thoughts: s.Thoughts, Language: s.Language, Pictures: c.Pictures,
 		})
 	}
 	if s := c.Reactions; s != nil {
-		t.marks = reaction.New(reaction.Config{API: t, Store: s.Store, Governor: t.calls, Language: s.Language})
+		t.marks = reaction.New(reaction.Config{API: reactionCalls{api, judge, robots}, Store: s.Store, Governor: governor, Language: s.Language})
+	}
+	t.sender = &sender{
+		pictures: c.Pictures, robots: robots, limits: limits, cards: t.cards,
+		webhooks: webhooks{host: oapi, requests: requests, judge: judge},
+		direct:   direct{api: api, judge: judge, governor: governor, robots: robots},
 	}
 	return t, nil
 }
+
+// Send delivers the next part of a reply through the session webhook, or through the open API if that is unusable. A
+// failure is a [*chat.SendError].
+func (t *Transport) Send(ctx context.Context, o sessions.Outgoing) (chat.Sent, error) {
+	return t.sender.send(ctx, o)
+}
+
+// Download implements [chat.Files].
+func (t *Transport) Download(ctx context.Context, robot sessions.RobotCode, a sessions.Attachment, to *os.File, limit int64) error {
+	return t.files.Download(ctx, robot, a, to, limit)
+}
+
+// Upload implements [chat.Uploader].
+func (t *Transport) Upload(ctx context.Context, robot sessions.RobotCode, f sessions.File) (string, error) {
+	return t.files.Upload(ctx, robot, f)
+}
+
+// AccessToken returns the application's token, for requests of other packages. Its error names no secret.
+func (t *Transport) AccessToken(ctx context.Context) (string, error) { return t.api.AccessToken(ctx) }
+
+// RejectToken forgets a token that DingTalk refused.
+func (t *Transport) RejectToken(ctx context.Context, token string) { t.api.RejectToken(ctx, token) }
+
+// ErrCredentials is DingTalk's refusal of the application.
+var ErrCredentials = openapi.ErrCredentials
 
 // Ready reports whether a connection is up.
 func (t *Transport) Ready() bool {
@@ -242,9 +278,9 @@ func (t *Transport) AwaitReceived(ctx context.Context, c sessions.ConversationID
 
 // CheckCredentials requests an access token, bypassing the cache. Its error names no secret.
 func (t *Transport) CheckCredentials(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, t.timing.request)
+	ctx, cancel := context.WithTimeout(ctx, t.requests.Timeout)
 	defer cancel()
-	_, _, err := t.fetchToken(ctx)
+	_, _, err := t.api.FetchToken(ctx)
 	return err
 }
 
@@ -254,22 +290,22 @@ var ErrStream = errors.New("DingTalk refuses a stream connection (is the bot in 
 // CheckStream requests a ticket and opens no connection, which could receive a message. Its error names no secret. It
 // is a [net.Error] where DingTalk did not answer, and [ErrCredentials] or [ErrStream] for a refusal. A fault of DingTalk is another error.
 func (t *Transport) CheckStream(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, t.timing.request)
+	ctx, cancel := context.WithTimeout(ctx, t.requests.Timeout)
 	defer cancel()
 	// The SDK's error has no status.
-	a, err := t.post(ctx, t.config.APIBase+"/v1.0/gateway/connections/open", nil, payload.ConnectionEndpointRequest{
+	a, err := t.requests.Post(ctx, t.config.APIBase+"/v1.0/gateway/connections/open", nil, payload.ConnectionEndpointRequest{
 		ClientId: t.config.ClientID, ClientSecret: t.config.ClientSecret, UserAgent: userAgent,
 		Subscriptions: []*payload.SubscriptionModel{{Type: callback, Topic: payload.BotMessageCallbackTopic}},
 	})
 	switch {
 	case err != nil:
-	case a.status == http.StatusOK && a.body.Str("endpoint") != "":
+	case a.Status == http.StatusOK && a.Body.Str("endpoint") != "":
 		return nil
-	case a.status < 400 || a.status >= 500 || a.status == http.StatusTooManyRequests:
-		err = fmt.Errorf("status %d: %s", a.status, t.codeWords(a))
+	case a.Status < 400 || a.Status >= 500 || a.Status == http.StatusTooManyRequests:
+		err = fmt.Errorf("status %d: %s", a.Status, request.Secret(t.config.ClientSecret).Words(a))
 	default:
-		if _, _, err = t.fetchToken(ctx); err == nil {
-			err = fmt.Errorf("%w: status %d: %s", ErrStream, a.status, t.codeWords(a))
+		if _, _, err = t.api.FetchToken(ctx); err == nil {
+			err = fmt.Errorf("%w: status %d: %s", ErrStream, a.Status, request.Secret(t.config.ClientSecret).Words(a))
 		}
 	}
 	if err != nil {
@@ -280,17 +316,10 @@ func (t *Transport) CheckStream(ctx context.Context) error {
 
 func (c Config) robotCode() sessions.RobotCode { return sessions.RobotCode(c.ClientID) }
 
-// serves reports whether the application may make calls for a robot.
-func (c Config) serves(robot sessions.RobotCode) bool {
-	return c.Serves == nil || c.Serves(robot)
-}
-
-var errOtherRobot = errors.New("the robot is not configured")
-
 func parseBase(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	if err != nil {
-		return nil, withoutAddress(err)
+		return nil, request.WithoutAddress(err)
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
 		return nil, errors.New("it must be an http or https address without a user name")

@@ -1,11 +1,9 @@
-package dingtalk
+package openapi
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"strconv"
 	"time"
 )
 
@@ -68,32 +66,3 @@ func (k *tokens) dropToken(ctx context.Context, value string) {
 
 // ErrCredentials is DingTalk's refusal of the application.
 var ErrCredentials = errors.New("DingTalk refuses the client id or secret")
-
-func (t *Transport) fetchToken(ctx context.Context) (string, time.Duration, error) {
-	a, err := t.post(ctx, t.config.APIBase+"/v1.0/oauth2/accessToken", nil,
-		map[string]string{"appKey": t.config.ClientID, "appSecret": t.config.ClientSecret})
-	if err != nil {
-		return "", 0, fmt.Errorf("asking for an access token: %w", err)
-	}
-	token := a.body.Str("accessToken", "access_token")
-	if a.status == http.StatusOK && token != "" {
-		t.counters.token.Add(1)
-		seconds, err := strconv.ParseFloat(a.body.Str("expireIn", "expires_in"), 64)
-		if err != nil || seconds < 1 || seconds > 1e6 {
-			seconds = 7200
-		}
-		return token, time.Duration(seconds * float64(time.Second)), nil
-	}
-	if a.status == http.StatusBadRequest || a.status == http.StatusUnauthorized {
-		return "", 0, fmt.Errorf("asking for an access token: %w (%s)", ErrCredentials, t.codeWords(a))
-	}
-	return "", 0, fmt.Errorf("asking for an access token: status %d: %s", a.status, t.codeWords(a))
-}
-
-// AccessToken returns the application's token, for requests of other packages. Its error names no secret.
-func (t *Transport) AccessToken(ctx context.Context) (string, error) {
-	return t.tokens.tokenInForce(ctx)
-}
-
-// RejectToken forgets a token that DingTalk refused.
-func (t *Transport) RejectToken(ctx context.Context, token string) { t.tokens.dropToken(ctx, token) }
