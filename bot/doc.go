@@ -108,7 +108,7 @@
 //
 // A message, from the frame to the request:
 //
-//	payload.DataFrame        the frame, by DingTalk's SDK                 bot/dingtalk/link.go
+//	payload.DataFrame        the frame, by DingTalk's SDK                 bot/dingtalk/stream/link.go
 //	value.Object             its JSON, whose types may be wrong           bot/dingtalk/value/value.go
 //	sessions.Message         what is known of it                          sessions/message.go
 //	dbsqlc.MessageAddParams  columns, and JSON of the rest                sql/conversation/accept.go
@@ -146,8 +146,8 @@
 //	bot/drain.go                  handing over, and flushes of idle sessions           one each, to the deadline of the drain
 //	bot/last_flush.go             last flushes                                         maxShutdownFlushes at once, to the deadline of the drain
 //	bot/leader/stream.go          the stream connection                                one, to the end of leadership or the stop
-//	bot/dingtalk/stream.go        the retirement of a replaced connection              one a connection, within the drain of it
-//	bot/dingtalk/link.go          reader, keep-alive, and each frame                   two a connection; frames by maxHeldFrames, presses by maxClicks
+//	bot/dingtalk/stream/stream.go the retirement of a replaced connection              one a connection, within the drain of it
+//	bot/dingtalk/stream/link.go   reader, keep-alive, and each frame                   two a connection; frames by maxHeldFrames, presses by maxClicks
 //	bot/dingtalk/card/live.go     the frames of a running answer                       one a turn, to the end of its term or answer
 //	bot/dingtalk/reaction/reaction.go   the mark on a question                         one a turn, setTime
 //	bot/dingtalk/reaction/remove.go     the removal of marks                           8 at once, awaited by the task

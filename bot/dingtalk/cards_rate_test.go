@@ -104,7 +104,7 @@ func TestReplicasShareTheRateOfCards(t *testing.T) {
 	await(t, "the message", func() bool {
 		for _, g := range f.replicas {
 			select {
-			case in = <-g.got:
+			case in = <-g.Got:
 				return true
 			default:
 			}

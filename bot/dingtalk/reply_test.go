@@ -19,15 +19,13 @@ import (
 func asked(t *testing.T, s *dingtalktest.Server, g *gateway, m dingtalktest.Message, text string) sessions.Outgoing {
 	t.Helper()
 	s.Say(m)
-	in := g.next(t)
+	in := g.Next(t)
 	return sessions.Outgoing{Reply: sessions.Reply{Text: text, Nonce: "nonce-" + string(in.ID), Target: sessions.Target{
 		RobotCode: in.RobotCode, ConversationID: in.ConversationID, ConversationType: in.ConversationType,
 		Webhook: in.Webhook, WebhookExpires: in.WebhookExpires, StaffID: in.StaffID,
 		Mentions: []sessions.Mention{{StaffID: in.StaffID, Nick: in.SenderNick}},
 	}}}
 }
-
-var inGroup = dingtalktest.Message{Conversation: "cidRoom", Sender: "u0001", SenderNick: "张三", Text: "hi"}
 
 func simulator(t *testing.T) *dingtalktest.Server {
 	t.Helper()

@@ -1,7 +1,5 @@
 package dingtalk
 
-import "sync/atomic"
-
 // Stats are the counters of a transport.
 type Stats struct {
 	ConnectionsOpened int64
@@ -21,20 +19,14 @@ type Stats struct {
 	Connected         bool
 }
 
-type counters struct {
-	opened, openFailed, lost, rotated      atomic.Int64
-	frames, accepted, unreadable, rejected atomic.Int64
-}
-
 // Stats returns the current counters.
 func (t *Transport) Stats() Stats {
-	c, s := &t.counters, t.sender
+	in, out := t.stream.Stats(), t.sender
 	return Stats{
-		ConnectionsOpened: c.opened.Load(), ConnectionsFailed: c.openFailed.Load(),
-		ConnectionsLost: c.lost.Load(), Rotations: c.rotated.Load(),
-		Frames: c.frames.Load(), Accepted: c.accepted.Load(), Unreadable: c.unreadable.Load(), Rejected: c.rejected.Load(),
-		SentWebhook: s.byWebhook.Load(), SentOpenAPI: s.byOpenAPI.Load(), SentCard: s.onCard.Load(), SendsFailed: s.failed.Load(),
-		RateLimited: s.limited.Load() + t.judge.Limited(), TokensFetched: t.api.TokensFetched(),
+		ConnectionsOpened: in.ConnectionsOpened, ConnectionsFailed: in.ConnectionsFailed, ConnectionsLost: in.ConnectionsLost, Rotations: in.Rotations,
+		Frames: in.Frames, Accepted: in.Accepted, Unreadable: in.Unreadable, Rejected: in.Rejected,
+		SentWebhook: out.byWebhook.Load(), SentOpenAPI: out.byOpenAPI.Load(), SentCard: out.onCard.Load(), SendsFailed: out.failed.Load(),
+		RateLimited: out.limited.Load() + t.judge.Limited(), TokensFetched: t.api.TokensFetched(),
 		Connected: t.Ready(),
 	}
 }

@@ -9,11 +9,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"sync/atomic"
 	"time"
-
-	"github.com/open-dingtalk/dingtalk-stream-sdk-go/payload"
-	"golang.org/x/sync/semaphore"
 
 	"ebb/bot/chat"
 	"ebb/bot/dingtalk/calls"
@@ -23,9 +19,9 @@ import (
 	"ebb/bot/dingtalk/openapi"
 	"ebb/bot/dingtalk/reaction"
 	"ebb/bot/dingtalk/request"
+	"ebb/bot/dingtalk/stream"
 	"ebb/sessions"
 	"ebb/sessions/periodic"
-	"ebb/sessions/retry"
 )
 
 var (
@@ -84,15 +80,9 @@ type Reactions struct {
 // Transport is one DingTalk application. Its methods may be called from any goroutine; Run only once.
 type Transport struct {
 	config Config
-	timing timing
 
-	current  atomic.Pointer[link]
-	failures atomic.Int64 // tries to open a connection that failed in a row
-	counters counters
-	slots    chan struct{}       // semaphore of accepts
-	held     *semaphore.Weighted // bytes of frames that are read and not yet stored
-	arrivals arrivals
-
+	stream   *stream.Stream
+	app      stream.App
 	requests *request.Client
 	judge    *request.Judge
 	api      *openapi.Client
@@ -100,30 +90,6 @@ type Transport struct {
 	files    fileCalls
 	cards    *card.Cards // nil without cards
 	marks    *reaction.Reactions
-
-	clicks  chan struct{}                                        // semaphore
-	clicked func(ctx context.Context, c chat.Click) chat.Clicked // nil: clicks do nothing
-}
-
-// Tests shorten these durations.
-type timing struct {
-	accept time.Duration // from a frame's arrival to its last timely ack
-	open   time.Duration // to open one connection
-	pauses retry.Pauses  // after failures
-	young  time.Duration // A connection that ends before this age ends early.
-	poll   time.Duration // interval of the liveness check
-	grace  time.Duration // time from DingTalk's farewell to its close
-	quiet  time.Duration // silence before a connection is replaced
-	drain  time.Duration // time for running accepts at the end of Run
-}
-
-// DingTalk waits 3 s for an ack and 10 s after `disconnect`; these values stay below.
-func defaultTiming() timing {
-	return timing{
-		accept: 2500 * time.Millisecond, open: 10 * time.Second, pauses: retry.Pauses{First: time.Second, Max: time.Minute, Jitter: 0.25},
-		young: 5 * time.Second, poll: 100 * time.Millisecond, grace: 9 * time.Second, quiet: 10 * time.Minute,
-		drain: 3 * time.Second,
-	}
 }
 
 // New checks the configuration and returns an unconnected transport.
@@ -133,7 +99,6 @@ func New(c Config) (*Transport, error) {
 	}
 	c.APIBase = strings.TrimRight(cmp.Or(c.APIBase, "https://api.dingtalk.com"), "/")
 	c.OAPIBase = strings.TrimRight(cmp.Or(c.OAPIBase, "https://oapi.dingtalk.com"), "/")
-	c.KeepAlive = max(cmp.Or(c.KeepAlive, 20*time.Second), 3*time.Second)
 	if c.Serves == nil {
 		c.Serves = func(sessions.RobotCode) bool { return true }
 	}
@@ -144,7 +109,6 @@ func New(c Config) (*Transport, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the session webhooks' address: %w", err)
 	}
-	silenceSDK()
 	secret := request.Secret(c.ClientSecret)
 	limits := newLimits(c.RepliesPerMinute)
 	governor := cmp.Or(c.Calls, calls.New(calls.Options{Store: calls.NewMemory()}))
@@ -153,11 +117,9 @@ func New(c Config) (*Transport, error) {
 	judge := request.NewJudge(secret, limits)
 	api := openapi.New(openapi.App{ClientID: c.ClientID, Secret: secret, APIBase: c.APIBase, OAPIBase: c.OAPIBase}, requests, governor)
 	t := &Transport{
-		config: c, timing: defaultTiming(), requests: requests, judge: judge, api: api,
-		slots:  make(chan struct{}, maxAccepts),
-		held:   semaphore.NewWeighted(maxHeldBytes),
-		clicks: make(chan struct{}, maxClicks),
-		files:  fileCalls{api, judge, files.New(c.APIBase), robots},
+		config: c, requests: requests, judge: judge, api: api,
+		app:   stream.App{ClientID: c.ClientID, Secret: secret, APIBase: c.APIBase, KeepAlive: c.KeepAlive, Clicks: c.Cards != nil},
+		files: fileCalls{api, judge, files.New(c.APIBase), robots},
 	}
 	if s := c.Cards; s != nil {
 		t.cards = card.NewCards(card.Config{
@@ -168,12 +130,35 @@ func New(c Config) (*Transport, error) {
 	if s := c.Reactions; s != nil {
 		t.marks = reaction.New(reaction.Config{API: reactionCalls{api, judge, robots}, Store: s.Store, Governor: governor, Language: s.Language})
 	}
+	t.stream = stream.New(t.app)
 	t.sender = &sender{
 		pictures: c.Pictures, robots: robots, limits: limits, cards: t.cards,
 		webhooks: webhooks{host: oapi, requests: requests, judge: judge},
 		direct:   direct{api: api, judge: judge, governor: governor, robots: robots},
 	}
 	return t, nil
+}
+
+// Run keeps one connection open until ctx ends. It retries also after a refused secret, which may be corrected at
+// DingTalk.
+func (t *Transport) Run(ctx context.Context, accept chat.Accept) error {
+	return t.stream.Run(ctx, accept)
+}
+
+// Ready reports whether a connection is up.
+func (t *Transport) Ready() bool { return t.stream.Ready() }
+
+// Failing reports that DingTalk refuses the application, or that several tries to connect failed in a row.
+func (t *Transport) Failing() bool { return t.stream.Failing() }
+
+// AwaitReceived implements [chat.Receiver].
+func (t *Transport) AwaitReceived(ctx context.Context, c sessions.ConversationID) {
+	t.stream.AwaitReceived(ctx, c)
+}
+
+// OnClick implements [chat.Clickable].
+func (t *Transport) OnClick(f func(ctx context.Context, c chat.Click) chat.Clicked) {
+	t.stream.OnClick(f)
 }
 
 // Send delivers the next part of a reply through the session webhook, or through the open API if that is unusable. A
@@ -200,17 +185,6 @@ func (t *Transport) RejectToken(ctx context.Context, token string) { t.api.Rejec
 
 // ErrCredentials is DingTalk's refusal of the application.
 var ErrCredentials = openapi.ErrCredentials
-
-// Ready reports whether a connection is up.
-func (t *Transport) Ready() bool {
-	l := t.current.Load()
-	return l != nil && l.isAlive()
-}
-
-// Failing reports that DingTalk refuses the application, or that several tries to connect failed in a row.
-func (t *Transport) Failing() bool { return t.failures.Load() >= maxFailures }
-
-const maxFailures = 3
 
 // Display shows running turns on cards and by marks, or not at all.
 func (t *Transport) Display() chat.Display {
@@ -271,11 +245,6 @@ func (t *Transport) Background() []periodic.Task {
 	return tasks
 }
 
-// AwaitReceived implements [chat.Receiver].
-func (t *Transport) AwaitReceived(ctx context.Context, c sessions.ConversationID) {
-	t.arrivals.awaitStored(ctx, c)
-}
-
 // CheckCredentials requests an access token, bypassing the cache. Its error names no secret.
 func (t *Transport) CheckCredentials(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, t.requests.Timeout)
@@ -285,36 +254,13 @@ func (t *Transport) CheckCredentials(ctx context.Context) error {
 }
 
 // ErrStream is the refusal of a stream connection for an application with the right credentials: its bot is not in stream mode.
-var ErrStream = errors.New("DingTalk refuses a stream connection (is the bot in stream mode?)")
+var ErrStream = stream.ErrStream
 
 // CheckStream requests a ticket and opens no connection, which could receive a message. Its error names no secret. It
 // is a [net.Error] where DingTalk did not answer, and [ErrCredentials] or [ErrStream] for a refusal. A fault of DingTalk is another error.
 func (t *Transport) CheckStream(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, t.requests.Timeout)
-	defer cancel()
-	// The SDK's error has no status.
-	a, err := t.requests.Post(ctx, t.config.APIBase+"/v1.0/gateway/connections/open", nil, payload.ConnectionEndpointRequest{
-		ClientId: t.config.ClientID, ClientSecret: t.config.ClientSecret, UserAgent: userAgent,
-		Subscriptions: []*payload.SubscriptionModel{{Type: callback, Topic: payload.BotMessageCallbackTopic}},
-	})
-	switch {
-	case err != nil:
-	case a.Status == http.StatusOK && a.Body.Str("endpoint") != "":
-		return nil
-	case a.Status < 400 || a.Status >= 500 || a.Status == http.StatusTooManyRequests:
-		err = fmt.Errorf("status %d: %s", a.Status, request.Secret(t.config.ClientSecret).Words(a))
-	default:
-		if _, _, err = t.api.FetchToken(ctx); err == nil {
-			err = fmt.Errorf("%w: status %d: %s", ErrStream, a.Status, request.Secret(t.config.ClientSecret).Words(a))
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("asking for a stream connection: %w", err)
-	}
-	return nil
+	return stream.Check(ctx, t.app, t.requests, t.api.FetchToken)
 }
-
-func (c Config) robotCode() sessions.RobotCode { return sessions.RobotCode(c.ClientID) }
 
 func parseBase(s string) (*url.URL, error) {
 	u, err := url.Parse(s)

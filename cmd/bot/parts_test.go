@@ -20,7 +20,6 @@ var optionalParts = map[string]string{
 	"bot/command u.Match":           "a table of data: most uses take each argument",
 	"bot/console o.calls":           "the overview has no tile of calls where none are counted",
 	"bot/console cfg.Identity":      "the constructor chooses the handlers of a login by DingTalk",
-	"bot/dingtalk in.t.clicked":     "the receiver of clicks is set after the transport is made; before that clicks do nothing",
 	"bot/dingtalk c.Serves":         "a check of credentials, and a test of one application, have no robots to tell apart",
 	"bot/gate g.late":               "the gate is made before the worker that charges late answers",
 	"bot/openai a.begins":           "a value of the call: a request that is not streamed has no reader of words",

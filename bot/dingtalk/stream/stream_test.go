@@ -1,4 +1,4 @@
-package dingtalk
+package stream
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"ebb/bot/dingtalk/dingtalktest"
+	"ebb/bot/dingtalk/transporttest"
 	"ebb/sessions"
 )
 
@@ -35,7 +36,7 @@ func TestMessageIsAcknowledgedOnceItIsStored(t *testing.T) {
 	if err != nil || ack.Code != 200 || ack.Data != `{"response":null}` {
 		t.Errorf("the ack is %+v, %v", ack, err)
 	}
-	g.next(t)
+	g.Next(t)
 	await(t, "the count", func() bool { return g.Stats().Accepted == 1 })
 	noViolations(t, s)
 }
@@ -51,7 +52,7 @@ func TestMessageThatIsNotStoredIsNotAcknowledgedWith200(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := simulator(t)
-			tr := newTransport(t, s.URL, nil)
+			tr := newStream(s.URL)
 			tr.timing.accept = 200 * time.Millisecond
 			run(t, s, tr, accept)
 			ack, err := s.WaitAck(testContext(t), s.Say(inGroup))
@@ -91,11 +92,11 @@ func TestARedeliveredMessageIsAcceptedAgain(t *testing.T) {
 		return nil
 	})
 	id := s.Say(inGroup)
-	if m := g.next(t); string(m.ID) != id {
+	if m := g.Next(t); string(m.ID) != id {
 		t.Errorf("stored %q", m.ID)
 	}
 	s.Redeliver(id, dingtalktest.RedeliverOptions{})
-	if m := g.next(t); string(m.ID) != id {
+	if m := g.Next(t); string(m.ID) != id {
 		t.Errorf("stored %q", m.ID)
 	}
 	if n := g.Stats(); n.Frames != 4 || n.Rejected != 2 {
@@ -126,8 +127,8 @@ func TestABurstIsStoredWhole(t *testing.T) {
 			t.Fatalf("the ack of %s is %+v, %v", id, ack, err)
 		}
 	}
-	if len(g.got) != n || most > maxAccepts {
-		t.Errorf("%d of %d stored, %d at once", len(g.got), n, most)
+	if len(g.Got) != n || most > maxAccepts {
+		t.Errorf("%d of %d stored, %d at once", len(g.Got), n, most)
 	}
 	noViolations(t, s)
 }
@@ -141,14 +142,14 @@ func TestMalformedFramesDoNoHarm(t *testing.T) {
 	}
 	s.PlayMalformed("cidRoom")
 	id := s.Say(inGroup)
-	for m := g.next(t); string(m.ID) != id; m = g.next(t) {
+	for m := g.Next(t); string(m.ID) != id; m = g.Next(t) {
 		continue
 	}
 	if ack, err := s.WaitAck(testContext(t), id); err != nil || ack.Code != 200 {
 		t.Errorf("the ack is %+v, %v", ack, err)
 	}
 	await(t, "the unreadable frames", func() bool { return g.Stats().Unreadable >= 7 })
-	if strings.Contains(g.log.String(), "xxxxxxxx") {
+	if strings.Contains(g.Log.String(), "xxxxxxxx") {
 		t.Error("the content of a frame is in the log")
 	}
 }
@@ -165,12 +166,12 @@ func TestFirstStartIsTriedUntilItSucceeds(t *testing.T) {
 				t.Errorf("counted %+v", n)
 			}
 			s.Say(inGroup)
-			g.next(t)
-			log := g.log.String()
+			g.Next(t)
+			log := g.Log.String()
 			if operator := strings.Contains(log, "an operator must correct"); operator != (fault == "auth-failed") {
 				t.Errorf("the log says: %s", log)
 			}
-			if strings.Contains(log, testSecret) || strings.Contains(log, "ticket=") {
+			if strings.Contains(log, transporttest.Secret) || strings.Contains(log, "ticket=") {
 				t.Errorf("the log holds a secret: %s", log)
 			}
 		})
@@ -191,7 +192,7 @@ func TestDisconnectsLeaveNoGap(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Say(inGroup)
-		g.next(t)
+		g.Next(t)
 	}
 	if deaf := s.State().Apps[0].Deaf; deaf > time.Second {
 		t.Errorf("deaf for %s in six rotations", deaf)
@@ -251,14 +252,14 @@ func TestServerRestartIsSurvived(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Say(inGroup)
-	g.next(t)
+	g.Next(t)
 	noViolations(t, s)
 }
 
 func TestLostConnectionsAreReplacedAtOnce(t *testing.T) {
 	t.Parallel()
 	s := simulator(t)
-	tr := newTransport(t, s.URL, nil)
+	tr := newStream(s.URL)
 	tr.timing.young = 0 // no connection is too young
 	tr.timing.pauses.First = time.Minute
 	tr.timing.pauses.Max = time.Minute
@@ -271,7 +272,7 @@ func TestLostConnectionsAreReplacedAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Say(inGroup)
-		g.next(t)
+		g.Next(t)
 	}
 	await(t, "readiness", tr.Ready)
 	if n := g.Stats(); n.ConnectionsLost != 5 || n.Rotations != 0 {
@@ -317,7 +318,7 @@ func TestConnectionsThatDieYoungAreOpenedEverMoreSlowly(t *testing.T) {
 func TestADyingServerSeesFewOpens(t *testing.T) {
 	t.Parallel()
 	s := simulator(t)
-	tr := newTransport(t, s.URL, nil)
+	tr := newStream(s.URL)
 	tr.timing.pauses.First, tr.timing.pauses.Max = 50*time.Millisecond, time.Minute
 	run(t, s, tr, nil)
 	stop := make(chan struct{})
@@ -348,14 +349,14 @@ func TestHalfOpenConnectionIsNoticedByTheKeepalive(t *testing.T) {
 	opts := dingtalktest.Fast()
 	opts.PingInterval = dingtalktest.Never
 	s := dingtalktest.NewServer(t, opts)
-	tr := newTransport(t, s.URL, func(c *Config) { c.KeepAlive = time.Millisecond }) // raised to 3 s by the SDK
+	tr := newStreamEvery(s.URL, time.Millisecond) // raised to 3 s
 	g := run(t, s, tr, nil)
 	s.HalfOpen("")
 	if err := s.WaitFor(testContext(t), "a connection that works", func(st dingtalktest.State) bool { return st.Live == 1 }); err != nil {
 		t.Fatal(err)
 	}
 	s.Say(inGroup)
-	for m := g.next(t); m.Text != "hi"; m = g.next(t) {
+	for m := g.Next(t); m.Text != "hi"; m = g.Next(t) {
 		continue
 	}
 }
@@ -366,7 +367,7 @@ func TestSilentConnectionIsReplaced(t *testing.T) {
 	opts := dingtalktest.Fast()
 	opts.PingInterval = dingtalktest.Never
 	s := dingtalktest.NewServer(t, opts)
-	tr := newTransport(t, s.URL, nil)
+	tr := newStream(s.URL)
 	tr.timing.quiet = 300 * time.Millisecond
 	run(t, s, tr, nil)
 	old := s.Connections()[0].ID
@@ -389,14 +390,14 @@ func TestStoppingStoresAndAcknowledgesWhatArrived(t *testing.T) {
 	})
 	id := s.Say(inGroup)
 	<-storing
-	go g.stop()
+	go g.Stop()
 	select {
-	case <-g.done:
+	case <-g.Done:
 		t.Error("Run returned while a message was being stored")
 	case <-time.After(100 * time.Millisecond):
 	}
 	close(stored)
-	<-g.done
+	<-g.Done
 	if ack, err := s.WaitAck(testContext(t), id); err != nil || ack.Code != 200 {
 		t.Errorf("the ack is %+v, %v", ack, err)
 	}
@@ -416,9 +417,9 @@ func TestStoppingUnderTrafficOwesNoAcks(t *testing.T) {
 	g := start(t, s, nil)
 	s.Burst(100, 10, 2*time.Second) // one each 20 ms
 	for range 20 {
-		g.next(t)
+		g.Next(t)
 	}
-	g.stop()
+	g.Stop()
 	if v := s.Violations(dingtalktest.AckLost, dingtalktest.AckTwice, dingtalktest.AckWrongConnection); len(v) > 1 {
 		t.Errorf("%d acks were lost: %v", len(v), v)
 	}
@@ -428,7 +429,7 @@ func TestStoppingEndsEveryWait(t *testing.T) {
 	t.Parallel()
 	s := simulator(t)
 	s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteOpen, Count: dingtalktest.Unlimited, Action: dingtalktest.Do("503")})
-	tr := newTransport(t, s.URL, nil)
+	tr := newStream(s.URL)
 	tr.timing.pauses.First, tr.timing.pauses.Max = time.Minute, time.Minute
 	ctx, cancel := context.WithCancel(testContext(t))
 	done := make(chan error)
@@ -463,7 +464,7 @@ func TestEndsAreNamed(t *testing.T) {
 func TestFramesThatWaitAreBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	s := simulator(t)
-	tr := newTransport(t, s.URL, nil)
+	tr := newStream(s.URL)
 	const size, bound = 300 << 10, 1 << 20
 	tr.held = semaphore.NewWeighted(bound)
 	storing, stored := make(chan struct{}, 10), make(chan struct{})

@@ -1,4 +1,4 @@
-package dingtalk
+package stream
 
 import (
 	"cmp"
@@ -30,6 +30,21 @@ const system, callback = "SYSTEM", "CALLBACK" // types of frames
 
 const userAgent = "ebb/1"
 
+// App is the application whose stream is opened. The texts are required.
+type App struct {
+	ClientID  string
+	Secret    request.Secret
+	APIBase   string        // without a slash at the end
+	KeepAlive time.Duration // idle time before a ping; 0 for 20 s, at least 3 s
+	Clicks    bool          // presses of buttons are wanted too
+}
+
+// receiver gets the frames of a link.
+type receiver struct {
+	intake intake
+	clicks *clicks
+}
+
 // One goroutine reads a link, so that messages keep their order.
 type link struct {
 	conn   *websocket.Conn
@@ -46,10 +61,10 @@ type link struct {
 }
 
 // openLink asks for an endpoint and connects within one bound. Errors are made plain, since the addresses in them hold a ticket.
-func (t *Transport) openLink(ctx context.Context, in intake) (*link, error) {
-	starting, cancel := context.WithTimeout(ctx, t.timing.open)
+func openLink(ctx context.Context, app App, within time.Duration, r receiver) (*link, error) {
+	starting, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	endpoint, err := t.askEndpoint(starting)
+	endpoint, err := askEndpoint(starting, app)
 	if err != nil {
 		return nil, fmt.Errorf("opening a stream connection: %w", request.WithoutAddress(err))
 	}
@@ -64,19 +79,19 @@ func (t *Transport) openLink(ctx context.Context, in intake) (*link, error) {
 	l := &link{conn: conn, opened: now, leave: make(chan struct{}), gone: make(chan struct{})}
 	l.seen.Store(now.UnixNano())
 	l.heard.Store(now.UnixNano())
-	go l.keepAlive(t.config.KeepAlive)
-	go l.readFrames(in, t.config.KeepAlive)
+	go l.keepAlive(app.KeepAlive)
+	go l.readFrames(r, app.KeepAlive)
 	return l, nil
 }
 
-func (t *Transport) askEndpoint(ctx context.Context) (string, error) {
+func askEndpoint(ctx context.Context, app App) (string, error) {
 	options := []client.ClientOption{
-		client.WithAppCredential(client.NewAppCredentialConfig(t.config.ClientID, t.config.ClientSecret)),
-		client.WithOpenApiHost(t.config.APIBase),
+		client.WithAppCredential(client.NewAppCredentialConfig(app.ClientID, string(app.Secret))),
+		client.WithOpenApiHost(app.APIBase),
 		client.WithUserAgent(&client.UserAgentConfig{UserAgent: userAgent}),
 		client.WithSubscription(callback, payload.BotMessageCallbackTopic, unusedHandler),
 	}
-	if t.cards != nil {
+	if app.Clicks {
 		options = append(options, client.WithSubscription(callback, payload.CardInstanceCallbackTopic, unusedHandler))
 	}
 	c := client.NewStreamClient(options...)
@@ -94,7 +109,7 @@ func unusedHandler(context.Context, *payload.DataFrame) (*payload.DataFrameRespo
 
 var _ handler.IFrameHandler = unusedHandler
 
-func (l *link) readFrames(in intake, idle time.Duration) {
+func (l *link) readFrames(r receiver, idle time.Duration) {
 	defer close(l.gone)
 	defer l.conn.Close() //nolint:errcheck // it has ended
 	l.conn.SetPongHandler(func(string) error { return l.noteHeard(idle) })
@@ -108,7 +123,7 @@ func (l *link) readFrames(in intake, idle time.Duration) {
 			return
 		}
 		if kind == websocket.TextMessage || kind == websocket.BinaryMessage {
-			l.handleFrame(in, data)
+			l.handleFrame(r, data)
 		}
 	}
 }
@@ -139,18 +154,18 @@ func (l *link) keepAlive(idle time.Duration) {
 }
 
 // A message is acknowledged after it is stored, while the next frames are read.
-func (l *link) handleFrame(in intake, data []byte) {
+func (l *link) handleFrame(r receiver, data []byte) {
 	f, err := decodeFrame(data)
 	if err != nil { // no id to acknowledge
-		in.t.counters.unreadable.Add(1)
-		zerolog.Ctx(in.ctx).Warn().Err(err).Int("bytes", len(data)).Msg("Frame refused: it can't be read")
+		r.intake.counters.unreadable.Add(1)
+		zerolog.Ctx(r.intake.ctx).Warn().Err(err).Int("bytes", len(data)).Msg("Frame refused: it can't be read")
 		return
 	}
 	switch topic := f.GetTopic(); {
 	case f.Type == callback && topic == payload.BotMessageCallbackTopic:
 		l.noteSeen()
 		l.busy.Add(1)
-		store := in.takeFrame(f, len(data))
+		store := r.intake.takeFrame(f, len(data))
 		go func() {
 			defer l.busy.Add(-1)
 			l.writeAck(f, store())
@@ -160,7 +175,7 @@ func (l *link) handleFrame(in intake, data []byte) {
 		l.busy.Add(1)
 		go func() {
 			defer l.busy.Add(-1)
-			l.writeAck(f, in.judgeClick(f))
+			l.writeAck(f, r.clicks.judgeClick(r.intake.ctx, f))
 		}()
 	case f.Type == system && topic == "ping":
 		l.noteSeen()

@@ -1,4 +1,4 @@
-package dingtalk
+package stream
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ func TestDecodeReadsEveryVariantOfTheSimulator(t *testing.T) {
 	for name, v := range dingtalktest.Variants() {
 		v.MsgID = "variant " + name
 		s.Say(v)
-		m := g.next(t)
+		m := g.Next(t)
 		if string(m.ID) != v.MsgID {
 			t.Fatalf("%s: got message %q", name, m.ID)
 		}
@@ -34,8 +34,8 @@ func TestDecodeReadsEveryVariantOfTheSimulator(t *testing.T) {
 // A panic in the decoder refuses the frame, frees what it held, and ends nothing.
 func TestPanicOfDecoderRefusesTheFrame(t *testing.T) {
 	t.Parallel()
-	tr := newTransport(t, "http://127.0.0.1:1", nil)
-	in := intake{t: tr, ctx: testContext(t), decode: func(string, sessions.RobotCode) (sessions.Message, error) { panic("secret") }}
+	tr := newStream("http://127.0.0.1:1")
+	in := tr.receiver(testContext(t), func(string, sessions.RobotCode) (sessions.Message, error) { panic("secret") }, nil).intake
 	for range 2 * maxHeldFrames {
 		ack := in.takeFrame(&payload.DataFrame{Data: "{}"}, 2)()
 		if ack.Code != 500 || strings.Contains(ack.Message+ack.Data, "secret") {

@@ -1,4 +1,4 @@
-package dingtalk
+package stream
 
 import (
 	"context"
@@ -22,10 +22,9 @@ func TestClickNamesItsOrganization(t *testing.T) {
 		return chat.Clicked{}
 	})
 	s.Say(inGroup)
-	own := g.next(t).Organization
-	in := intake{t: g.Transport, ctx: zerolog.Nop().WithContext(t.Context())}
+	own := g.Next(t).Organization
 	for _, org := range []string{own, "dingother", ""} {
-		in.judgeClick(&payload.DataFrame{Data: fmt.Sprintf(`{"outTrackId":"card","corpId":%q,"userId":"u0001","content":{"cardPrivateData":{"actionIds":["stop"]}}}`, org)})
+		g.clicks.judgeClick(zerolog.Nop().WithContext(t.Context()), &payload.DataFrame{Data: fmt.Sprintf(`{"outTrackId":"card","corpId":%q,"userId":"u0001","content":{"cardPrivateData":{"actionIds":["stop"]}}}`, org)})
 	}
 	if got := fmt.Sprint(by); own == "" || got != "[u0001 of "+own+" u0001 of dingother u0001 of ]" {
 		t.Errorf("pressed by %s, and the robot is of %q", got, own)

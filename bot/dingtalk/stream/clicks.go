@@ -1,4 +1,4 @@
-package dingtalk
+package stream
 
 import (
 	"context"
@@ -23,28 +23,31 @@ var errTooManyClicks = errors.New("too many clicks at once")
 // clickTime bounds the answer to a click. People see a failure after 2 s.
 const clickTime = 1500 * time.Millisecond
 
-// OnClick implements [chat.Clickable].
-func (t *Transport) OnClick(f func(ctx context.Context, c chat.Click) chat.Clicked) { t.clicked = f }
+// clicks answers the presses of buttons on cards.
+type clicks struct {
+	slots   chan struct{} // semaphore
+	clicked func(ctx context.Context, c chat.Click) chat.Clicked
+}
 
-func (in intake) judgeClick(f *payload.DataFrame) *payload.DataFrameResponse {
-	ctx, cancel := context.WithTimeout(in.ctx, clickTime)
+func (k *clicks) judgeClick(ctx context.Context, f *payload.DataFrame) *payload.DataFrameResponse {
+	ctx, cancel := context.WithTimeout(ctx, clickTime)
 	defer cancel()
 	answer := clickAnswer{}
 	err := errTooManyClicks
 	select {
-	case in.t.clicks <- struct{}{}:
+	case k.slots <- struct{}{}:
 		err = guarded(ctx, func() error {
 			c, err := frame.DecodeClick(f.Data)
-			if err == nil && in.t.clicked != nil {
-				answer = answerTo(c.Action, in.t.clicked(ctx, c))
+			if err == nil {
+				answer = answerTo(c.Action, k.clicked(ctx, c))
 			}
 			return err
 		})
-		<-in.t.clicks
+		<-k.slots
 	default: // the person presses again
 	}
 	if err != nil {
-		zerolog.Ctx(in.ctx).Warn().Err(err).Str("frame", value.Clip(f.GetMessageId(), 100)).Msg("Click not handled")
+		zerolog.Ctx(ctx).Warn().Err(err).Str("frame", value.Clip(f.GetMessageId(), 100)).Msg("Click not handled")
 	}
 	ack := payload.NewSuccessDataFrameResponse()
 	ack.Message = "OK"
@@ -56,8 +59,12 @@ func (in intake) judgeClick(f *payload.DataFrame) *payload.DataFrameResponse {
 
 type clickAnswer struct {
 	Options *clickOptions `json:"cardUpdateOptions,omitempty"`
-	Card    *cardData     `json:"cardData,omitempty"`
-	Private *cardData     `json:"userPrivateData,omitempty"`
+	Card    *variables    `json:"cardData,omitempty"`
+	Private *variables    `json:"userPrivateData,omitempty"`
+}
+
+type variables struct {
+	Values map[string]string `json:"cardParamMap"`
 }
 
 type clickOptions struct {
@@ -68,10 +75,10 @@ type clickOptions struct {
 func answerTo(action sessions.Button, c chat.Clicked) clickAnswer {
 	var a clickAnswer
 	if c.Hide {
-		a.Card = &cardData{card.Hide(string(action))}
+		a.Card = &variables{card.Hide(string(action))}
 	}
 	if c.Notice != "" {
-		a.Private = &cardData{map[string]string{card.VarNotice: c.Notice}}
+		a.Private = &variables{map[string]string{card.VarNotice: c.Notice}}
 	}
 	if a.Card != nil || a.Private != nil {
 		a.Options = &clickOptions{ByKey: true, PrivateByKey: true}

@@ -1,14 +1,14 @@
-package dingtalk
+package stream
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/open-dingtalk/dingtalk-stream-sdk-go/payload"
 	"github.com/rs/zerolog"
+	"golang.org/x/sync/semaphore"
 
 	"ebb/bot/chat"
 	"ebb/bot/dingtalk/frame"
@@ -25,13 +25,18 @@ const (
 	maxHeldFrames = 1024
 )
 
-const notStored = "not stored"
+type decoder func(data string, robot sessions.RobotCode) (sessions.Message, error)
 
-var errBroke = errors.New("intake panicked")
-
+// intake stores the messages of frames. At its bounds reading stops.
 type intake struct {
-	t      *Transport
-	decode func(data string, robot sessions.RobotCode) (sessions.Message, error)
+	robot    sessions.RobotCode  // of a frame that names none
+	within   time.Duration       // from a frame's arrival to its last timely ack
+	slots    chan struct{}       // semaphore of accepts
+	held     *semaphore.Weighted // bytes of frames that are read and not yet stored
+	arrivals *arrivals
+	counters *counters
+
+	decode decoder
 	accept chat.Accept
 	// ctx carries the logger. It outlives Run and connections: an arrived message is stored in any case.
 	ctx context.Context
@@ -41,32 +46,31 @@ type intake struct {
 // bytes.
 func (in intake) takeFrame(f *payload.DataFrame, bytes int) (store func() *payload.DataFrameResponse) {
 	began := time.Now()
-	c := &in.t.counters
-	c.frames.Add(1)
+	in.counters.frames.Add(1)
 	log := zerolog.Ctx(in.ctx).With().Str("frame", value.Clip(f.GetMessageId(), 100)).Logger()
 	weight := min(max(int64(bytes), maxHeldBytes/maxHeldFrames), maxHeldBytes)
-	_ = in.t.held.Acquire(context.WithoutCancel(in.ctx), weight) // every held frame is released within its ack deadline
+	_ = in.held.Acquire(context.WithoutCancel(in.ctx), weight) // every held frame is released within its ack deadline
 	var m sessions.Message
 	err := guarded(log.WithContext(in.ctx), func() (err error) {
-		m, err = in.decode(f.Data, in.t.config.robotCode())
+		m, err = in.decode(f.Data, in.robot)
 		return err
 	})
 	f.Data = ""                       // the message holds all needed data
 	if errors.Is(err, frame.ErrOwn) { // an answer to it would be the next such message
-		in.t.held.Release(weight)
+		in.held.Release(weight)
 		log.Warn().Msg("Message of the bot itself ignored")
 		return acknowledge
 	}
 	if err != nil {
-		in.t.held.Release(weight)
-		c.unreadable.Add(1)
+		in.held.Release(weight)
+		in.counters.unreadable.Add(1)
 		log.Warn().Err(err).Int("bytes", bytes).Msg("Frame refused: it can't be stored")
 		return refuse
 	}
 	m.ReceivedAt = began
-	stored := in.t.arrivals.addMessage(&m)
+	stored := in.arrivals.addMessage(&m)
 	return func() *payload.DataFrameResponse {
-		defer in.t.held.Release(weight)
+		defer in.held.Release(weight)
 		defer stored()
 		return in.storeMessage(log, m)
 	}
@@ -75,16 +79,16 @@ func (in intake) takeFrame(f *payload.DataFrame, bytes int) (store func() *paylo
 // storeMessage acknowledges within the time that DingTalk waits, counted from the frame. A message that was stored too late is refused: its
 // redelivery is recognized, while an acknowledgement after the deadline might not count.
 func (in intake) storeMessage(log zerolog.Logger, m sessions.Message) *payload.DataFrameResponse {
-	ctx, cancel := context.WithDeadline(log.WithContext(in.ctx), m.ReceivedAt.Add(in.t.timing.accept))
+	ctx, cancel := context.WithDeadline(log.WithContext(in.ctx), m.ReceivedAt.Add(in.within))
 	defer cancel()
 	if m.OverQuota {
 		log.Error().Msg("DingTalk withholds messages: the organisation's push quota is used up")
 	}
 	var err error
 	select {
-	case in.t.slots <- struct{}{}:
+	case in.slots <- struct{}{}:
 		err = guarded(ctx, func() error { return in.accept(ctx, m) })
-		<-in.t.slots
+		<-in.slots
 	case <-ctx.Done():
 		err = fmt.Errorf("waiting for storage: %w", ctx.Err())
 	}
@@ -92,34 +96,10 @@ func (in intake) storeMessage(log zerolog.Logger, m sessions.Message) *payload.D
 		err = errors.New("stored too late for an ack") // it is stored, and its redelivery is recognized
 	}
 	if err != nil {
-		in.t.counters.rejected.Add(1)
+		in.counters.rejected.Add(1)
 		log.Error().Err(err).Str("msg_id", string(m.ID)).Dur("took_ms", time.Since(m.ReceivedAt)).Msg("Message not acknowledged")
 		return refuse()
 	}
-	in.t.counters.accepted.Add(1)
+	in.counters.accepted.Add(1)
 	return acknowledge()
-}
-
-func acknowledge() *payload.DataFrameResponse {
-	ack := payload.NewSuccessDataFrameResponse()
-	ack.Message = "OK"
-	ack.SetData(`{"response":null}`)
-	return ack
-}
-
-func refuse() *payload.DataFrameResponse {
-	ack := payload.NewDataFrameResponse(payload.DataFrameResponseStatusCodeKInternalError)
-	ack.Message = notStored
-	return ack
-}
-
-// guarded turns a panic into an error, so that one message never ends the process.
-func guarded(ctx context.Context, f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			zerolog.Ctx(ctx).Error().Str("panic", fmt.Sprint(p)).Bytes("stack", debug.Stack()).Msg("Intake panicked")
-			err = errBroke
-		}
-	}()
-	return f()
 }
