@@ -88,6 +88,7 @@ type Transport struct {
 	api      *openapi.Client
 	sender   *sender
 	files    fileCalls
+	calls    cardCalls
 	cards    *card.Cards // nil without cards
 	marks    *reaction.Reactions
 }
@@ -120,10 +121,11 @@ func New(c Config) (*Transport, error) {
 		config: c, requests: requests, judge: judge, api: api,
 		app:   stream.App{ClientID: c.ClientID, Secret: secret, APIBase: c.APIBase, KeepAlive: c.KeepAlive, Clicks: c.Cards != nil},
 		files: fileCalls{api, judge, files.New(c.APIBase), robots},
+		calls: cardCalls{api, judge, secret, robots},
 	}
 	if s := c.Cards; s != nil {
 		t.cards = card.NewCards(card.Config{
-			API: cardCalls{api, judge, secret, robots}, Store: s.Store, Governor: governor, Template: s.Template, Key: s.Key,
+			API: t.calls, Store: s.Store, Governor: governor, Template: s.Template, Key: s.Key,
 			Stream: s.Stream, Interval: s.Interval, Thoughts: s.Thoughts, Language: s.Language, Pictures: c.Pictures,
 		})
 	}
@@ -176,6 +178,9 @@ func (t *Transport) Download(ctx context.Context, robot sessions.RobotCode, a se
 func (t *Transport) Upload(ctx context.Context, robot sessions.RobotCode, f sessions.File) (string, error) {
 	return t.files.Upload(ctx, robot, f)
 }
+
+// CardAPI makes the calls of cards, for a trial of a template.
+func (t *Transport) CardAPI() card.API { return t.calls }
 
 // AccessToken returns the application's token, for requests of other packages. Its error names no secret.
 func (t *Transport) AccessToken(ctx context.Context) (string, error) { return t.api.AccessToken(ctx) }

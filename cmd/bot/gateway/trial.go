@@ -30,8 +30,11 @@ func OpenTrial(ctx context.Context, cfg *config.Config, d config.DingTalkConfig,
 	t, err := dingtalk.New(dingtalk.Config{
 		ClientID: d.ClientID, ClientSecret: d.ClientSecret.Reveal(), APIBase: d.APIBase, OAPIBase: d.OAPIBase, Calls: governor,
 	})
+	if err != nil {
+		return nil, store.Close, err
+	}
 	return &card.Trial{
-		API: t, Governor: governor, Group: sessions.ConversationID(group), Template: d.CardTemplateID, Key: d.CardContentKey,
+		API: t.CardAPI(), Governor: governor, Group: sessions.ConversationID(group), Template: d.CardTemplateID, Key: d.CardContentKey,
 		Lang: cmp.Or(cfg.Groups[group].Language, cfg.Agent.Language),
-	}, store.Close, err
+	}, store.Close, nil
 }
