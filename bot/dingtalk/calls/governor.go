@@ -101,19 +101,6 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the month's remaining API calls do not permit this one (level %s)", e.Level)
 }
 
-// Zone is the time zone of DingTalk's months and days.
-const Zone = "Asia/Shanghai"
-
-// China has no daylight saving time.
-var shanghai = time.FixedZone(Zone, 8*60*60)
-
-const dayForm = "2006-01-02"
-
-// MonthAt is like 2026-11.
-func MonthAt(at time.Time) string { return sessions.MonthOf(dayAt(at)) }
-
-func dayAt(at time.Time) string { return at.In(shanghai).Format(dayForm) }
-
 // New returns a governor.
 func New(o Options) *Governor {
 	g := &Governor{

@@ -13,11 +13,6 @@ const sharePart = 5
 // MonthEnd is the end of the present month.
 func (g *Governor) MonthEnd() time.Time { return monthEnd(g.now()) }
 
-func monthEnd(at time.Time) time.Time {
-	at = at.In(shanghai)
-	return time.Date(at.Year(), at.Month()+1, 1, 0, 0, 0, 0, shanghai)
-}
-
 // Promise checks the present month for calls of a person's schedules. It returns [sessions.ErrNoCalls] or
 // [sessions.ErrCallShare] where they do not reach. It counts none.
 func (g *Governor) Promise(ctx context.Context, p sessions.CallPromise) error {

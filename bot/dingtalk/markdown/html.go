@@ -1,7 +1,6 @@
 package markdown
 
 import (
-	"cmp"
 	"html"
 	"regexp"
 	"strings"
@@ -39,59 +38,6 @@ const (
 	// maxAnchorTag bounds the blanks in a closing tag.
 	maxAnchorTag = 20
 )
-
-// tag decides about one "<": links and pictures become Markdown with allowed addresses, formats stay, other elements become text. A
-// tag that is not complete in a growing text is held back (-1), since its end decides.
-func (s *sanitizer) tag(rest string, depth int) (string, int) {
-	if m := autolinked.FindStringSubmatch(rest); m != nil {
-		if mayOpen(m[1]) {
-			return m[0], len(m[0])
-		}
-		return inert(m[1]), len(m[0])
-	}
-	if m := formats.FindString(rest); m != "" {
-		return m, len(m)
-	}
-	m := tagStart.FindStringSubmatch(rest)
-	name := ""
-	if m != nil && rest[1] != '/' {
-		name = strings.ToLower(m[1])
-	}
-	element := rest[:min(len(rest), maxElement)]
-	if n := tagEnd(element); name == "img" && n > 0 {
-		values := attributes(element[len("<img") : n-1])
-		first, _, _ := strings.Cut(strings.TrimSpace(values["srcset"]), " ")
-		switch dest := cmp.Or(values["src"], strings.TrimRight(first, ",")); {
-		case dest == "" && values["alt"] == "":
-			return "&lt;", 1
-		case dest == "":
-			return plainLabel(values["alt"]), n
-		case s.allows(dest):
-			return "![" + plainLabel(values["alt"]) + "](" + linkSafe.Replace(dest) + ")", n
-		default:
-			return shownLink(plainLabel(values["alt"]), dest), n
-		}
-	}
-	if open, close, n := anchor(element); name == "a" && n > 0 && depth <= maxDeep {
-		dest, inner := attributes(element[len("<a"):open])["href"], s.inline(element[open+1:close], depth+1)
-		switch {
-		case dest == "":
-			return inner, n
-		case mayOpen(dest):
-			return "[" + inner + "](" + linkSafe.Replace(decoded(dest)) + ")", n
-		}
-		return inner + "（" + inert(dest) + "）", n
-	}
-	if s.open && len(rest) <= maxTag && growing.MatchString(rest) {
-		return "", -1
-	}
-	end := strings.IndexAny(rest[1:], "<>")
-	switch {
-	case strings.HasPrefix(rest, "<!"), m != nil && elements[strings.ToLower(m[1])], m != nil && end > 0 && strings.Contains(rest[:end+1], "="):
-		return "&lt;", 1
-	}
-	return "", 0
-}
 
 // tagEnd is the length of the tag at the beginning; 0: it has no end. A value in quotes may have an angle bracket.
 func tagEnd(s string) int {

@@ -1,24 +1,10 @@
 package markdown
 
 import (
-	"html"
-	"net/url"
+	"cmp"
 	"regexp"
 	"strings"
-	"unicode"
 )
-
-// Pictures are the hosts whose pictures a text may show. The zero value allows none.
-type Pictures struct{ hosts []string }
-
-// PicturesOf allows pictures of hosts. "*.example.com" stands for all hosts below example.com.
-func PicturesOf(hosts []string) Pictures {
-	var p Pictures
-	for _, h := range hosts {
-		p.hosts = append(p.hosts, strings.ToLower(strings.TrimSuffix(strings.TrimSpace(h), ".")))
-	}
-	return p
-}
 
 // Safe keeps clients from fetching what a model wrote, since an address can carry words of the conversation to its host.
 // A picture of another host becomes a link that names the host, and so does <img>. Other HTML is escaped, unless it only
@@ -50,7 +36,7 @@ func (p Pictures) safe(text string, open bool) string {
 		b.WriteString(l.Raw)
 	}
 	chunks = append(chunks, b.String())
-	s := sanitizer{Pictures: p, defs: map[string]string{}}
+	s := sanitizer{pictures: p, defs: map[string]string{}}
 	for i := 0; i < len(chunks); i += 2 {
 		for _, m := range definitionLine.FindAllStringSubmatch(chunks[i], -1) {
 			if label := foldLabel(m[1]); s.defs[label] == "" {
@@ -74,9 +60,9 @@ func foldLabel(s string) string { return strings.ToLower(strings.Join(strings.Fi
 
 // sanitizer rewrites text outside code blocks.
 type sanitizer struct {
-	Pictures
-	defs map[string]string // addresses by folded label
-	open bool              // the text goes on behind the chunk
+	pictures Pictures
+	defs     map[string]string // addresses by folded label
+	open     bool              // the text goes on behind the chunk
 }
 
 // chunk rewrites one paragraph after the other: no syntax reaches beyond an empty line.
@@ -95,13 +81,11 @@ func (s *sanitizer) chunk(text string) string {
 	return b.String()
 }
 
-// Bounds of syntax: labels in labels, and bytes of a label and of a target, also of one that holds a whole picture. Beyond them
-// nothing is a link or a picture, so that the time is in proportion to the text.
+// Bounds of syntax: labels in labels, and bytes of a label. Beyond them and those of a target nothing is a link or a picture, so that
+// the time is in proportion to the text.
 const (
-	maxDeep   = 4
-	maxLabel  = 4000
-	maxTarget = 4000
-	maxData   = 128 << 10
+	maxDeep  = 4
+	maxLabel = 4000
 )
 
 // inline copies the text up to the next mark that may begin a picture, a link or an element, and lets a function decide about it. A
@@ -233,7 +217,7 @@ func (s *sanitizer) picture(rest string, depth int) (string, int) {
 	case strings.HasPrefix(after, "("):
 		dest, raw, n := linkTarget(after)
 		switch {
-		case n > 0 && s.allows(dest) && !strings.ContainsAny(raw, "!<`"):
+		case n > 0 && s.pictures.allows(dest) && !strings.ContainsAny(raw, "!<`"):
 			return "![" + alt + "](" + raw + ")", used + n
 		case n > 0:
 			return shownLink(alt, dest), used + n
@@ -261,7 +245,7 @@ func (s *sanitizer) referenced(alt, name, raw string, apart bool) (string, int) 
 		return "！[", 2
 	case !known:
 		return "", 0 // text
-	case s.allows(dest):
+	case s.pictures.allows(dest):
 		return "![" + alt + "](" + dest + ")", len(raw)
 	}
 	return shownLink(alt, dest), len(raw)
@@ -285,125 +269,55 @@ func closingBracket(s string) int {
 	return -1
 }
 
-// linkTarget reads (address "title"), and n is its length; 0: it has no end; -1: it has none within the bound. The bytes of a
-// picture end before the next link.
-func linkTarget(s string) (dest, raw string, n int) {
-	depth, pointed, bound := 0, false, maxTarget
-	isData := holdsData.MatchString(s[:min(len(s), maxTag)])
-	if isData {
-		bound = maxData
+// tag decides about one "<": links and pictures become Markdown with allowed addresses, formats stay, other elements become text. A
+// tag that is not complete in a growing text is held back (-1), since its end decides.
+func (s *sanitizer) tag(rest string, depth int) (string, int) {
+	if m := autolinked.FindStringSubmatch(rest); m != nil {
+		if mayOpen(m[1]) {
+			return m[0], len(m[0])
+		}
+		return inert(m[1]), len(m[0])
 	}
-	for i := 0; i < len(s) && n == 0; i++ {
+	if m := formats.FindString(rest); m != "" {
+		return m, len(m)
+	}
+	m := tagStart.FindStringSubmatch(rest)
+	name := ""
+	if m != nil && rest[1] != '/' {
+		name = strings.ToLower(m[1])
+	}
+	element := rest[:min(len(rest), maxElement)]
+	if n := tagEnd(element); name == "img" && n > 0 {
+		values := attributes(element[len("<img") : n-1])
+		first, _, _ := strings.Cut(strings.TrimSpace(values["srcset"]), " ")
+		switch dest := cmp.Or(values["src"], strings.TrimRight(first, ",")); {
+		case dest == "" && values["alt"] == "":
+			return "&lt;", 1
+		case dest == "":
+			return plainLabel(values["alt"]), n
+		case s.pictures.allows(dest):
+			return "![" + plainLabel(values["alt"]) + "](" + linkSafe.Replace(dest) + ")", n
+		default:
+			return shownLink(plainLabel(values["alt"]), dest), n
+		}
+	}
+	if open, close, n := anchor(element); name == "a" && n > 0 && depth <= maxDeep {
+		dest, inner := attributes(element[len("<a"):open])["href"], s.inline(element[open+1:close], depth+1)
 		switch {
-		case i == bound, isData && s[i] == ']' && strings.HasPrefix(s[i:], "]("):
-			return "", "", -1
-		case s[i] == '\\':
-			i++
-		case s[i] == '<' && strings.TrimSpace(s[1:i]) == "" && depth == 1:
-			pointed = true
-		case s[i] == '>':
-			pointed = false
-		case pointed:
-		case s[i] == '(':
-			depth++
-		case s[i] == ')':
-			if depth--; depth == 0 {
-				n = i + 1
-			}
+		case dest == "":
+			return inner, n
+		case mayOpen(dest):
+			return "[" + inner + "](" + linkSafe.Replace(decoded(dest)) + ")", n
 		}
+		return inner + "（" + inert(dest) + "）", n
 	}
-	if n == 0 {
-		return "", "", 0
+	if s.open && len(rest) <= maxTag && growing.MatchString(rest) {
+		return "", -1
 	}
-	raw = s[1 : n-1]
-	dest = strings.TrimSpace(raw)
-	if strings.HasPrefix(dest, "<") {
-		dest, _, _ = strings.Cut(dest[1:], ">")
-		return dest, raw, n
+	end := strings.IndexAny(rest[1:], "<>")
+	switch {
+	case strings.HasPrefix(rest, "<!"), m != nil && elements[strings.ToLower(m[1])], m != nil && end > 0 && strings.Contains(rest[:end+1], "="):
+		return "&lt;", 1
 	}
-	if at := strings.IndexAny(dest, " \t\n"); at > 0 { // A title follows, or a broken address.
-		if title := strings.TrimSpace(dest[at:]); strings.ContainsAny(title[:1], `"'(`) {
-			dest = dest[:at]
-		}
-	}
-	return dest, raw, n
-}
-
-var holdsData = regexp.MustCompile(`^(?i)\(\s*<?data:`)
-
-// decoded is an address as a browser reads it.
-func decoded(dest string) string {
-	dest = html.UnescapeString(dest)
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) {
-			return -1
-		}
-		return r
-	}, dest)
-}
-
-func (p Pictures) allows(dest string) bool {
-	u, err := url.Parse(html.UnescapeString(dest))
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.Opaque != "" || strings.ContainsAny(dest, "\\ \t\r\n") {
-		return false
-	}
-	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
-	for _, h := range p.hosts {
-		if below, ok := strings.CutPrefix(h, "*"); host != "" && (h == host || ok && strings.HasPrefix(below, ".") && strings.HasSuffix(host, below)) {
-			return true
-		}
-	}
-	return false
-}
-
-var schemeOf = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*):(\d)?`)
-
-// mayOpen reports whether a link to an address only opens a page or writes a letter.
-func mayOpen(dest string) bool {
-	m := schemeOf.FindStringSubmatch(decoded(strings.ReplaceAll(dest, `\`, "")))
-	if m == nil {
-		return true
-	}
-	switch strings.ToLower(m[1]) {
-	case "http", "https", "mailto", "tel":
-		return true
-	}
-	return m[2] != "" // a host and its port
-}
-
-var linkSafe = strings.NewReplacer("(", "%28", ")", "%29", "<", "%3C", ">", "%3E", " ", "%20", "\t", "%20", "\n", "%20", `"`, "%22", "!", "%21", "[", "%5B", "]", "%5D", "`", "%60")
-
-// shownLink is a link in place of a picture. It shows its host.
-func shownLink(alt, dest string) string {
-	clean := decoded(dest)
-	if strings.HasPrefix(clean, "//") {
-		clean = "https:" + clean
-	}
-	u, err := url.Parse(clean)
-	alt = strings.TrimSpace(alt)
-	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return alt + "（" + inert(dest) + "）"
-	}
-	if alt == "" {
-		return "[" + u.Hostname() + "](" + linkSafe.Replace(clean) + ")"
-	}
-	return "[" + alt + "（" + u.Hostname() + "）](" + linkSafe.Replace(clean) + ")"
-}
-
-var dataKind = regexp.MustCompile(`^(?i)data:(?:image|audio|video|font|application)/[a-z0-9.+-]*`)
-
-// maxInert bounds an address that is shown as text, in characters.
-const maxInert = 80
-
-// inert is an address that no client takes for one. The bytes of a picture in the address are left out.
-func inert(dest string) string {
-	dest = decoded(dest)
-	if m := dataKind.FindString(dest); m != "" {
-		dest = m + "…"
-	}
-	dest = strings.NewReplacer(":", "：", "<", "", ">", "", "&", "＆", "!", "！", "[", "［", "]", "］").Replace(dest)
-	if rs := []rune(dest); len(rs) > maxInert {
-		dest = string(rs[:maxInert]) + "…"
-	}
-	return dest
+	return "", 0
 }
