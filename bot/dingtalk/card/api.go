@@ -2,6 +2,8 @@ package card
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"time"
 
@@ -70,3 +72,13 @@ var (
 	ErrVariable   = errors.New("no such variable")
 	ErrPermission = errors.New("a permission is missing")
 )
+
+// frameID is an idempotency key, the same for each attempt in each process.
+func frameID(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write([]byte(p))
+		h.Write([]byte{0})
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -81,6 +80,9 @@ type openedCard struct {
 // A forgotten card is ended like one of another process.
 const maxOpened = 4096
 
+// A running turn's card waits for few of those of waiting turns at the rate of its API.
+const maxOpening = 4
+
 // NewCards returns a display without cards.
 func NewCards(cfg Config) *Cards {
 	opened, err := lru.New[string, openedCard](maxOpened)
@@ -92,31 +94,6 @@ func NewCards(cfg Config) *Cards {
 		panic(err)
 	}
 	return &Cards{cfg: cfg, opened: opened, carriers: carriers, breaker: breaker.New(), opening: make(chan struct{}, maxOpening)}
-}
-
-var _ chat.Display = (*Cards)(nil)
-
-// Show implements [chat.Display]. Without calls for a card the reply of the turn is Markdown. So is that to scheduled
-// messages alone: a person does not wait for it, and it would take a card each time.
-func (c *Cards) Show(ctx context.Context, s chat.Shown) chat.Live {
-	level := c.cfg.Governor.Level()
-	full := level > calls.Unstreamed || s.Target.Scheduled || c.cfg.Template == "" || c.breaker.Paused(s.Target.ConversationID)
-	if !full && c.cfg.Stream != Never && (level == calls.Streaming || c.cfg.Stream == Always) {
-		return c.stream(ctx, s)
-	}
-	track, delivered := c.resume(ctx, s)
-	if delivered {
-		return unstreamed(func() string { return track })
-	}
-	if full {
-		return nil
-	}
-	return unstreamed(sync.OnceValue(func() string {
-		if !s.Sent(ctx) {
-			return ""
-		}
-		return track
-	}))
 }
 
 // The turn waits for the look for an earlier card.
@@ -157,15 +134,6 @@ func (c *Cards) textKey(track string) string {
 	card, _ := c.opened.Get(track)
 	return cmp.Or(card.key, c.cfg.Key)
 }
-
-// The card of an unstreamed turn is created with its reply.
-type unstreamed func() string
-
-func (unstreamed) Text(string, bool) {}
-func (unstreamed) Thought(string)    {}
-func (unstreamed) Tool(string)       {}
-func (unstreamed) Visible() bool     { return false }
-func (u unstreamed) Stop() string    { return u() }
 
 // pauseAfterFault follows a refusal that any card would meet, pauseUndelivered a card that one conversation can't get. Each attempt
 // would cost a call.

@@ -12,29 +12,6 @@ import (
 	"ebb/sessions"
 )
 
-// deploy/dingtalk-card describes these variables of a template.
-const (
-	varStop     = "stop"     // "true": the button that stops the turn is shown
-	varFeedback = "feedback" // "true": the buttons of a rating are shown
-	varApproval = "approval" // "true": the buttons of an approval are shown
-	varFlow     = "flowStatus"
-	VarNotice   = "notice" // shown to the person who clicked
-	yes, no     = "true", "false"
-	flowDone    = "3"
-	flowFailed  = "5"
-)
-
-// Hide returns the variables that hide the buttons of an action's kind.
-func Hide(action string) map[string]string {
-	switch sessions.Button(action) {
-	case sessions.ButtonStop:
-		return map[string]string{varStop: no}
-	case sessions.ButtonApprove, sessions.ButtonReject:
-		return map[string]string{varApproval: no}
-	}
-	return map[string]string{varFeedback: no}
-}
-
 // ErrUnusable says that a reply can't go on its card, and takes another way.
 var ErrUnusable = errors.New("the card can't show the reply")
 
@@ -218,12 +195,6 @@ func (c *Cards) unpay(ctx context.Context, key sessions.Key, track string) {
 	}
 }
 
-func (c *Cards) setPrepaid(ctx context.Context, key sessions.Key, track string, prepaid bool) error {
-	one, stop := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
-	defer stop()
-	return c.cfg.Store.SetPrepaid(one, sessions.Card{Key: key, Track: track, Prepaid: prepaid, TextKey: c.textKey(track)})
-}
-
 func neverCreated(certain bool, err error) error {
 	if certain {
 		return errors.Join(ErrUnknown, err)
@@ -254,14 +225,6 @@ func (c *Cards) deliver(ctx context.Context, o sessions.Outgoing, card openedCar
 }
 
 const buttonsTime = 2 * time.Second
-
-// buttons are the variables of an ended card, and one more: those of an approval are shown in place of a rating's.
-func buttons(g sessions.Target, key, value string) map[string]string {
-	if g.Approve {
-		return map[string]string{varStop: no, varFeedback: no, varApproval: yes, key: value}
-	}
-	return map[string]string{varStop: no, varFeedback: yes, key: value}
-}
 
 // setButtons replaces the stop button by those of a rating or an approval, if calls are left for it.
 func (c *Cards) setButtons(ctx context.Context, of sessions.Target, track string) {

@@ -2,8 +2,6 @@ package card
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"strconv"
 	"sync"
@@ -74,9 +72,6 @@ func (l *live) Text(text string, reset bool) {
 	l.mu.Unlock()
 	l.changed()
 }
-
-// keptThought bounds the reasoning of a frame, in bytes.
-const keptThought = 600
 
 // Thought implements [chat.Live].
 func (l *live) Thought(text string) {
@@ -245,30 +240,6 @@ func (l *live) deliveredAs(track string) {
 	l.track = track
 }
 
-// A turn waits for some of these writes.
-const storeTime = 5 * time.Second
-
-func (c *Cards) giveBack(ctx context.Context, r calls.Reservation, apis ...calls.API) {
-	one, stop := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
-	defer stop()
-	for _, api := range apis {
-		if err := r.Return(one, api); err != nil {
-			zerolog.Ctx(ctx).Debug().Err(err).Msg("Call of a card not returned to the month")
-		}
-	}
-}
-
-// A card without a stored final state is closed in the background, with its prepaid call.
-func (c *Cards) settle(ctx context.Context, key sessions.Key, track string, state sessions.CardState) (stored bool) {
-	one, stop := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
-	defer stop()
-	err := c.cfg.Store.SettleCard(one, key, track, state)
-	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("State of a card not stored")
-	}
-	return err == nil
-}
-
 // updates ends with the turn, the month's calls or a refused frame.
 func (l *live) updates(ctx context.Context) {
 	last, began := "", time.Now()
@@ -409,14 +380,4 @@ func joinBlocks(above, below string) string {
 		return above + below
 	}
 	return above + "\n\n" + below
-}
-
-// frameID is an idempotency key, the same for each attempt in each process.
-func frameID(parts ...string) string {
-	h := sha256.New()
-	for _, p := range parts {
-		h.Write([]byte(p))
-		h.Write([]byte{0})
-	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
 }

@@ -7,11 +7,7 @@ import (
 	"ebb/bot/dingtalk/calls"
 )
 
-// A running turn's card waits for few of these at the rate of its API.
-const (
-	maxQueued  = 200
-	maxOpening = 4
-)
+const maxQueued = 200
 
 var _ chat.Queuer = (*Cards)(nil)
 

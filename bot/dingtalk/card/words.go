@@ -38,6 +38,9 @@ func trialText(lang string, finished bool) string {
 	return "**Ebb 正在试用这个卡片模板**"
 }
 
+// keptThought bounds the reasoning of a frame, in bytes.
+const keptThought = 600
+
 // thought is the end of a model's reasoning as one quoted line, which later frames may drop.
 func thought(text string) string {
 	cut := len(text) > keptThought
