@@ -29,6 +29,11 @@
 // A reply has the same parts in whichever way it is sent, with room for mentions in each. A send that failed in the
 // middle goes on with the missing part.
 //
-// Frames whose outer JSON is not as documented (data that is no string, numbers in headers) are passed over: they
-// hold no id to acknowledge.
+// A frame without headers is passed over: it holds no id to acknowledge.
+//
+// # Parts
+//
+// Transport composes them, and no part knows it: stream takes messages in, frame decodes them, openapi makes counted calls, request
+// makes one and judges its answer. The files here are values over these: sender for replies, by webhooks and direct; the calls
+// of cards, of marks and of files.
 package dingtalk

@@ -119,11 +119,12 @@ func New(c Config) (*Transport, error) {
 	api := openapi.New(openapi.App{ClientID: c.ClientID, Secret: secret, APIBase: c.APIBase, OAPIBase: c.OAPIBase}, requests, governor)
 	t := &Transport{
 		config: c, requests: requests, judge: judge, api: api,
-		app:   stream.App{ClientID: c.ClientID, Secret: secret, APIBase: c.APIBase, KeepAlive: c.KeepAlive, Clicks: c.Cards != nil},
+		app:   stream.App{ClientID: c.ClientID, Secret: secret, APIBase: c.APIBase, KeepAlive: c.KeepAlive},
 		files: fileCalls{api, judge, files.New(c.APIBase), robots},
 		calls: cardCalls{api, judge, secret, robots},
 	}
 	if s := c.Cards; s != nil {
+		t.app.Clicks = true
 		t.cards = card.NewCards(card.Config{
 			API: t.calls, Store: s.Store, Governor: governor, Template: s.Template, Key: s.Key,
 			Stream: s.Stream, Interval: s.Interval, Thoughts: s.Thoughts, Language: s.Language, Pictures: c.Pictures,

@@ -23,7 +23,7 @@ type App struct {
 	ClientID string
 	Secret   request.Secret
 	APIBase  string // without a slash at the end
-	OAPIBase string // of the old API, likewise
+	OAPIBase string // address of the old API, likewise
 }
 
 // Client makes the calls of an application.

@@ -29,7 +29,7 @@ type decoder func(data string, robot sessions.RobotCode) (sessions.Message, erro
 
 // intake stores the messages of frames. At its bounds reading stops.
 type intake struct {
-	robot    sessions.RobotCode  // of a frame that names none
+	robot    sessions.RobotCode  // robot of a frame that names none
 	within   time.Duration       // from a frame's arrival to its last timely ack
 	slots    chan struct{}       // semaphore of accepts
 	held     *semaphore.Weighted // bytes of frames that are read and not yet stored

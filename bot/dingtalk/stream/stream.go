@@ -1,3 +1,4 @@
+// Package stream keeps a connection to DingTalk's stream gateway, stores the messages of its frames, and answers the presses of buttons.
 package stream
 
 import (
