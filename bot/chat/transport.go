@@ -53,6 +53,8 @@ const (
 type SendError struct {
 	// Permanent: a retry can't succeed (group disbanded, content refused).
 	Permanent bool
+	// Content: the platform refuses the words of the message. Others would arrive.
+	Content bool
 	// After is the minimum wait; 0 leaves it to the outbox's backoff.
 	After time.Duration
 	// Maybe: the reply may have arrived, because the response was lost.

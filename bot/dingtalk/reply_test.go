@@ -162,7 +162,7 @@ func TestWebhookFailuresAreClassified(t *testing.T) {
 			o := asked(t, s, g, inGroup, "answer")
 			s.AddFault(dingtalktest.Fault{Route: dingtalktest.RouteWebhook, Action: dingtalktest.Do(c.fault)})
 			e := mustFail(t, g, o)
-			if e.Permanent != c.permanent || e.Maybe != c.maybe || (e.After > 0) != c.after {
+			if e.Permanent != c.permanent || e.Maybe != c.maybe || (e.After > 0) != c.after || e.Content != (c.fault == "unsafe-text" || c.fault == "too-long") {
 				t.Errorf("classified as %+v", *e)
 			}
 			if apis := s.State().Apps[0].APICalls; apis > 0 {

@@ -241,3 +241,47 @@ func TestOutageKeepsQueueShort(t *testing.T) {
 		bottest.Want(t, "unsent", len(w.Unsent()), 0)
 	})
 }
+
+// A reply whose words DingTalk refuses is given up, and its asker reads so, once, at its place among the replies. The words of the model go nowhere.
+func TestAskerLearnsOfRefusedWords(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err   *chat.SendError
+		posts int
+	}{
+		"content":      {&chat.SendError{Permanent: true, Content: true, Err: errors.New("errcode 430104")}, 1},
+		"unknown code": {errUnknownCode, bottest.MaxRefusals},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := bottest.Start(t, bottest.Setup{Wire: bottest.Sender(func(_ context.Context, _ int, o sessions.Outgoing) (chat.Sent, error) {
+					if strings.Contains(o.Reply.Text, "bad") {
+						return chat.Sent{}, c.err
+					}
+					return bottest.Arrived, nil
+				})})
+				w.Say("m0", "alice", "bad")
+				bottest.After(10 * time.Minute)
+				texts := w.Wire.Texts()
+				if len(texts) != c.posts+1 || !strings.Contains(texts[len(texts)-1], "钉钉没有接收") && !strings.Contains(texts[len(texts)-1], "DingTalk did not accept") {
+					t.Errorf("posted %q, want the reply %d times and one sentence", texts, c.posts)
+				}
+				bottest.Want(t, "unsent", len(w.Unsent()), 0)
+			})
+		})
+	}
+}
+
+// A reply that can't be sent for another reason is followed by no sentence: it would not arrive either.
+func TestReplyToAGoneConversationHasNoNotice(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := bottest.Start(t, bottest.Setup{Wire: bottest.Sender(func(context.Context, int, sessions.Outgoing) (chat.Sent, error) {
+			return chat.Sent{}, &chat.SendError{Permanent: true, Gone: true, Err: errors.New("errcode 400013")}
+		})})
+		w.Say("m0", "alice", "hello")
+		bottest.After(10 * time.Minute)
+		bottest.Want(t, "posts", len(w.Wire.Texts()), 1)
+	})
+}

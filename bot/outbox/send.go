@@ -9,6 +9,7 @@ import (
 
 	"ebb/bot/chat"
 	"ebb/bot/parts"
+	"ebb/bot/wording"
 	"ebb/sessions"
 	"ebb/sessions/guard"
 	"ebb/sessions/retry"
@@ -109,11 +110,26 @@ func (s *sender) sendPart(ctx context.Context, q *queue, batch []*pending, outs 
 	s.recordOutcome(batch, outs, a.outcome)
 	if a.done() {
 		s.files.delete(s.ctx, batch[0])
+		s.sayRefused(batch[0].log.WithContext(ctx), out, failed)
 	}
 	if a.done() && failed.Gone {
 		s.noteScheduled(ctx, batch, outs, false)
 	}
 	return a
+}
+
+// sayRefused sends a sentence in place of a reply that was given up for its words. Without it the asker would wait, and a card would stay
+// open. It is tried once, and the reply stays given up.
+func (s *sender) sayRefused(ctx context.Context, out sessions.Outgoing, failed *chat.SendError) {
+	if !failed.Content && !failed.Refused || out.Reply.Target.File != nil {
+		return
+	}
+	target := &out.Reply.Target
+	out.Reply.Text, out.Part = wording.Say(wording.ReplyRefused, s.shared.Languages.OfText(target.ConversationID, out.Reply.Text)), 0
+	out.Reply.Nonce += "-refused"
+	if _, err := s.guarded(ctx, out); err != nil {
+		zerolog.Ctx(ctx).Warn().Err(err).Int64("reply", out.ID).Msg("Failed to report a refused reply to its asker")
+	}
 }
 
 // judge completes an attempt that failed: it is given up, or made again.

@@ -42,6 +42,7 @@ const (
 	FaultEmpty
 	FaultOther
 	FileNoCalls
+	ReplyRefused
 	FileNotSent
 	FileUnknown
 	FilePreview

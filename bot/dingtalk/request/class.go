@@ -12,16 +12,17 @@ type Class int
 
 // The classes.
 const (
-	Unknown    Class = iota // The message is the likeliest cause.
-	Again                   // transient: the outbox backs off
-	Limited                 // too many messages: the conversation pauses
-	Busy                    // too many calls of the application: short pause
-	Exhausted               // the month's quota is used up
-	Denied                  // a permission is missing: an operator must act
-	Banned                  // this machine's address is blocked for minutes
-	Expired                 // the webhook expired: use the open API
-	Unsendable              // no retry will help
-	BadToken                // the access token is refused
+	Unknown      Class = iota // The message is the likeliest cause.
+	Again                     // transient: the outbox backs off
+	Limited                   // too many messages: the conversation pauses
+	Busy                      // too many calls of the application: short pause
+	Exhausted                 // the month's quota is used up
+	Denied                    // a permission is missing: an operator must act
+	Banned                    // this machine's address is blocked for minutes
+	Expired                   // the webhook expired: use the open API
+	Unsendable                // no retry will help
+	RefusedWords              // no retry of the same words will help
+	BadToken                  // the access token is refused
 )
 
 // The waits after an answer, by its class.
@@ -44,7 +45,7 @@ var oldCodes = map[string]Class{
 	"300001": Expired, "400101": Expired,
 	"400013": Unsendable, "400102": Unsendable, "400106": Unsendable, // disbanded, robot disabled, robot not in the group
 	"400105": Unsendable, "40035": Unsendable, "43004": Unsendable, // malformed request
-	"460101": Unsendable, "101002": Unsendable, // too long
+	"460101": RefusedWords, "101002": RefusedWords, // too long
 	"40014": BadToken, "42001": BadToken,
 }
 
@@ -89,7 +90,7 @@ func classOld(code string) Class {
 		return c
 	}
 	if len(code) == 6 && strings.HasPrefix(code, "4301") { // unsafe link, text, picture, content
-		return Unsendable
+		return RefusedWords
 	}
 	return Unknown
 }

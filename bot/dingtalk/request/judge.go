@@ -55,6 +55,8 @@ func (j *Judge) SendError(to sessions.Target, a Answer, err error) *chat.SendErr
 		return &chat.SendError{After: WaitToken, Account: true, Err: err}
 	case Unsendable:
 		return &chat.SendError{Permanent: true, Err: err}
+	case RefusedWords:
+		return &chat.SendError{Permanent: true, Content: true, Err: err}
 	case Unknown:
 		return &chat.SendError{Refused: true, Err: err}
 	}

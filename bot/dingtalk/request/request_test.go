@@ -90,7 +90,7 @@ func TestAnswersAreJudged(t *testing.T) {
 		{400, `{"status":1111}`, Banned, chat.SendError{After: WaitBanned, Account: true}},
 		{401, `{"code":"InvalidAuthentication"}`, BadToken, chat.SendError{After: WaitToken, Account: true}},
 		{400, `{"code":"disbanded"}`, Unsendable, chat.SendError{Permanent: true}},
-		{200, `{"errcode":"430101"}`, Unsendable, chat.SendError{Permanent: true}},
+		{200, `{"errcode":"430101"}`, RefusedWords, chat.SendError{Permanent: true, Content: true}},
 		{400, `{"code":"somethingNew","message":"it says SECRET"}`, Unknown, chat.SendError{Refused: true}},
 		{404, ``, Again, chat.SendError{}},
 		{503, `{"code":"ServiceUnavailable"}`, Unknown, chat.SendError{}},

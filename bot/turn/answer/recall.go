@@ -129,7 +129,9 @@ func (r recaller) readPinned(ctx context.Context, q question) question {
 	defer stop()
 	pinned, err := r.views.Memory.Pinned(soon, q.made.View)
 	if err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory could not be pinned in time, the next turn tries it again")
+		if !errors.Is(context.Cause(ctx), llm.ErrStop) {
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("Memory could not be pinned in time, the next turn tries it again")
+		}
 		return q
 	}
 	q.made.View.Session.Pinned, q.pinned = pinned.Text, pinned
