@@ -16,6 +16,8 @@ import (
 // openChromium starts CHROME, or the machine's Chromium, headless.
 func openChromium(ctx context.Context) (chromium context.Context, stop func(), err error) {
 	o := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.DisableGPU)
+	// A page's scripts run for a moment: to compile them to machine code takes more CPU than it saves.
+	o = append(o, chromedp.Flag("js-flags", "--no-opt,--no-maglev"))
 	if path := cmp.Or(os.Getenv("CHROME"), findChromium(ctx)); path != "" {
 		o = append(o, chromedp.ExecPath(path))
 	}
