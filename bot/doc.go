@@ -108,7 +108,7 @@
 //
 // A message, from the frame to the request:
 //
-//	payload.DataFrame        the frame, by DingTalk's SDK                 bot/dingtalk/stream/link.go
+//	payload.DataFrame        the frame, a type of DingTalk's SDK            bot/dingtalk/stream/link.go
 //	value.Object             its JSON, whose types may be wrong           bot/dingtalk/value/value.go
 //	sessions.Message         what is known of it                          sessions/message.go
 //	dbsqlc.MessageAddParams  columns, and JSON of the rest                sql/conversation/accept.go

@@ -48,7 +48,7 @@ type DingTalkConfig struct {
 	RepliesPerMinute int `json:"replies_per_minute"`
 	// APICallsPerMonth is the organization's quota of calls to the open API. 0: no bound.
 	APICallsPerMonth int `json:"api_calls_per_month"`
-	// Connections is "all": every replica holds a stream connection; or "one": the leader holds it and the toolsConfig stand
+	// Connections is "all": every replica holds a stream connection; or "one": the leader holds it and the others stand
 	// by.
 	Connections string `json:"connections"`
 	// KeepAlive is between two pings on the stream connection, 15 to 30 s.
@@ -60,7 +60,7 @@ type DingTalkConfig struct {
 	Model string `json:"model"`
 	// Tools are the tools that the model may use, as those of a group, which come before it. Empty: all.
 	Tools []string `json:"tools"`
-	// Access has further keys in place of those of the section access; the toolsConfig are filled in from there. Nil: none.
+	// Access has further keys in place of those of the section access; the others are filled in from there. Nil: none.
 	Access *AccessConfig `json:"access"`
 }
 

@@ -24,7 +24,7 @@ type GroupConfig struct {
 	Model string `json:"model"`
 	// Policy replaces agent.compaction.policy.
 	Policy string `json:"policy"`
-	// Compaction has further keys in place of those of agent.compaction; the toolsConfig are filled in from there. Nil: none.
+	// Compaction has further keys in place of those of agent.compaction; the others are filled in from there. Nil: none.
 	Compaction *CompactionSettings `json:"compaction"`
 	// Tools are the tools that the model may use: names of built-in ones, of servers in tools.mcp, or of one tool of a server. Empty: all.
 	Tools []string `json:"tools"`

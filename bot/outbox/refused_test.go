@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ebb/bot"
 	"ebb/bot/bottest"
 	"ebb/bot/chat"
 	"ebb/sessions"
@@ -273,15 +274,56 @@ func TestAskerLearnsOfRefusedWords(t *testing.T) {
 	}
 }
 
-// A reply that can't be sent for another reason is followed by no sentence: it would not arrive either.
-func TestReplyToAGoneConversationHasNoNotice(t *testing.T) {
+// The sentence is a message of its own: a card shows the parts that arrived, or was left before, and takes no frame more.
+func TestRefusedWordsOfACard(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := bottest.Start(t, bottest.Setup{Wire: bottest.Sender(func(context.Context, int, sessions.Outgoing) (chat.Sent, error) {
-			return chat.Sent{}, &chat.SendError{Permanent: true, Gone: true, Err: errors.New("errcode 400013")}
-		})})
-		w.Say("m0", "alice", "hello")
-		bottest.After(10 * time.Minute)
-		bottest.Want(t, "posts", len(w.Wire.Texts()), 1)
+		w := bottest.Start(t, bottest.Setup{
+			Config: func(c *bot.Config) { c.Display = bottest.CardOf("bad") },
+			Wire: bottest.Sender(func(_ context.Context, _ int, o sessions.Outgoing) (chat.Sent, error) {
+				if strings.Contains(o.Reply.Text, "bad") {
+					return chat.Sent{}, &chat.SendError{Permanent: true, Content: true, Err: errors.New("errcode 430104")}
+				}
+				return bottest.Arrived, nil
+			}),
+		})
+		w.Say("m0", "alice", "bad")
+		bottest.After(time.Minute)
+		sends := w.Wire.Sends()
+		if len(sends) != 2 || sends[0].Reply.Target.Card == "" || sends[1].Reply.Target.Card != "" || sends[1].Reply.Nonce == sends[0].Reply.Nonce {
+			t.Errorf("sent %+v, want the card and then a message", sends)
+		}
 	})
+}
+
+// No sentence follows where it would not arrive either, where it would be wrong, and where it would take a counted call.
+func TestNoSentenceBehindOtherReplies(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		send      func() error
+		noWebhook bool
+		posts     int
+	}{
+		"a conversation that is gone": {func() error { return &chat.SendError{Permanent: true, Gone: true, Err: errors.New("errcode 400013")} }, false, 1},
+		"a sender that panics":        {func() error { panic("send") }, false, bottest.MaxRefusals},
+		"no webhook": {func() error {
+			return &chat.SendError{Permanent: true, Content: true, Err: errors.New("errcode 430104")}
+		}, true, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := bottest.Start(t, bottest.Setup{Wire: bottest.Sender(func(context.Context, int, sessions.Outgoing) (chat.Sent, error) {
+					return chat.Sent{}, c.send()
+				})})
+				m := bottest.Said("m0", "alice", "hello")
+				if c.noWebhook {
+					m.Webhook = ""
+				}
+				w.Post(m)
+				bottest.After(15 * time.Minute)
+				bottest.Want(t, "posts", len(w.Wire.Texts()), c.posts)
+			})
+		})
+	}
 }

@@ -110,7 +110,7 @@ func (s *sender) sendPart(ctx context.Context, q *queue, batch []*pending, outs 
 	s.recordOutcome(batch, outs, a.outcome)
 	if a.done() {
 		s.files.delete(s.ctx, batch[0])
-		s.sayRefused(batch[0].log.WithContext(ctx), out, failed)
+		s.sayRefused(batch[0].log, out, failed)
 	}
 	if a.done() && failed.Gone {
 		s.noteScheduled(ctx, batch, outs, false)
@@ -118,13 +118,17 @@ func (s *sender) sendPart(ctx context.Context, q *queue, batch []*pending, outs 
 	return a
 }
 
-// sayRefused sends a sentence in place of a reply that was given up for its words. Without it the asker would wait, and a card would stay
-// open. It is tried once, and the reply stays given up.
-func (s *sender) sayRefused(ctx context.Context, out sessions.Outgoing, failed *chat.SendError) {
-	if !failed.Content && !failed.Refused || out.Reply.Target.File != nil {
+// sayRefused sends a sentence in place of an answer that was given up for its words: its asker would wait without an end. It is tried at most
+// once, by the webhook alone, which takes no counted call. The reply stays given up, and a card that was left is closed as others are.
+func (s *sender) sayRefused(log *zerolog.Logger, out sessions.Outgoing, failed *chat.SendError) {
+	target := &out.Reply.Target
+	isRefused := failed.Content || failed.Refused && !errors.Is(failed, guard.ErrPanicked)
+	if !isRefused || target.Webhook == "" || target.Scheduled || target.File != nil || !s.shared.Leases.Trusted() {
 		return
 	}
-	target := &out.Reply.Target
+	ctx, stop := context.WithTimeout(log.WithContext(s.ctx), sessions.SendTime) // to store the outcome may have taken the time of the attempt
+	defer stop()
+	target.Card = "" // it shows the parts that arrived, or was left before
 	out.Reply.Text, out.Part = wording.Say(wording.ReplyRefused, s.shared.Languages.OfText(target.ConversationID, out.Reply.Text)), 0
 	out.Reply.Nonce += "-refused"
 	if _, err := s.guarded(ctx, out); err != nil {

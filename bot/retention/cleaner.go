@@ -55,7 +55,7 @@ func New(cfg Config) *Cleaner {
 	c := &Cleaner{cfg: cfg, deleted: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "ebb", Name: "retention_deleted_total", Help: "Rows that were deleted after their retention period, by data.",
 	}, []string{"data"})}
-	for _, kind := range []string{Events, Memories, CompactionLog, Replies, SentFiles, Schedules, Audit, Pictures} {
+	for _, kind := range []string{Events, Memories, CompactionLog, Replies, SentFiles, Schedules, Audit, Pictures, Approvals} {
 		c.deleted.WithLabelValues(kind)
 	}
 	cfg.Metrics.MustRegister(c.deleted)

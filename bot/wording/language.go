@@ -40,7 +40,7 @@ func (l Languages) Choose(id sessions.ConversationID, words Spoken) string {
 	return cmp.Or(l.Assigned(id), words.Lang, l.Preset)
 }
 
-// OfText is [Languages.Choose] for the sender's text.
+// OfText is [Languages.Choose] for a text, as a rule the sender's.
 func (l Languages) OfText(id sessions.ConversationID, text string) string {
 	return l.Choose(id, SpokenIn(text))
 }

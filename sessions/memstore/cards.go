@@ -148,7 +148,7 @@ func (m *tables) settleCard(id cardID, state sessions.CardState) {
 	case m.sessions[id.key] == nil && state != sessions.CardOpen:
 		delete(m.cardRows, id)
 	case c != nil && state == sessions.CardOpen && c.state != sessions.CardOpen && c.Kind == sessions.ReactionCard:
-		c.state, c.next, c.Tries = state, time.Now(), 0
+		c.state, c.next, c.Tries, c.Prepaid = state, time.Now(), 0, false
 	case c != nil && c.state == sessions.CardOpen:
 		c.state, c.next = state, time.Now()
 	}

@@ -486,7 +486,7 @@ func testReactions(b *suite) {
 		b.Errorf("a removed reaction is %s, known %t, %v", state, known, err)
 	}
 	b.checkError(b.Store.Cards.SettleCard(b.ctx, key, reaction.Track, sessions.CardOpen))
-	if list := claimed(); len(list) != 1 || list[0].Track != "m1" || list[0].Tries != 1 {
-		b.Errorf("claimed are %+v, want the reaction again, whose call came after its removal", list)
+	if list := claimed(); len(list) != 1 || list[0].Track != "m1" || list[0].Tries != 1 || list[0].Prepaid {
+		b.Errorf("claimed are %+v, want the reaction again, whose call came after its removal, and whose removal is counted again", list)
 	}
 }

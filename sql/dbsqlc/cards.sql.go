@@ -297,7 +297,7 @@ func (q *Queries) CardRate(ctx context.Context, db DBTX, arg *CardRateParams) (i
 }
 
 const cardRelease = `-- name: CardRelease :exec
-UPDATE cards c SET next_at = now(), state = 'open', settled_at = NULL, tries = c.tries * (c.state = 'open')::int
+UPDATE cards c SET next_at = now(), state = 'open', settled_at = NULL, prepaid = c.prepaid AND c.state = 'open', tries = c.tries * (c.state = 'open')::int
 WHERE c.session_key = $1 AND c.out_track_id = $2 AND (c.state = 'open' OR c.kind = 'reaction')
 `
 
@@ -307,7 +307,7 @@ type CardReleaseParams struct {
 }
 
 // CardRelease ends an open card's hold. A reaction that was removed meanwhile is open again: the call that set it may have come after
-// its removal.
+// its removal. The first removal has spent the calls that were reserved.
 func (q *Queries) CardRelease(ctx context.Context, db DBTX, arg *CardReleaseParams) error {
 	_, err := db.Exec(ctx, cardRelease, arg.SessionKey, arg.OutTrackID)
 	return err

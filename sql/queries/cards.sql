@@ -49,8 +49,8 @@ SELECT EXISTS (
 
 -- name: CardRelease :exec
 -- CardRelease ends an open card's hold. A reaction that was removed meanwhile is open again: the call that set it may have come after
--- its removal.
-UPDATE cards c SET next_at = now(), state = 'open', settled_at = NULL, tries = c.tries * (c.state = 'open')::int
+-- its removal. The first removal has spent the calls that were reserved.
+UPDATE cards c SET next_at = now(), state = 'open', settled_at = NULL, prepaid = c.prepaid AND c.state = 'open', tries = c.tries * (c.state = 'open')::int
 WHERE c.session_key = @session_key AND c.out_track_id = @out_track_id AND (c.state = 'open' OR c.kind = 'reaction');
 
 -- name: CardSettle :execrows

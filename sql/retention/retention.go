@@ -266,7 +266,7 @@ func (s *Store) ExpireCompactions(ctx context.Context, period time.Duration) (in
 	return deleted("rows of the compaction log", n, err)
 }
 
-// ExpireReplies implements sessions.Expiry. Files of which no reply was sent go too.
+// ExpireReplies implements sessions.Expiry.
 func (s *Store) ExpireReplies(ctx context.Context, period time.Duration) (int, error) {
 	n, err := s.db.Q.RepliesExpire(ctx, s.db.Pool, &dbsqlc.RepliesExpireParams{PeriodSeconds: period.Seconds(), MaxRows: batch})
 	return deleted("replies", n, err)

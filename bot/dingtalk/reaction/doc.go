@@ -7,6 +7,6 @@
 // kill. So no mark is left, and none is set twice. The call of a process that stood still may come after the removal by another one. That
 // process opens the row again once it goes on, and the mark is removed again.
 //
-// A mark takes two calls of the month, both reserved before the first is made. No mark is set unless the month
+// A mark takes two calls of the month, both reserved before the first is made. A second removal is a third one. No mark is set unless the month
 // permits everything, see package calls. Failures are logged, and never reach a turn.
 package reaction

@@ -115,7 +115,11 @@ func (s *fakeRows) OpenCard(_ context.Context, l sessions.Lease, c sessions.Card
 func (s *fakeRows) SettleCard(_ context.Context, _ sessions.Key, track string, state sessions.CardState) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if row := s.rows[track]; row.state == sessions.CardOpen || state == sessions.CardOpen {
+	row := s.rows[track]
+	if state == sessions.CardOpen && row.state != sessions.CardOpen {
+		row.state, row.Tries, row.Prepaid = state, 0, false
+	}
+	if row.state == sessions.CardOpen {
 		row.state, row.next = state, time.Now()
 	}
 	return nil
@@ -252,8 +256,8 @@ func TestMarkAfterItsRemoval(t *testing.T) {
 			t.Errorf("%d marks by %d calls after %d removals", f.ding.left(), f.ding.sets(), f.ding.removals())
 		}
 		<-time.After(3 * removeEvery)
-		if f.ding.sets() != 1 || f.ding.left() != 0 || f.rows.open() != 0 {
-			t.Errorf("%d marks remain after %d removals, %d rows", f.ding.left(), f.ding.removals(), f.rows.open())
+		if f.ding.sets() != 1 || f.ding.left() != 0 || f.rows.open() != 0 || f.made() != 3 {
+			t.Errorf("%d marks remain after %d removals, %d rows, %d calls counted", f.ding.left(), f.ding.removals(), f.rows.open(), f.made())
 		}
 	})
 }

@@ -10,7 +10,7 @@ type Stats struct {
 	Rotations         int64 // replaced at DingTalk's request or after silence
 	Frames            int64 // frames of bot messages
 	Accepted          int64 // accepted and acknowledged with 200, redelivered ones included
-	Unreadable        int64 // without message or conversation id
+	Unreadable        int64 // without message or conversation id, or no frame that can be read
 	Rejected          int64 // not stored: storage failed or was too slow
 }
 
